@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: make quickstart, make test.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+QUICKSTART := runs/quickstart
+
+.PHONY: quickstart test test-slow test-realdata lint format benchmarks clean
+
+# The stamp is newer than requirements.txt as soon as everything in it is installed.
+$(VENV)/installed: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	touch $@
+
+quickstart: $(VENV)/installed
+	$(BIN)/python train.py --config micro_softmax --workdir $(QUICKSTART)/softmax
+	$(BIN)/python train.py --config micro_log_linear --workdir $(QUICKSTART)/log_linear
+	$(BIN)/python -m zoo micro-report $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2 -m slow
+
+test-realdata: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2 -m realdata
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+benchmarks: $(VENV)/installed
+	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(QUICKSTART)

@@ -1,0 +1,142 @@
+"""A full training step against the same model in PyTorch.
+
+Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
+256, embedding 256, V = 10,000, untied softmax with bias, B = 32, T = 35, no dropout, the carry
+handed from step to step. Both start from the same parameters and see the same batch.
+
+    pip install torch==2.13.0
+    python -m benchmarks.training_step
+"""
+
+import argparse
+import os
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.lexicon import Lexicon
+from zoo.models.language_model import LanguageModel
+from zoo.training import optimizers
+from zoo.training.devices import Devices
+from zoo.training.step import Columns, TrainState, train_step
+
+try:
+    import torch
+except ImportError:
+    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
+
+BATCH, LENGTH, SIZE, LAYERS, VOCABULARY = 32, 35, 256, 2, 10_000
+LEARNING_RATE, CLIP = 1.0, 5.0
+
+
+def zoo_side(model, params, words, targets):
+    """A function that does one step and returns its loss per token, as the training loop does."""
+    devices = Devices(1, BATCH)
+    optimizer = optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1)
+    step_function = devices.compile(train_step, model=model, optimizer=optimizer)
+    carry = model.core.initial_carry(BATCH)
+    state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+    state, key = devices.replicate(state), jax.random.key_data(jax.random.key(0))
+    weights, reset = np.ones(words.shape, np.float32), np.zeros(words.shape, bool)
+    columns = Columns(words, targets, weights, reset, np.arange(BATCH, dtype=np.int32))
+
+    def step():
+        nonlocal state
+        state, results = step_function(state, {}, columns, key)
+        jax.block_until_ready(state)
+        return float(results.loss / results.tokens)
+
+    return step
+
+
+class TorchModel(torch.nn.Module):
+    """The same model of PyTorch's own layers."""
+
+    def __init__(self, params):
+        """Takes the zoo's parameters; PyTorch keeps its matrices transposed, gates in our order."""
+        super().__init__()
+        self.embedding = torch.nn.Embedding(VOCABULARY, SIZE)
+        self.lstm = torch.nn.LSTM(SIZE, SIZE, LAYERS, batch_first=True)
+        self.head = torch.nn.Linear(SIZE, VOCABULARY)
+        ours = {
+            "embedding.weight": params["embedding"]["table"],
+            "head.weight": params["head"]["weights"],
+            "head.bias": params["head"]["bias"],
+        }
+        for layer, weights in enumerate(params["core"]):
+            ours[f"lstm.weight_ih_l{layer}"] = weights["input"].T
+            ours[f"lstm.weight_hh_l{layer}"] = weights["recurrent"].T
+            ours[f"lstm.bias_ih_l{layer}"] = weights["bias"]
+            ours[f"lstm.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
+        self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
+        # The zoo has one bias a gate; training both of PyTorch's would be another model.
+        for layer in range(LAYERS):
+            getattr(self.lstm, f"bias_hh_l{layer}").requires_grad = False
+
+    def forward(self, words, carry):
+        """(logits [B, T, V], carry)."""
+        hidden, carry = self.lstm(self.embedding(words), carry)
+        return self.head(hidden), carry
+
+
+def torch_side(params, words, targets):
+    """A function that does one step and returns its loss per token."""
+    model = TorchModel(params)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
+    words, targets = (torch.from_numpy(array.astype(np.int64)) for array in (words, targets))
+    carry = (torch.zeros(LAYERS, BATCH, SIZE), torch.zeros(LAYERS, BATCH, SIZE))
+
+    def step():
+        nonlocal carry
+        optimizer.zero_grad(set_to_none=True)
+        logits, new_carry = model(words, carry)
+        loss = torch.nn.functional.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, CLIP)
+        optimizer.step()
+        carry = tuple(part.detach() for part in new_carry)
+        return loss.item()
+
+    return step
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+
+    lexicon = Lexicon(
+        words=tuple(f"w{word}" for word in range(VOCABULARY)),
+        counts=np.ones(VOCABULARY, np.int64),
+    )
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), Softmax())
+    params = model.init(jax.random.key(0), lexicon)
+    random = np.random.default_rng(0)
+    words, targets = random.integers(VOCABULARY, size=(2, BATCH, LENGTH)).astype(np.int32)
+    sides = {
+        "PyTorch": torch_side(params, words, targets),
+        "zoo": zoo_side(model, params, words, targets),
+    }
+    losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
+    timing.print_table(
+        f"2 x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, PyTorch "
+        f"{torch.__version__} on {arguments.threads} threads; medians of {arguments.rounds}",
+        timing.medians(sides, arguments.rounds),
+        "PyTorch",
+    )
+    for name, values in losses.items():
+        print(f"  loss of the first steps, {name:7}: " + " ".join(f"{v:.5f}" for v in values))
+
+
+if __name__ == "__main__":
+    main()

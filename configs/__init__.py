@@ -1,0 +1,44 @@
+"""Recipes: each file has a docstring that says what it is, and get_config() -> zoo.Experiment."""
+
+import ast
+import difflib
+import importlib.util
+import pathlib
+
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+
+FOLDER = pathlib.Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The names of the configs here."""
+    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+def summary(name: str) -> str:
+    """The first line of a config's docstring."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
+
+
+def load(name: str) -> Experiment:
+    """The experiment of a config: one of `names()`, or the path of a file with get_config()."""
+    path = FOLDER / f"{name}.py"
+    if name.endswith(".py"):
+        path = pathlib.Path(name)
+        if not path.is_file():
+            raise UserError(f"there is no config file {name}.")
+    elif name not in names():
+        close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
+        raise UserError(
+            f"there is no config {name!r}; the nearest are {', '.join(close)} "
+            "(python train.py --list shows all)."
+        )
+    spec = importlib.util.spec_from_file_location(f"configs.{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    experiment = module.get_config() if hasattr(module, "get_config") else None
+    if not isinstance(experiment, Experiment):
+        raise UserError(f"{path} has no get_config() that returns a zoo.Experiment.")
+    return experiment

@@ -1,0 +1,37 @@
+"""The best training found for the log-linear RNN on French UD.
+
+As llrnn_french, with the same words, features and background, but trained with Adam on a cosine,
+dropout, and windows of 35 words.
+
+    python train.py --config llrnn_french_best --workdir runs/llrnn_french_best
+    python evaluate.py --workdir runs/llrnn_french_best
+
+Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Results: docs/results.md.
+"""
+
+import dataclasses
+
+from configs import llrnn_french
+from zoo.cores import LSTM
+from zoo.experiment import Experiment, Training
+from zoo.training.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    base = llrnn_french.get_config()
+    return dataclasses.replace(
+        base,
+        model=dataclasses.replace(
+            base.model, core=LSTM(size=256, layers=2, dropout=0.5, input_dropout=0.2)
+        ),
+        training=Training(
+            batch=32,
+            length=35,
+            shuffle=True,
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=200)),
+            clip=1.0,
+            epochs=25,
+            patience=4,
+        ),
+    )

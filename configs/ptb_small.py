@@ -1,0 +1,41 @@
+"""A small LSTM with a tied softmax on the Penn Treebank: 2 x 256 units, about half an hour on two cores.
+
+    python train.py --config ptb_small --workdir runs/ptb_small
+    python evaluate.py --workdir runs/ptb_small
+
+Figures count every word and </s>, with <unk> as a word and the state carried over sentences, as is
+usual for these files (Zaremba et al. 2014). To beat: 104.7, the test perplexity of TheanoLM's
+LSTM-256. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Results: docs/results.md.
+"""
+
+from zoo.cores import LSTM
+from zoo.data import Text
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.training.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=Text(
+            train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)
+        ),
+        vocabulary=Vocabulary(),
+        model=LanguageModel(
+            embedding=Lookup(size=256),
+            core=LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.2),
+            head=Softmax(tied=True),
+        ),
+        training=Training(
+            batch=32,
+            length=35,
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=400)),
+            clip=1.0,
+            epochs=14,
+        ),
+        evaluation=Evaluation(state="carried", lanes=8, length=64),
+    )

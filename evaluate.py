@@ -1,0 +1,56 @@
+"""Judges a trained model: python evaluate.py --workdir DIR [--split NAME] [--data PATH] ..."""
+
+import argparse
+import pathlib
+import sys
+
+from zoo import cli
+from zoo.data.lanes import POLICIES
+from zoo.errors import UserError
+from zoo.evaluation import minimal_pairs, passport, surprisal
+from zoo.evaluation.run import Run
+
+
+def main():
+    """Prints the figures and keeps each with its passport in DIR/results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add = parser.add_argument
+    add("--workdir", required=True, help="folder of a training run")
+    add("--split", action="append", default=[], help="may be repeated; default: all but train")
+    add("--data", help="a file of the same kind as the run's data, instead of splits")
+    add("--state", choices=POLICIES, help="another state policy than the run's own")
+    add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
+    add(
+        "--minimal-pairs",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="True and False sentences, instead of splits unless they are named; may be repeated",
+    )
+    arguments = parser.parse_args()
+
+    run = Run.load(arguments.workdir).with_state(arguments.state)
+    splits = arguments.split
+    if not splits and not arguments.data and not arguments.minimal_pairs:
+        splits = [split for split in run.experiment.data.splits() if split != "train"]
+    texts = [(split, run.read, split) for split in splits]
+    if arguments.data:
+        texts.append((f"data:{pathlib.Path(arguments.data).name}", run.read_file, arguments.data))
+    if arguments.surprisal and len(texts) != 1:
+        raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
+
+    for name, read, what in texts:
+        corpus = read(what)
+        text, scores = run.score(corpus)
+        figures = passport.of_text(run, name, corpus, text, scores)
+        print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
+        if arguments.surprisal:
+            surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
+    for path in arguments.minimal_pairs:
+        pairs, scores = minimal_pairs.judge(run, path)
+        figures = passport.of_pairs(run, path, pairs, scores)
+        print(minimal_pairs.describe(path, scores), passport.write(run, figures), sep="\n  ")
+
+
+if __name__ == "__main__":
+    sys.exit(cli.run(main))

@@ -1,0 +1,178 @@
+"""What is promised of every core. A new one joins by a line in CORES or DROPPING_CORES."""
+
+import dataclasses
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.cores import LSTM, Core
+
+SIZE = 5
+
+CORES = {
+    "lstm": LSTM(SIZE),
+    "lstm of three layers": LSTM(SIZE, layers=3),
+}
+# The same with dropout wherever there can be some.
+DROPPING_CORES = {
+    "lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3),
+    "variational lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3, variational=True),
+}
+BATCH, TIME, INPUT_SIZE = 3, 6, 4
+
+
+def core_problem(core: Core, random):
+    """(params, inputs [B, T, E], a carry that is not zero)."""
+    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random, 0.7)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    return params, inputs, examples.randomised(core.initial_carry(BATCH), random)
+
+
+@functools.cache
+def compiled(core):
+    """core.apply, compiled once for all tests."""
+    return jax.jit(core.apply)
+
+
+def assert_trees_close(found, expected, **tolerances):
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, **tolerances)
+
+
+@pytest.fixture(params=CORES.values(), ids=CORES.keys())
+def core(request):
+    return request.param
+
+
+@pytest.fixture(params=DROPPING_CORES.values(), ids=DROPPING_CORES.keys())
+def dropping(request):
+    return request.param
+
+
+def test_shapes_of_a_core(core, random):
+    params, inputs, carry = core_problem(core, random)
+    hidden, new_carry = jax.eval_shape(core.apply, params, inputs, carry)
+    assert hidden.shape == (BATCH, TIME, core.size)
+    assert jax.tree.map(jnp.shape, new_carry) == jax.tree.map(jnp.shape, carry)
+    assert all(not leaf.any() for leaf in jax.tree.leaves(core.initial_carry(BATCH)))
+
+
+def test_the_leaves_of_a_carry_can_be_donated(core):
+    leaves = jax.tree.leaves(core.initial_carry(BATCH))
+    assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
+
+
+def test_two_halves_are_one_run(core, random):
+    params, inputs, carry = core_problem(core, random)
+    apply = compiled(core)
+    hidden, end = apply(params, inputs, carry)
+    first, middle = apply(params, inputs[:, : TIME // 2], carry)
+    second, end_of_halves = apply(params, inputs[:, TIME // 2 :], middle)
+    halves = np.concatenate([first, second], axis=1)
+    np.testing.assert_allclose(halves, hidden, rtol=1e-5, atol=1e-6)
+    assert_trees_close(end_of_halves, end, rtol=1e-5, atol=1e-6)
+    with pytest.raises(AssertionError):  # and the carry matters
+        unaware, _ = apply(params, inputs[:, TIME // 2 :], core.initial_carry(BATCH))
+        np.testing.assert_allclose(unaware, second, rtol=1e-2)
+
+
+def test_rows_do_not_see_each_other(core, random):
+    params, inputs, carry = core_problem(core, random)
+    apply = compiled(core)
+    hidden, _ = apply(params, inputs, carry)
+    others = inputs.at[1:].set(-3.0)
+    np.testing.assert_array_equal(apply(params, others, carry)[0][0], hidden[0])
+
+
+def test_a_core_does_not_see_the_future(core, random):
+    params, inputs, carry = core_problem(core, random)
+    apply = compiled(core)
+    hidden, _ = apply(params, inputs, carry)
+    changed, _ = apply(params, inputs.at[:, 4:].set(-3.0), carry)
+    np.testing.assert_array_equal(changed[:, :4], hidden[:, :4])
+    assert (np.abs(changed[:, 4] - hidden[:, 4]) > 1e-3).any()
+
+
+def test_reset_segments_are_separate_runs(core, random):
+    params, inputs, carry = core_problem(core, random)
+    reset = np.zeros((BATCH, TIME), bool)
+    reset[0, [2, 5]] = reset[1, 0] = reset[2, 3] = True
+    hidden, _ = compiled(core)(params, inputs, carry, reset=reset)
+    for row in range(BATCH):
+        bounds = [0, *np.flatnonzero(reset[row]), TIME]
+        for start, stop in itertools.pairwise(bounds):
+            if start == stop:
+                continue
+            begin = jax.tree.map(lambda x, row=row: x[row : row + 1], carry)
+            begin = core.initial_carry(1) if reset[row, start] else begin
+            # A fixed length, so that there is one compilation: what comes later is not seen.
+            segment = np.zeros((1, TIME, INPUT_SIZE), np.float32)
+            segment[0, : stop - start] = inputs[row, start:stop]
+            alone, _ = compiled(core)(params, segment, begin)
+            np.testing.assert_allclose(
+                hidden[row, start:stop], alone[0, : stop - start], rtol=1e-5, atol=1e-6
+            )
+
+
+def test_a_reset_lets_no_gradient_through(core, random):
+    params, inputs, carry = core_problem(core, random)
+    reset = np.zeros((BATCH, TIME), bool)
+    reset[:2, 4] = True
+
+    @jax.jit
+    def gradients(inputs, carry):
+        def late(inputs, carry):
+            hidden, end = core.apply(params, inputs, carry, reset=reset)
+            return jnp.sum(hidden[:, 4:]) + sum(jnp.sum(leaf) for leaf in jax.tree.leaves(end))
+
+        return jax.grad(late, argnums=(0, 1))(inputs, carry)
+
+    of_inputs, of_carry = gradients(inputs, carry)
+    np.testing.assert_array_equal(of_inputs[:2, :4], 0)
+    assert np.abs(of_inputs[2, :4]).min() > 0
+    for leaf in jax.tree.leaves(of_carry):
+        np.testing.assert_array_equal(leaf[:2], 0)
+        assert np.abs(leaf[2]).min() > 0
+
+
+def test_there_is_no_dropout_without_a_key(dropping, random):
+    params, inputs, carry = core_problem(dropping, random)
+    without = dataclasses.replace(dropping, dropout=0.0, input_dropout=0.0)
+    expected = compiled(without)(params, inputs, carry)
+    found = compiled(dropping)(params, inputs, carry)
+    assert_trees_close(found, expected, rtol=0, atol=0)
+
+
+def test_dropout_follows_the_key(dropping, random):
+    params, inputs, carry = core_problem(dropping, random)
+    apply = compiled(dropping)
+    hidden, _ = apply(params, inputs, carry, key=jax.random.key(1))
+    again, _ = apply(params, inputs, carry, key=jax.random.key(1))
+    other, _ = apply(params, inputs, carry, key=jax.random.key(2))
+    np.testing.assert_array_equal(hidden, again)
+    assert ((np.asarray(hidden) == 0) != (np.asarray(other) == 0)).any()
+
+
+def test_dropout_of_a_row_depends_on_its_own_key_alone(dropping, random):
+    params, inputs, carry = core_problem(dropping, random)
+    keys = jax.random.split(jax.random.key(1), BATCH)
+    apply = compiled(dropping)
+    hidden, _ = apply(params, inputs, carry, key=keys)
+    last = jax.tree.map(lambda x: x[2:], carry)
+    alone, _ = apply(params, inputs[2:], last, key=keys[2:])
+    np.testing.assert_allclose(alone[0], hidden[2], rtol=1e-5, atol=1e-6)
+    # In another batch and another place: rows 2, 0, 1.
+    order = np.array([2, 0, 1])
+    moved, _ = apply(
+        params, inputs[order], jax.tree.map(lambda x: x[order], carry), key=keys[order]
+    )
+    np.testing.assert_allclose(moved, hidden[order], rtol=1e-5, atol=1e-6)
+    same = apply(params, inputs, carry, key=keys[jnp.asarray([0, 0, 0])])[0]
+    zeros = np.asarray(same) == 0
+    np.testing.assert_array_equal(zeros[1], zeros[0])

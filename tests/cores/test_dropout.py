@@ -1,0 +1,38 @@
+"""Dropout's masks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.cores import dropout
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.65])
+def test_masks_keep_the_mean(rate):
+    keys = jax.random.split(jax.random.key(0), 2)
+    masks = np.asarray(dropout.masks(keys, (100, 100), rate, jnp.float32))
+    assert masks.shape == (2, 100, 100)
+    assert masks.dtype == np.float32
+    np.testing.assert_allclose(np.unique(masks), [0, 1 / (1 - rate)], rtol=1e-4)
+    # 5 standard deviations of the mean of 20,000 numbers.
+    assert abs(masks.mean() - 1) < 5 * np.sqrt(rate / (1 - rate) / 20_000)
+
+
+def test_masks_of_rows_positions_and_cells_differ():
+    keys = jax.random.split(jax.random.key(0), 3)
+    dropped = np.asarray(dropout.masks(keys, (50, 40), 0.5, jnp.float32)) == 0
+    for axis in range(3):
+        first, second = np.take(dropped, 0, axis), np.take(dropped, 1, axis)
+        assert 0.2 < (first != second).mean() < 0.8
+
+
+def test_a_row_keeps_its_key():
+    keys = jax.random.split(jax.random.key(0), 3)
+    np.testing.assert_array_equal(
+        jax.random.key_data(dropout.row_keys(keys, 3)), jax.random.key_data(keys)
+    )
+    split = jax.random.key_data(dropout.row_keys(jax.random.key(0), 3))
+    assert len(np.unique(split, axis=0)) == 3
+    first, second = (jax.random.key_data(dropout.fold_in(keys, use)) for use in (0, 1))
+    assert len(np.unique(np.concatenate([first, second]), axis=0)) == 6

@@ -1,0 +1,231 @@
+"""The micro language: its probabilities are exact, and its words agree."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from zoo.data.micro import Micro
+from zoo.data.micro_grammar import VANISH, Grammar, Option
+from zoo.errors import UserError
+
+SMALL = {"train_sentences": 300, "validation_sentences": 200, "test_sentences": 200}
+
+
+@pytest.fixture(scope="module")
+def micro():
+    return Micro(**SMALL)
+
+
+@pytest.fixture(scope="module")
+def sample(micro):
+    return micro.read("train").sentences
+
+
+def value(entries, word, name):
+    """The value of a feature of a word, or None."""
+    found = [feature for feature in entries[word] if feature.startswith(f"{name}:")]
+    return found[0].split(":")[1] if found else None
+
+
+def tiny_grammar(*, recursion):
+    """Sentences x y* z with an optional w, all of whose probabilities are simple."""
+    start, many, optional, stop = ("start",), ("many",), ("optional",), ("stop",)
+    return Grammar(
+        start,
+        {
+            start: {"x": Option(0.75, (many, stop)), "v": Option(0.25, (optional, stop))},
+            many: {VANISH: Option(1 - recursion), "y": Option(recursion, (many,))},
+            optional: {VANISH: Option(0.5), "w": Option(0.5)},
+            stop: {"z": Option(1.0)},
+        },
+    )
+
+
+def test_tiny_grammar_matches_enumeration():
+    recursion = 0.3
+    grammar = tiny_grammar(recursion=recursion)
+    sentences = [["v", "z"], ["v", "w", "z"]]
+    sentences += [["x"] + ["y"] * count + ["z"] for count in range(60)]
+    log_probs = [grammar.log_prob(sentence) for sentence in sentences]
+    probabilities = np.exp(log_probs)
+    assert probabilities[0] == pytest.approx(0.125)
+    assert probabilities[4] == pytest.approx(0.75 * 0.3**2 * 0.7)
+    assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
+    assert grammar.entropy() == pytest.approx(-(probabilities @ log_probs), rel=1e-12)
+    lengths = [len(sentence) for sentence in sentences]
+    assert grammar.expected_length() == pytest.approx(probabilities @ lengths, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({("s",): {"a": Option(0.5)}}, "sum to"),
+        ({("s",): {"a": Option(1.0, (("t",),))}}, "unknown symbol"),
+        ({("s",): {"a": Option(0.5, (("s",), ("s",))), "b": Option(0.5)}}, "finite"),
+        ({("s",): {"a": Option(0.5), VANISH: Option(0.5)}}, "end uncertain"),
+        (
+            {
+                ("s",): {"a": Option(1.0, (("t",), ("u",)))},
+                ("t",): {"b": Option(0.5), VANISH: Option(0.5)},
+                ("u",): {"b": Option(1.0)},
+            },
+            "start and follow",
+        ),
+    ],
+)
+def test_unsound_grammars_are_refused(rules, message):
+    with pytest.raises(ValueError, match=message):
+        Grammar(("s",), rules)
+
+
+def test_exact_entropy_and_length_match_monte_carlo(micro):
+    generator = np.random.default_rng(7)
+    sentences = [micro.grammar.sample(generator) for _ in range(8000)]
+    for values, exact in (
+        ([-micro.log_prob(sentence) for sentence in sentences], micro.entropy_per_sentence()),
+        ([len(sentence) for sentence in sentences], micro.expected_length()),
+    ):
+        error = np.std(values) / math.sqrt(len(values))
+        assert abs(np.mean(values) - exact) < 3 * error
+
+
+def test_entropy_rate_counts_the_boundary(micro):
+    entropy, length = micro.entropy_per_sentence(), micro.expected_length()
+    assert micro.entropy_rate() == pytest.approx(entropy / (length + 1))
+    assert micro.entropy_rate(count_boundary=False) == pytest.approx(entropy / length)
+    reseeded = Micro(seed=3)
+    assert reseeded.entropy_rate() == pytest.approx(micro.entropy_rate())
+    assert reseeded.lexicon_entries() != micro.lexicon_entries()
+
+
+def test_token_log_probs_sum_to_the_sentence_and_match_next_words(micro, sample):
+    for sentence in sample[:30]:
+        log_probs = micro.token_log_probs(sentence)
+        assert len(log_probs) == len(sentence)
+        assert math.fsum(log_probs) == pytest.approx(micro.log_prob(sentence))
+        for position, word in enumerate(sentence):
+            distribution = micro.next_words(sentence[:position])
+            assert math.fsum(distribution.values()) == pytest.approx(1.0)
+            assert math.log(distribution[word]) == pytest.approx(log_probs[position])
+        assert micro.next_words(sentence) == {}
+
+
+def test_what_is_no_sentence_has_no_probability(micro, sample):
+    sentence = sample[0]
+    for wrong in ([], sentence[:-1], [*sentence, "."], sentence[::-1], [*sentence[:-1], "", "."]):
+        assert micro.log_prob(wrong) == -math.inf
+    assert micro.token_log_probs([sentence[0], ".", "."])[1:] == [-math.inf, -math.inf]
+    with pytest.raises(ValueError, match="cannot follow"):
+        micro.next_words([".", sentence[0]])
+
+
+def test_reading_is_deterministic_and_splits_differ(micro):
+    assert micro.splits() == ("train", "validation", "test")
+    corpora = {split: micro.read(split) for split in micro.splits()}
+    for split, corpus in corpora.items():
+        assert len(corpus.sentences) == SMALL[f"{split}_sentences"]
+        assert Micro(**SMALL).read(split) == corpus
+        assert Micro(**SMALL, seed=1).read(split) != corpus
+    assert corpora["validation"].sentences != corpora["test"].sentences
+    with pytest.raises(UserError, match="no split"):
+        micro.read("dev")
+    with pytest.raises(UserError, match="at least 2 nouns"):
+        Micro(nouns=1)
+
+
+def test_every_word_has_its_features(micro):
+    entries = micro.lexicon_entries()
+    for split in micro.splits():
+        corpus = micro.read(split)
+        for sentence, features in zip(corpus.sentences, corpus.features, strict=True):
+            assert [entries[word] for word in sentence] == features
+            assert sentence.index(".") == len(sentence) - 1
+    assert all(features[0].startswith("POS:") for features in entries.values())
+    generated = set().union(*micro.grammar.rules.values()) - {VANISH}
+    assert generated == set(entries)
+
+
+def check_agreement(entries, sentence):
+    """Parse a sentence by its features alone, and assert each agreement; return their number.
+
+    A verb agrees with the noun waiting for one: the subjects are kept on a stack, which a
+    relative clause pushes to and a verb pops from.
+    """
+    waiting, checks, expected = [], 0, None
+    role, noun, previous = "subject", None, None
+    for position, word in enumerate(sentence):
+        tag, number, gender = (value(entries, word, name) for name in ("POS", "Number", "Gender"))
+        if tag == "DET":
+            expected = (gender, number)
+        elif tag in ("NOUN", "ADJ") and previous in ("DET", "PRENOMINAL"):
+            assert expected[0] in (None, gender)
+            assert expected[1] == number
+            expected, checks = (gender, number), checks + 1
+            if tag == "ADJ":
+                previous = "PRENOMINAL"
+                continue
+            noun = (gender, number)
+            if role == "subject":
+                waiting.append(noun)
+            role = "other"
+        elif tag == "ADJ":
+            assert (gender, number) == noun
+            checks += 1
+        elif word == "qui":
+            waiting.append(noun)
+        elif word == "que":
+            role = "subject"
+        elif tag in ("VERB", "AUX"):
+            subject = waiting.pop()
+            assert number == subject[1]
+            checks += 1
+            # Only a copula is followed at once by an adjective, which agrees with its subject.
+            noun = subject
+        elif tag == "PUNCT" and position < len(sentence) - 1:
+            role = "subject"
+        previous = tag
+    assert not waiting
+    return checks
+
+
+def test_words_agree_by_their_features(micro, sample):
+    entries = micro.lexicon_entries()
+    checks = [check_agreement(entries, sentence) for sentence in sample]
+    assert min(checks) >= 2
+    assert max(checks) >= 8
+
+
+def test_minimal_pairs(micro):
+    entries = micro.lexicon_entries()
+    pairs = micro.minimal_pairs(80, seed=5)
+    assert pairs == micro.minimal_pairs(80, seed=5)
+    assert pairs != micro.minimal_pairs(80, seed=6)
+    cells = Counter((facts["phenomenon"], facts["attractor"]) for _, _, facts in pairs)
+    assert set(cells.values()) == {20}
+    for sentence, twin, facts in pairs:
+        assert math.isfinite(micro.log_prob(sentence))
+        assert micro.log_prob(twin) == -math.inf
+        changed = [
+            i for i, words in enumerate(zip(sentence, twin, strict=True)) if len({*words}) > 1
+        ]
+        assert len(changed) == 1
+        right, wrong = entries[sentence[changed[0]]], entries[twin[changed[0]]]
+        differing = {feature.split(":")[0] for feature in set(right) ^ set(wrong)}
+        assert differing == {facts["phenomenon"].capitalize()}
+        assert right[0] in ("POS:ADJ", "POS:VERB", "POS:AUX")
+        check_agreement(entries, sentence)
+        with pytest.raises(AssertionError):
+            check_agreement(entries, twin)
+        name = facts["phenomenon"].capitalize()
+        controller = changed[0] - facts["distance"]
+        assert "POS:NOUN" in entries[sentence[controller]]
+        between = [
+            value(entries, word, name)
+            for word in sentence[controller + 1 : changed[0]]
+            if "POS:NOUN" in entries[word]
+        ]
+        wanted = value(entries, sentence[changed[0]], name)
+        assert value(entries, sentence[controller], name) == wanted
+        assert facts["attractor"] == any(found != wanted for found in between)

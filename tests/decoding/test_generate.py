@@ -1,0 +1,79 @@
+"""Text from a model is what its own probabilities say."""
+
+import jax
+import numpy as np
+import pytest
+
+from zoo.cores import LSTM
+from zoo.data.vocabulary import Vocabulary
+from zoo.decoding.generate import generate
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.models import LanguageModel
+
+MODEL = LanguageModel(embedding=Lookup(size=4, initial_scale=3.0), core=LSTM(size=6))
+LEXICON = Lexicon(
+    words=("</s>", "<unk>", "a", "b", "c"),
+    counts=np.ones(5, np.int64),
+    unknown="<unk>",
+    boundary="</s>",
+)
+
+
+@pytest.fixture(scope="module")
+def params():
+    made = MODEL.init(jax.random.key(3), LEXICON)
+    made["head"]["weights"] = made["head"]["weights"] * 100  # far from uniform
+    return made
+
+
+def best_continuation(params, words, length):
+    """The most probable word again and again, each time from the start of the text."""
+    found = []
+    for _ in range(length):
+        ids = np.array([[LEXICON.ids[word] for word in ["</s>", *words, *found]]], np.int32)
+        hidden, _ = MODEL.hidden(params, {}, ids, MODEL.core.initial_carry(1))
+        logits = hidden[0, -1] @ params["head"]["weights"].T + params["head"]["bias"]
+        found.append(LEXICON.words[int(logits.argmax())])
+    return found[: found.index("</s>")] if "</s>" in found else found
+
+
+@pytest.mark.parametrize("prompt", ["", "a", "b c", "C a b"])
+def test_greedy_text_is_the_most_probable_word_at_each_step(params, prompt):
+    vocabulary = Vocabulary(lower_case=True)
+    (text,) = generate(
+        MODEL,
+        params,
+        {},
+        LEXICON,
+        vocabulary,
+        prompt=prompt,
+        count=1,
+        length=6,
+        temperature=0,
+    )
+    words = prompt.lower().split()
+    assert text == words + best_continuation(params, words, 6)
+
+
+def test_unknown_words_of_a_prompt_are_the_vocabularys_matter(params):
+    (text,) = generate(MODEL, params, {}, LEXICON, Vocabulary(), prompt="a zzz", count=1, length=1)
+    assert text[:2] == ["a", "zzz"]
+    refusing = Vocabulary(unknown="refused")
+    with pytest.raises(UserError, match="'zzz'"):
+        generate(MODEL, params, {}, LEXICON, refusing, prompt="a zzz")
+
+
+def test_without_boundary_and_prompt_there_is_no_start(params):
+    lexicon = Lexicon(words=LEXICON.words, counts=LEXICON.counts, unknown="<unk>")
+    vocabulary = Vocabulary(boundary="none")
+    with pytest.raises(UserError, match="--prompt"):
+        generate(MODEL, params, {}, lexicon, vocabulary)
+    (text,) = generate(MODEL, params, {}, lexicon, vocabulary, prompt="a", count=1, length=7)
+    assert len(text) == 8
+
+
+def test_a_length_of_zero_is_refused(params):
+    with pytest.raises(UserError, match="length"):
+        generate(MODEL, params, {}, LEXICON, Vocabulary(), length=0)

@@ -1,0 +1,26 @@
+"""What is particular to embeddings of features."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.embeddings import Features
+from zoo.errors import UserError
+
+
+def test_words_with_the_same_features_have_the_same_vector(lexicon):
+    embedding, tables = Features(5), lexicon.tables()
+    params = embedding.init(jax.random.key(0), lexicon)
+    vectors = jax.jit(embedding.apply)(params, tables, jnp.arange(13))
+    np.testing.assert_array_equal(vectors[3], vectors[4])
+    np.testing.assert_array_equal(vectors[5], vectors[6])
+    assert np.abs(vectors[3] - vectors[5]).max() > 1e-3
+    # A word without features has nothing to be known by.
+    np.testing.assert_array_equal(vectors[0], 0)
+
+
+def test_a_lexicon_without_features_is_an_error():
+    with pytest.raises(UserError, match=r"embeddings\.Features needs words with features"):
+        Features(5).init(jax.random.key(0), examples.plain_lexicon())

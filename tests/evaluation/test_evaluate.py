@@ -1,0 +1,84 @@
+"""The entry scripts on a trained run."""
+
+import json
+import sys
+
+import pytest
+
+import evaluate
+from zoo import __main__ as commands
+from zoo import cli
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(program, *arguments) -> (exit code, output, errors)."""
+
+    def calling(program, *arguments):
+        monkeypatch.setattr(sys, "argv", [program.__name__, *map(str, arguments)])
+        code = cli.run(program.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+def test_all_splits_but_train_are_judged(call, workdir):
+    code, output, _ = call(evaluate, "--workdir", workdir)
+    assert code == 0
+    assert "test: log-perplexity" in output and "20 tokens" in output and "unseen" in output
+    found = sorted(path.name for path in (workdir / "results").iterdir())
+    assert found == ["test.carried.json", "validation.carried.json"]
+
+
+def test_another_text_state_and_surprisal(call, workdir, tmp_path):
+    text, table = tmp_path / "new.txt", tmp_path / "table.tsv"
+    text.write_text("le chat dort\n")
+    options = ("--data", text, "--state", "sentences", "--surprisal", table)
+    code, output, _ = call(evaluate, "--workdir", workdir, *options)
+    assert code == 0
+    assert "data:new.txt: log-perplexity" in output and " 3 tokens" in output
+    assert len(table.read_text().splitlines()) == 5  # a header, three words, a boundary
+    (result,) = (workdir / "results").glob("data_new.txt-*.sentences.json")
+    assert json.loads(result.read_text())["policies"]["state"] == "sentences"
+
+
+def test_minimal_pairs(call, workdir, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\nFalse\tle chat rêve\n")
+    code, output, _ = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    assert code == 0
+    assert "of 1 pairs; 1 skipped" in output
+    (result,) = (workdir / "results").iterdir()
+    assert json.loads(result.read_text())["figures"]["skipped"] == 1
+
+
+def test_surprisal_wants_one_text(call, workdir, tmp_path):
+    code, _, errors = call(evaluate, "--workdir", workdir, "--surprisal", tmp_path / "table.tsv")
+    assert code == 2
+    assert "--split NAME" in errors
+
+
+@pytest.mark.parametrize("options", [("--split", "tset"), ("--data", "nothing.txt")])
+def test_what_is_not_there_is_named(call, workdir, options):
+    code, _, errors = call(evaluate, "--workdir", workdir, *options)
+    assert code == 2
+    assert options[1] in errors
+
+
+def test_no_run_is_named(call, tmp_path):
+    code, _, errors = call(evaluate, "--workdir", tmp_path / "nothing")
+    assert code == 2
+    assert "nothing" in errors
+
+
+def test_compare_and_generate(call, workdir):
+    call(evaluate, "--workdir", workdir)
+    code, output, _ = call(commands, "compare", workdir)
+    assert code == 0 and "test, carried: nats/token" in output
+    options = ("--prompt", "Le chat", "--count", 3, "--length", 4, "--seed", 1)
+    code, output, _ = call(commands, "generate", "--workdir", workdir, *options)
+    assert code == 0
+    lines = output.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("le chat") and 2 <= len(line.split()) <= 6 for line in lines)
+    assert call(commands, "generate", "--workdir", workdir, *options)[1] == output

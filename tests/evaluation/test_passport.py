@@ -1,0 +1,124 @@
+"""Passports say what a figure is of."""
+
+import dataclasses
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.data import Conllu
+from zoo.evaluation import passport
+
+
+@pytest.fixture(scope="module")
+def judged(run):
+    corpus = run.read("test")
+    text, scores = run.score(corpus)
+    return passport.of_text(run, "test", corpus, text, scores), scores
+
+
+def with_vocabulary(run, **changes):
+    """The run with another vocabulary."""
+    vocabulary = dataclasses.replace(run.experiment.vocabulary, **changes)
+    experiment = dataclasses.replace(run.experiment, vocabulary=vocabulary)
+    return dataclasses.replace(run, experiment=experiment)
+
+
+def test_it_has_the_figures_and_their_denominators(judged):
+    found, scores = judged
+    assert found["figures"]["log_perplexity"] == scores.log_perplexity
+    assert found["tokens"] == 20
+    # The boundaries are predicted and not counted: 3 more tokens where they are.
+    assert found["figures"]["tokens_with_boundaries"] == 23
+    mean = -scores.log_prob.mean(dtype=np.float64)
+    assert found["figures"]["log_perplexity_with_boundaries"] == pytest.approx(mean)
+    assert found["out_of_vocabulary"] == 2  # "zèbre" and ","
+    assert found["normalised_over"] == "the 13 words of the lexicon"
+
+
+def test_it_says_how_the_figure_was_made(judged, run):
+    found, _ = judged
+    assert found["policies"] == {
+        "state": "carried",
+        "lanes": 3,
+        "boundary": "uncounted",
+        "boundary_marks": 1,
+        "unknown": "counted",
+        "lower_case": True,
+        "fused": None,
+    }
+    # Embedding 13 x 5; LSTM 4 gates of 7 cells from 5 + 7 inputs and a bias; softmax 13 x (7 + 1).
+    assert found["parameters"] == 13 * 5 + 28 * (5 + 7 + 1) + 13 * 8
+    assert found["precision"] == "float32"
+    assert found["checkpoint"] == run.checkpoint > 0
+    assert found["versions"]["zoo"] == zoo.__version__
+    assert found["command"] == sys.argv
+    assert found["machine"]["platform"] == "cpu"
+
+
+def test_lanes_are_no_policy_where_sentences_start_afresh(run):
+    assert passport.policies(run.with_state("sentences"))["lanes"] is None
+
+
+def test_the_hash_of_a_text_is_that_of_its_words(run, tmp_path):
+    copy = tmp_path / "elsewhere.txt"
+    corpus = run.read("test")
+    copy.write_text("\n\n".join(" ".join(s).upper() for s in corpus.sentences), encoding="utf-8")
+    old = passport.data_of(corpus.name, corpus.sentences)
+    new = passport.data_of("elsewhere", run.read_file(str(copy)).sentences)
+    assert old["sha256"] == new["sha256"]
+    assert (new["sentences"], new["words"]) == (3, 20)
+    # The ends of sentences are part of a text.
+    joined = [[word for sentence in corpus.sentences for word in sentence]]
+    assert passport.data_of("joined", joined)["sha256"] != old["sha256"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "words; the boundary after each sentence predicted but not counted; unknown words"),
+        ({"boundary": "counted", "boundary_marks": 3}, "the 3 boundaries after each sentence coun"),
+        ({"boundary": "none"}, "no boundaries, and the first word"),
+        ({"unknown": "skipped"}, "unknown words read as <unk> and not counted"),
+        ({"unknown": "refused"}, "no unknown words"),
+    ],
+)
+def test_what_counts_is_said_in_words(run, changes, expected):
+    assert expected in passport.counts_sentence(with_vocabulary(run, **changes))
+
+
+def test_fused_forms_are_named(run):
+    source = Conllu(train="", validation="", fused="kept")
+    experiment = dataclasses.replace(run.experiment, data=source)
+    said = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
+    assert said.startswith("syntactic words, and fused forms")
+
+
+def test_it_is_kept_as_strict_json(judged, run, tmp_path):
+    found, _ = judged
+    elsewhere = dataclasses.replace(run, path=tmp_path)
+    figures = {**found["figures"], "perplexity": math.inf, "log_perplexity": np.float64("nan")}
+    path = passport.write(elsewhere, {**found, "figures": figures})
+    assert path == tmp_path / "results" / "test.carried.json"
+
+    def refuse(name):
+        raise ValueError(name)
+
+    kept = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert float(kept["figures"]["perplexity"]) == math.inf
+    assert kept["data"] == found["data"]
+
+
+def test_texts_given_by_path_do_not_overwrite_each_other(judged, run):
+    found, _ = judged
+    names = {
+        passport.file_of(run, {**found, "split": "data:x.txt[:9]", "data": {"sha256": digest}}).name
+        for digest in ("0123456789", "9876543210")
+    }
+    assert names == {
+        "data_x.txt_9_-01234567.carried.json",
+        "data_x.txt_9_-98765432.carried.json",
+    }

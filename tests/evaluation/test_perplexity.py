@@ -1,0 +1,98 @@
+"""Log-probabilities against a numpy loop, under both state policies."""
+
+import dataclasses
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from tests import references
+from zoo.data.lanes import Lanes
+from zoo.evaluation import perplexity
+from zoo.evaluation.perplexity import Scores
+
+SPELLINGS = [
+    ["le", "<unk>", "dort", ".", "</s>"],
+    ["les", "chiens", "dorment", "<unk>", "le", "chat", "voit", "les", "chats", ".", "</s>"],
+    ["le", "chat", "voit", "le", "chien", ".", "</s>"],
+]
+
+
+def loop(run, words, first):
+    """log p of each word given those before it, `first` before the first, from an empty state."""
+    params = jax.tree.map(np.asarray, run.params)
+    inputs = params["embedding"]["table"][[first, *words[:-1]]][None]
+    carry = tuple((np.zeros((1, 7)), np.zeros((1, 7))) for _ in params["core"])
+    hidden, _ = references.lstm(inputs, params["core"], carry)
+    head = params["head"]
+    log_probs = references.softmax_log_probs(hidden[0], head["weights"], head["bias"])
+    return log_probs[np.arange(len(words)), words]
+
+
+@pytest.fixture(scope="module")
+def sentences(run):
+    return [[run.lexicon.ids[word] for word in sentence] for sentence in SPELLINGS]
+
+
+@pytest.fixture(scope="module")
+def boundary(run):
+    return run.lexicon.ids["</s>"]
+
+
+def test_sentences_policy_equals_a_loop_over_sentences(run, sentences, boundary):
+    expected = np.concatenate([loop(run, sentence, boundary) for sentence in sentences])
+    text, scores = run.with_state("sentences").score(run.read("test"))
+    assert text.words.tolist() == np.concatenate(sentences).tolist()
+    np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
+    # 20 words are counted, 3 boundaries are not.
+    counted = [word != "</s>" for sentence in SPELLINGS for word in sentence]
+    assert scores.tokens == 20
+    np.testing.assert_allclose(scores.log_perplexity, -expected[counted].mean(), rtol=1e-6)
+    np.testing.assert_allclose(scores.perplexity, np.exp(-expected[counted].mean()), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("lanes", "length"), [(1, 3), (2, 64), (5, 7)])
+def test_sentences_policy_does_not_depend_on_lanes_or_length(run, lanes, length, boundary):
+    corpus = run.read("test")
+    text, expected = run.with_state("sentences").score(corpus)
+    laid = Lanes(text, lanes, length, "sentences", boundary)
+    scores = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
+    np.testing.assert_allclose(scores.log_prob, expected.log_prob, rtol=1e-5)
+
+
+def test_carried_policy_equals_a_loop_over_lanes(run, sentences, boundary):
+    words = np.concatenate(sentences).tolist()  # 23 words in 3 lanes: 8, 8 and 7
+    lanes = [(words[:8], boundary), (words[8:16], words[7]), (words[16:], words[15])]
+    expected = np.concatenate([loop(run, lane, first) for lane, first in lanes])
+    _, scores = run.score(run.read("test"))
+    np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
+
+
+def test_bands_put_words_by_their_count_in_training():
+    scores = Scores(
+        log_prob=np.log(np.array([0.5, 0.25, 0.125, 0.5, 0.01], np.float32)),
+        counted=np.array([True, True, True, True, False]),
+        words=np.array([0, 1, 1, 2, 2]),
+    )
+    bands = scores.bands(np.array([0, 9, 10]))
+    assert [(row["band"], row["tokens"]) for row in bands] == [
+        ("unseen", 1),
+        ("1-9", 2),
+        ("10-99", 1),
+    ]
+    expected = [math.log(2), 2.5 * math.log(2), math.log(2)]
+    np.testing.assert_allclose([row["log_perplexity"] for row in bands], expected, rtol=1e-6)
+    np.testing.assert_allclose([row["perplexity"] for row in bands], np.exp(expected), rtol=1e-6)
+
+
+def test_an_impossible_word_makes_the_perplexity_infinite_without_an_error():
+    scores = Scores(np.array([-np.inf, -1.0], np.float32), np.ones(2, bool), np.zeros(2, int))
+    assert scores.log_perplexity == scores.perplexity == math.inf
+
+
+def test_a_model_that_is_nan_keeps_its_tokens_and_shows_nan(run):
+    broken = dataclasses.replace(run, params=jax.tree.map(lambda x: x * np.nan, run.params))
+    _, scores = broken.score(run.read("test"))
+    assert scores.tokens == 20
+    assert math.isnan(scores.log_perplexity)

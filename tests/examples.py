@@ -1,0 +1,49 @@
+"""Small things that many tests use."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.lexicon import Lexicon, with_features
+
+# An odd number of words. Some share their features, one has none; "name" features belong to one
+# word, "twins" to two words of one signature, "length" is a real number.
+FEATURES = (
+    {},
+    {"tag a": 1.0, "name 1": 1.0},
+    {"tag a": 1.0, "tag b": 1.0, "name 2": 1.0, "length": 0.7},
+    {"tag b": 1.0},
+    {"tag b": 1.0},
+    {"tag a": 1.0, "tag b": 1.0},
+    {"tag b": 1.0, "tag a": 1.0},
+    {"tag a": 1.0, "length": 1.3},
+    {"length": -0.4},
+    {"name 9": 2.0, "another name 9": -1.0, "third name 9": 0.5},
+    {"twins": 1.5},
+    {"twins": 1.5},
+    {"tag b": 2.0, "length": -0.4},
+)
+
+
+def plain_lexicon(size: int = 13) -> Lexicon:
+    """Words without features."""
+    words = tuple(f"word {place}" for place in range(size))
+    return Lexicon(words=words, counts=np.arange(size, 0, -1))
+
+
+def log_background(massless: tuple[int, ...] = ()) -> np.ndarray:
+    """A distribution over thirteen words, no two alike, with no mass at `massless`."""
+    background = np.random.default_rng(3).uniform(0.5, 2, len(FEATURES))
+    background[list(massless)] = 0
+    with np.errstate(divide="ignore"):
+        return np.log(background / background.sum())
+
+
+def lexicon(massless: tuple[int, ...] = ()) -> Lexicon:
+    """Words with FEATURES and a background."""
+    return with_features(plain_lexicon(), list(FEATURES), log_background(massless))
+
+
+def randomised(tree, random, scale=1.0):
+    """A tree of the same shapes with normal numbers, of whatever precision is the default."""
+    return jax.tree.map(lambda x: jnp.asarray(scale * random.normal(size=x.shape)), tree)

@@ -1,0 +1,241 @@
+"""What is promised of every head. A new one joins by a line in HEADS."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from tests import examples, references
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import Head, LogLinear, Softmax
+from zoo.models import LanguageModel
+
+SIZE = 5
+
+
+def rows(array):
+    """[..., D] as [N, D]."""
+    return np.reshape(array, (-1, array.shape[-1]))
+
+
+def softmax_reference(params, hidden):
+    bias = params["bias"] if "bias" in params else np.zeros(len(params["weights"]))
+    return references.softmax_log_probs(hidden, params["weights"], bias)
+
+
+def log_linear_reference(params, hidden):
+    lexicon = examples.lexicon()
+    matrix = references.feature_matrix(examples.FEATURES, lexicon.feature_names)
+    adaptors = [params["weights"] @ h + params["bias"] for h in hidden]
+    return references.log_linear_log_probs(adaptors, matrix, examples.log_background())
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadCase:
+    """A head, and log p of every word [N, V] by numpy, of a dict of params and hidden [N, D]."""
+
+    head: Head
+    log_probs: Callable
+
+
+HEADS = {
+    "softmax": HeadCase(Softmax(), softmax_reference),
+    "softmax without bias": HeadCase(Softmax(bias=False), softmax_reference),
+    "tied softmax": HeadCase(Softmax(tied=True), softmax_reference),
+    "log-linear": HeadCase(LogLinear(), log_linear_reference),
+}
+
+
+class HeadOnTrial:
+    """A head with random parameters in float64, and all that it says of six tokens [2, 3]."""
+
+    def __init__(self, case: HeadCase):
+        random = np.random.default_rng(11)
+        self.case, self.head, self.lexicon = case, case.head, examples.lexicon()
+        self.tables = self.lexicon.tables()
+        model = LanguageModel(Lookup(SIZE), LSTM(SIZE), case.head)
+        initial = model.head_params(model.init(jax.random.key(0), self.lexicon))
+        self.params = examples.randomised(initial, random, 0.8)
+        self.hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
+        self.targets = jnp.asarray([[0, 4, 12], [9, 10, 6]])
+        self.weights = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+        self.expected = self.reference(self.params, self.hidden)
+        self.results = jax.jit(self.evaluate)(self.params, self.hidden)
+
+    @functools.cached_property
+    def expected_gradients(self):
+        """Of the weighted loss, by name, from differences of the reference."""
+
+        def weighted_loss(arrays):
+            params = {name: value for name, value in arrays.items() if name != "hidden"}
+            log_probs = rows(self.reference(params, arrays["hidden"]))
+            tokens = zip(log_probs, np.ravel(self.targets), np.ravel(self.weights), strict=True)
+            return -sum(weight * of_words[word] for of_words, word, weight in tokens)
+
+        return references.finite_differences(weighted_loss, {**self.params, "hidden": self.hidden})
+
+    def reference(self, params, hidden):
+        """log p of every word by numpy, [..., V]."""
+        params = {name: np.asarray(value, np.float64) for name, value in params.items()}
+        log_probs = self.case.log_probs(params, rows(np.asarray(hidden)))
+        return log_probs.reshape(*hidden.shape[:-1], -1)
+
+    def evaluate(self, params, hidden):
+        """Every method of the head, and the gradients of its losses."""
+        head, tables, targets, weights = self.head, self.tables, self.targets, self.weights
+
+        def summed(params, hidden):
+            return jnp.sum(weights * head.loss(params, tables, hidden, targets))
+
+        def weighted(params, hidden):
+            return head.weighted_loss(params, tables, hidden, targets, weights)
+
+        def gathered(params, hidden):
+            log_probs = head.log_probs(params, tables, hidden)
+            return -jnp.sum(
+                weights * jnp.take_along_axis(log_probs, targets[..., None], -1)[..., 0]
+            )
+
+        forms = {"loss": summed, "weighted_loss": weighted, "log_probs": gathered}
+        return {
+            "log_probs": head.log_probs(params, tables, hidden),
+            "log_prob": head.log_prob(params, tables, hidden, targets),
+            "loss": head.loss(params, tables, hidden, targets),
+            "weighted_loss": weighted(params, hidden),
+            "top_k": head.top_k(params, tables, hidden, 4),
+            "gradients": {
+                name: jax.grad(form, argnums=(0, 1))(params, hidden) for name, form in forms.items()
+            },
+        }
+
+
+@functools.cache
+def on_trial(name):
+    return HeadOnTrial(HEADS[name])
+
+
+@pytest.fixture(params=HEADS)
+def trial(request, float64):
+    return on_trial(request.param)
+
+
+# Tables are float32, so that log-probabilities differ from float64's in the eighth place.
+CLOSE = {"rtol": 2e-6, "atol": 2e-7}
+
+
+def test_log_probs_are_those_of_the_formula(trial):
+    assert trial.results["log_probs"].shape == (2, 3, 13)
+    np.testing.assert_allclose(trial.results["log_probs"], trial.expected, **CLOSE)
+
+
+def test_probabilities_sum_to_one(trial):
+    sums = np.exp(trial.results["log_probs"]).sum(-1)
+    np.testing.assert_allclose(sums, np.ones((2, 3)), rtol=1e-6)
+
+
+def test_log_prob_is_an_entry_of_log_probs(trial):
+    for place in np.ndindex(2, 3):
+        entry = trial.results["log_probs"][place][trial.targets[place]]
+        np.testing.assert_allclose(trial.results["log_prob"][place], entry, rtol=1e-10)
+
+
+def test_loss_of_an_exact_head_is_minus_log_prob(trial):
+    np.testing.assert_array_equal(trial.results["loss"], -trial.results["log_prob"])
+
+
+def test_weighted_loss_is_the_weighted_sum(trial):
+    expected = np.sum(np.asarray(trial.weights) * np.asarray(trial.results["loss"]))
+    np.testing.assert_allclose(trial.results["weighted_loss"], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["loss", "weighted_loss", "log_probs"])
+def test_gradients_are_those_of_the_formula(trial, form):
+    of_params, of_hidden = trial.results["gradients"][form]
+    assert set(of_params) | {"hidden"} == set(trial.expected_gradients)
+    for name, gradient in {**of_params, "hidden": of_hidden}.items():
+        np.testing.assert_allclose(
+            gradient, trial.expected_gradients[name], rtol=1e-6, atol=1e-6, err_msg=name
+        )
+
+
+def test_compiled_or_not_is_the_same(trial):
+    arguments = trial.params, trial.tables, trial.hidden
+    log_prob = trial.head.log_prob(*arguments, trial.targets)
+    np.testing.assert_allclose(log_prob, trial.results["log_prob"], rtol=1e-10)
+    weighted = trial.head.weighted_loss(*arguments, trial.targets, trial.weights)
+    np.testing.assert_allclose(weighted, trial.results["weighted_loss"], rtol=1e-10)
+
+
+def test_top_k_sorts_log_probs(trial):
+    values, words = trial.results["top_k"]
+    log_probs = np.asarray(trial.results["log_probs"])
+    np.testing.assert_array_equal(words, np.argsort(-log_probs, axis=-1, stable=True)[..., :4])
+    np.testing.assert_allclose(values, -np.sort(-log_probs, axis=-1)[..., :4], rtol=1e-12)
+
+
+def test_a_batch_in_parts_is_the_same(trial):
+    @jax.jit
+    def parts(params, hidden, targets, weights):
+        return (
+            trial.head.log_prob(params, trial.tables, hidden, targets),
+            trial.head.weighted_loss(params, trial.tables, hidden, targets, weights),
+        )
+
+    found = [
+        parts(trial.params, trial.hidden[row], trial.targets[row], trial.weights[row])
+        for row in range(2)
+    ]
+    np.testing.assert_allclose(
+        np.stack([log_prob for log_prob, _ in found]), trial.results["log_prob"], rtol=1e-10
+    )
+    total = sum(weighted for _, weighted in found)
+    np.testing.assert_allclose(total, trial.results["weighted_loss"], rtol=1e-10)
+
+
+def test_padding_changes_nothing(trial):
+    """Positions without weight, whatever they hold, leave the sum and every gradient alone."""
+    hidden = jnp.concatenate([trial.hidden, 1e3 * trial.hidden[:, :1]], axis=1)
+    targets = jnp.concatenate([trial.targets, jnp.asarray([[2], [7]])], axis=1)
+    weights = jnp.concatenate([trial.weights, jnp.zeros((2, 1))], axis=1)
+
+    @jax.jit
+    def padded(params, hidden):
+        function = jax.value_and_grad(trial.head.weighted_loss, argnums=(0, 2))
+        return function(params, trial.tables, hidden, targets, weights)
+
+    value, (of_params, of_hidden) = padded(trial.params, hidden)
+    np.testing.assert_allclose(value, trial.results["weighted_loss"], rtol=1e-10)
+    expected_of_params, expected_of_hidden = trial.results["gradients"]["weighted_loss"]
+    for name, gradient in of_params.items():
+        np.testing.assert_allclose(gradient, expected_of_params[name], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(of_hidden[:, :3], expected_of_hidden, rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(of_hidden[:, 3], 0)
+
+
+def test_samples_have_the_declared_probabilities(trial):
+    draws = 10_000
+    hidden = jnp.broadcast_to(trial.hidden[0, :2], (draws, 2, SIZE))
+    words = jax.jit(trial.head.sample)(trial.params, trial.tables, hidden, jax.random.key(5))
+    assert words.shape == (draws, 2)
+    for column in range(2):
+        observed = np.bincount(words[:, column], minlength=13)
+        expected = np.exp(trial.expected[0, column])
+        result = scipy.stats.chisquare(observed, draws * expected / expected.sum())
+        assert result.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_new_heads_are_almost_uniform_and_float32(name, lexicon):
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE), HEADS[name].head)
+    params = model.head_params(model.init(jax.random.key(0), lexicon))
+    assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype(jnp.float32)}
+    scale = np.abs(params["weights"]).max()
+    assert 0.04 < scale <= 0.05
+    if "bias" in params:
+        assert not params["bias"].any()

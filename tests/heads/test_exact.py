@@ -1,0 +1,227 @@
+"""The exact softmax losses against numpy: values, gradients, odd sizes, hard numbers."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import references
+from zoo.heads import exact
+
+# (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
+# block 1 has nothing but first blocks, block 13 nothing but one.
+SIZES = [(13, None), (13, 1), (13, 4), (13, 13), (2049, None), (2049, 256)]
+
+
+def problem(random, words=13, tokens=7, size=5, scale=1.0):
+    """(hidden, weights, bias, targets)."""
+    return (
+        random.normal(size=(tokens, size)),
+        scale * random.normal(size=(words, size)),
+        scale * random.normal(size=words),
+        random.integers(words, size=tokens),
+    )
+
+
+def losses(hidden, weights, bias, targets, block):
+    """(loss, log Z) of the plain or the blocked loss."""
+    if block is None:
+        return exact.plain_softmax_loss(hidden, weights, bias, targets)
+    return exact.blocked_softmax_loss(hidden, weights, bias, targets, block)
+
+
+@functools.cache  # One compilation for all tests of the same shapes.
+def gradient_function(block):
+    """Jitted: gradients of sum_n a_n loss_n + b_n log Z_n, and (loss, log Z)."""
+
+    def objective(hidden, weights, bias, targets, loss_weights, log_z_weights):
+        loss, log_z = losses(hidden, weights, bias, targets, block)
+        return jnp.sum(loss_weights * loss) + jnp.sum(log_z_weights * log_z), (loss, log_z)
+
+    return jax.jit(jax.grad(objective, argnums=(0, 1, 2), has_aux=True))
+
+
+def with_gradients(block, *arguments):
+    """((loss, log Z), gradients with respect to hidden, weights and bias)."""
+    gradients, results = gradient_function(block)(*arguments)
+    return results, gradients
+
+
+@functools.cache
+def weighted(block, factor=1.0):
+    """The jitted value and gradients of factor * weighted_softmax_loss."""
+
+    def objective(hidden, weights, bias, targets, token_weights):
+        sums = exact.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
+        return factor * sums
+
+    return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
+
+
+def assert_all_close(found, expected, **tolerances):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, **tolerances)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("words", "block"), SIZES)
+def test_loss_log_z_and_gradients(random, words, block):
+    # Small logits: one that is counted twice, or a padded one, is a visible share of Z.
+    arguments = problem(random, words, scale=0.01 if words > 13 else 1.0)
+    loss_weights, log_z_weights = random.normal(size=(2, 7))
+    results, gradients = with_gradients(block, *arguments, loss_weights, log_z_weights)
+    assert_all_close(results, references.softmax_loss(*arguments), rtol=1e-11)
+    expected = references.softmax_gradients(*arguments, loss_weights, log_z_weights)
+    assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("block", [1, 3, 7, 10])
+def test_weighted_loss_and_gradients(random, block):
+    arguments = problem(random)
+    token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
+    value, gradients = weighted(block, factor=3.0)(*arguments, token_weights)
+    loss, _ = references.softmax_loss(*arguments)
+    np.testing.assert_allclose(value, 3 * loss @ token_weights, rtol=1e-12)
+    expected = references.softmax_gradients(*arguments, 3 * token_weights, np.zeros(7))
+    assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_weighted_loss_without_gradients(random):
+    arguments, token_weights = problem(random), random.uniform(size=7)
+    value = jax.jit(exact.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
+    loss, _ = references.softmax_loss(*arguments)
+    np.testing.assert_allclose(value, loss @ token_weights, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_weighted_loss_of_small_logits_over_an_odd_vocabulary(random):
+    arguments = problem(random, words=2049, scale=0.01)
+    value, _ = weighted(3)(*arguments, np.ones(7))
+    np.testing.assert_allclose(value, references.softmax_loss(*arguments)[0].sum(), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 6 * 150)
+    assert exact.vocabulary_block(6, 2049) == 150
+    hidden, weights, bias, targets = problem(random, words=2049, tokens=6)
+    expected_loss, expected_log_z = references.softmax_loss(hidden, weights, bias, targets)
+    hidden, targets = hidden.reshape(2, 3, 5), targets.reshape(2, 3)
+    loss, log_z = jax.jit(exact.softmax_loss)(hidden, weights, bias, targets)
+    np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
+    np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
+    token_weights = np.arange(6.0).reshape(2, 3)
+    total = jax.jit(exact.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
+    np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
+
+
+def test_blocks_of_tokens_are_even(monkeypatch):
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 1000 * 100)
+    assert exact.token_block(90, 1000) == 90
+    assert exact.token_block(101, 1000) == 51
+    assert exact.token_block(210, 1000) == 70
+    # However large the vocabulary, the blocks do not get smaller than 64 tokens.
+    assert exact.token_block(640, 10**6) == exact.LEAST_TOKENS_AT_A_TIME
+
+
+def test_blocks_of_words_do_not_outgrow_the_vocabulary():
+    assert exact.vocabulary_block(1, 13) == 13
+    assert exact.vocabulary_block(10**9, 10**6) == 128
+    assert exact.vocabulary_block(1024, 10**6) == exact.LOGITS_AT_A_TIME // 1024
+
+
+@pytest.mark.parametrize("block", [None, 256])
+def test_bfloat16_is_accumulated_in_float32(random, block):
+    arguments = problem(random, words=2049, size=64, scale=0.1)
+    arguments = [jnp.asarray(x, jnp.bfloat16) for x in arguments[:3]] + [arguments[3]]
+    loss_weights, log_z_weights = np.ones(7, np.float32), np.zeros(7, np.float32)
+    (loss, log_z), gradients = with_gradients(block, *arguments, loss_weights, log_z_weights)
+    assert loss.dtype == log_z.dtype == jnp.float32
+    assert [g.dtype for g in gradients] == [jnp.bfloat16] * 3
+    # Of the rounded inputs, so that nothing but the accumulation is left to differ.
+    expected_loss, expected_log_z = references.softmax_loss(*arguments)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    np.testing.assert_allclose(log_z, expected_log_z, rtol=1e-5)
+    expected = references.softmax_gradients(*arguments, loss_weights, log_z_weights)
+    for found, wanted in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(
+            np.asarray(found, np.float64), wanted, rtol=0.01, atol=0.01 * np.abs(wanted).max()
+        )
+    value, _ = weighted(3)(*arguments, loss_weights)
+    assert value.dtype == jnp.float32
+    np.testing.assert_allclose(value, expected_loss.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["plain", "blocked", "weighted"])
+def test_a_frequent_word_does_not_saturate_bfloat16_gradients(form):
+    # 1/1024 added to -1/2 changes nothing in bfloat16, which has 8 bits.
+    tokens, weight = 1024, 1 / 1024
+    hidden = jnp.ones((tokens, 1), jnp.bfloat16)
+    weights, bias = jnp.zeros((13, 1), jnp.bfloat16), jnp.zeros(13, jnp.bfloat16)
+    targets, token_weights = np.zeros(tokens, np.int32), np.full(tokens, weight, np.float32)
+    if form == "weighted":
+        _, gradients = weighted(64)(hidden, weights, bias, targets, token_weights)
+    else:
+        _, gradients = with_gradients(
+            None if form == "plain" else 4,
+            *(hidden, weights, bias, targets, token_weights, 0 * token_weights),
+        )
+    expected = np.full(13, 1 / 13) - np.eye(13)[0]
+    for gradient in (gradients[1][:, 0], gradients[2]):
+        np.testing.assert_allclose(np.asarray(gradient, np.float64), expected, rtol=0.01)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("block", [None, 4])
+def test_extreme_logits(random, block, sign):
+    hidden, weights, bias, targets = problem(random)
+    bias[::2] = sign * 1e4
+    arguments = [np.float32(x) for x in (hidden, weights, bias)] + [targets]
+    (loss, log_z), gradients = with_gradients(
+        block, *arguments, np.ones(7, np.float32), np.ones(7, np.float32)
+    )
+    expected = references.softmax_loss(*arguments)
+    assert_all_close((loss, log_z), expected, rtol=1e-5, atol=0.01)
+    expected_gradients = references.softmax_gradients(*arguments, np.ones(7), np.ones(7))
+    assert_all_close(gradients, expected_gradients, atol=0.02)
+    value, gradients = weighted(3)(*arguments, np.ones(7, np.float32))
+    np.testing.assert_allclose(value, expected[0].sum(), rtol=1e-5, atol=0.05)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("massless", [slice(0, 4), slice(3, 9), slice(8, 13)])
+@pytest.mark.parametrize("block", [None, 1, 4])
+def test_words_without_mass(random, block, massless):
+    """-inf in the bias: whole blocks of it, the first and the last among them."""
+    hidden, weights, bias, _ = problem(random)
+    bias[massless] = -np.inf
+    targets = random.choice(np.flatnonzero(np.isfinite(bias)), size=7)
+    arguments = hidden, weights, bias, targets
+    results, gradients = with_gradients(block, *arguments, np.ones(7), np.ones(7))
+    assert_all_close(results, references.softmax_loss(*arguments), rtol=1e-11)
+    expected = references.softmax_gradients(*arguments, np.ones(7), np.ones(7))
+    assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_weighted_loss_with_words_without_mass(random):
+    """A target without mass costs infinitely much, unless the token has no weight."""
+    hidden, weights, bias, targets = problem(random)
+    bias[3:9] = -np.inf
+    targets[:] = [0, 1, 2, 9, 10, 11, 5]
+    token_weights = np.array([1.0, 2, 0.5, 1, 1, 1, 0])
+    function = weighted(3)
+    value, gradients = function(hidden, weights, bias, targets, token_weights)
+    possible = hidden[:6], weights, bias, targets[:6]
+    loss, _ = references.softmax_loss(*possible)
+    np.testing.assert_allclose(value, loss @ token_weights[:6], rtol=1e-12)
+    expected = references.softmax_gradients(*possible, token_weights[:6], np.zeros(6))
+    np.testing.assert_allclose(gradients[0][:6], expected[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(gradients[0][6], 0)
+    assert_all_close(gradients[1:], expected[1:], rtol=1e-9, atol=1e-12)
+    assert np.isinf(function(hidden, weights, bias, targets, np.ones(7))[0])

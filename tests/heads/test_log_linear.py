@@ -1,0 +1,170 @@
+"""The log-linear head against the dense formula, and what its features and background promise."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.errors import UserError
+from zoo.heads import LogLinear
+from zoo.heads.log_linear import dense_log_probs
+from zoo.lexicon import with_features
+
+SIZE = 5
+HEAD = LogLinear()
+# Word 4 shares its features with word 3, which has mass; nobody shares those of words 8 and 12,
+# and both twins, 10 and 11, are without.
+MASSLESS = (4, 8, 10, 11, 12)
+
+
+@functools.cache
+def matrix():
+    """phi, [V, F]."""
+    return references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
+
+
+def random_params(random, features):
+    return {
+        "weights": jnp.asarray(random.normal(size=(features, SIZE))),
+        "bias": jnp.asarray(random.normal(size=features)),
+    }
+
+
+def expected_log_probs(params, hidden, background):
+    adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
+    return references.log_linear_log_probs(adaptors, matrix(), background)
+
+
+@pytest.fixture
+def params(random, lexicon, float64):
+    return random_params(random, len(lexicon.feature_names))
+
+
+@pytest.fixture
+def hidden(random, float64):
+    return jnp.asarray(random.normal(size=(4, SIZE)))
+
+
+def test_the_dense_formula(params, hidden):
+    adaptors = HEAD.adaptor(params, hidden)
+    found = dense_log_probs(adaptors, jnp.asarray(matrix()), examples.log_background())
+    expected = expected_log_probs(params, hidden, examples.log_background())
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("seed", range(3))
+def test_any_features_against_the_dense_formula(seed):
+    """Random sets of random values, many of them the same, over more words than features."""
+    random = np.random.default_rng(seed)
+    values = random.normal(size=3).round(1)
+    features = [
+        {f"f{f}": random.choice(values) for f in np.flatnonzero(random.uniform(size=4) < 0.4)}
+        for _ in range(41)
+    ]
+    features[7] = {"own 1": 1.0, "own 2": -0.3, "f0": 2.0}
+    background = np.log(random.dirichlet(np.ones(41)))
+    lexicon = with_features(examples.plain_lexicon(41), features, background)
+    phi = references.feature_matrix(features, lexicon.feature_names)
+    assert len(references.signatures(features)[1]) < 41
+    params = random_params(random, len(lexicon.feature_names))
+    hidden = random.normal(size=(2, SIZE))
+    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), jnp.asarray(hidden))
+    adaptors = [np.asarray(params["weights"]) @ h + np.asarray(params["bias"]) for h in hidden]
+    expected = references.log_linear_log_probs(adaptors, phi, background)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_identity_features_over_a_uniform_background_are_a_softmax(random, hidden):
+    features = [{f"Word:{place}": 1.0} for place in range(13)]
+    lexicon = with_features(examples.plain_lexicon(), features)
+    weights, bias = random.normal(size=(13, SIZE)), random.normal(size=13)
+    # Features are in the order of their names: Word:10 comes before Word:2.
+    order = [int(name.removeprefix("Word:")) for name in lexicon.feature_names]
+    params = {"weights": jnp.asarray(weights[order]), "bias": jnp.asarray(bias[order])}
+    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
+    expected = references.softmax_log_probs(hidden, weights, bias)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", [0, 2, 4, 9, 11])
+def test_the_adaptor_s_gradient_is_expected_minus_observed_features(
+    lexicon, params, hidden, target
+):
+    """Equations 9 and 16. The bias is added to the adaptor, so it has the adaptor's gradient."""
+    gradient = _gradients()(params, lexicon.tables(), hidden[:1], jnp.asarray([target]))
+    (log_probs,) = expected_log_probs(params, hidden[:1], examples.log_background())
+    expected_features = sum(
+        np.exp(log_prob) * phi for log_prob, phi in zip(log_probs, matrix(), strict=True)
+    )
+    of_adaptor = expected_features - matrix()[target]
+    of_params, of_hidden = gradient
+    np.testing.assert_allclose(of_params["bias"], of_adaptor, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        of_params["weights"], np.outer(of_adaptor, hidden[0]), rtol=1e-6, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        of_hidden[0], np.asarray(params["weights"]).T @ of_adaptor, rtol=1e-6, atol=1e-6
+    )
+
+
+@functools.cache
+def _gradients():
+    def summed(params, tables, hidden, targets):
+        return jnp.sum(HEAD.loss(params, tables, hidden, targets))
+
+    return jax.jit(jax.grad(summed, argnums=(0, 2)))
+
+
+@pytest.mark.parametrize("massless", [(), MASSLESS])
+def test_without_parameters_the_background_is_left(params, hidden, massless):
+    nothing = jax.tree.map(jnp.zeros_like, params)
+    tables = examples.lexicon(massless).tables()
+    found = jax.jit(HEAD.log_probs)(nothing, tables, hidden)
+    expected = np.broadcast_to(examples.log_background(massless), (4, 13))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_no_background_is_a_uniform_one(params, hidden):
+    lexicon = with_features(examples.plain_lexicon(), list(examples.FEATURES))
+    found = jax.jit(HEAD.log_probs)(params, lexicon.tables(), hidden)
+    expected = expected_log_probs(params, hidden, np.zeros(13))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_words_without_mass_have_none_and_spoil_nothing(params, hidden):
+    tables = examples.lexicon(MASSLESS).tables()
+    expected = expected_log_probs(params, hidden, examples.log_background(MASSLESS))
+    found = jax.jit(HEAD.log_probs)(params, tables, hidden)
+    assert (np.asarray(found)[:, list(MASSLESS)] == -np.inf).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+    targets = jnp.asarray([0, 3, 7, 9])
+    gradients = _gradients()(params, tables, hidden, targets)
+    with_mass = np.setdiff1d(np.arange(13), MASSLESS)
+    of_bias = np.zeros(matrix().shape[1])
+    for log_probs, target in zip(expected, targets, strict=True):
+        of_bias += np.exp(log_probs[with_mass]) @ matrix()[with_mass] - matrix()[target]
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+    np.testing.assert_allclose(gradients[0]["bias"], of_bias, rtol=1e-6, atol=1e-6)
+
+
+def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params, hidden):
+    tables, targets = examples.lexicon(MASSLESS).tables(), jnp.asarray([0, 4, 8, 9])
+    np.testing.assert_array_equal(
+        np.isinf(jax.jit(HEAD.loss)(params, tables, hidden, targets)), [False, True, True, False]
+    )
+    function = jax.jit(jax.value_and_grad(HEAD.weighted_loss, argnums=(0, 2)))
+    weights = jnp.asarray([1.0, 0, 0, 2])
+    value, gradients = function(params, tables, hidden, targets, weights)
+    expected = expected_log_probs(params, hidden, examples.log_background(MASSLESS))
+    np.testing.assert_allclose(value, -(expected[0, 0] + 2 * expected[3, 9]), rtol=1e-6)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+
+
+def test_a_lexicon_without_features_is_an_error():
+    with pytest.raises(UserError, match="the log-linear head needs words with features"):
+        HEAD.init(jax.random.key(0), SIZE, examples.plain_lexicon())

@@ -1,0 +1,128 @@
+"""Language models against numpy: words -> embedding -> core -> head."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.cores import LSTM
+from zoo.embeddings import Features, Lookup
+from zoo.errors import UserError
+from zoo.heads import LogLinear, Softmax
+from zoo.models import LanguageModel
+
+SIZE = 4
+WORDS = np.array([[1, 12, 0, 3], [5, 5, 2, 9]])
+TARGETS = np.array([[12, 0, 3, 4], [5, 2, 9, 11]])
+RESET = np.array([[False, False, True, False], [True, False, False, False]])
+
+
+def phi():
+    return references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
+
+
+def embed(embedding, params, words):
+    table = np.asarray(params["embedding"]["table"])
+    if isinstance(embedding, Features):
+        table = references.feature_sums(phi(), table)
+    return table[words]
+
+
+def log_probs(head, params, hidden):
+    if isinstance(head, LogLinear):
+        weights, bias = np.asarray(params["head"]["weights"]), np.asarray(params["head"]["bias"])
+        adaptors = [weights @ h + bias for h in hidden]
+        return references.log_linear_log_probs(adaptors, phi(), examples.log_background())
+    weights = params["embedding"]["table"] if head.tied else params["head"]["weights"]
+    return references.softmax_log_probs(hidden, weights, params["head"]["bias"])
+
+
+MODELS = {
+    "softmax": LanguageModel(Lookup(3), LSTM(SIZE, layers=2), Softmax()),
+    "tied softmax": LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax(tied=True)),
+    "log-linear": LanguageModel(Features(3), LSTM(SIZE), LogLinear()),
+}
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", MODELS)
+def test_log_prob_and_loss_along_a_sequence(name, lexicon, random):
+    model, tables = MODELS[name], lexicon.tables()
+    params = examples.randomised(model.init(jax.random.key(0), lexicon), random)
+    carry = examples.randomised(model.core.initial_carry(2), random)
+    token_weights = random.uniform(size=(2, 4))
+
+    @jax.jit
+    def evaluate(params, carry):
+        arguments = params, tables, jnp.asarray(WORDS), jnp.asarray(TARGETS)
+        log_prob, end = model.log_prob(*arguments, carry, reset=RESET)
+        loss, loss_end = model.weighted_loss(*arguments, token_weights, carry, reset=RESET)
+        return log_prob, loss, end, loss_end
+
+    log_prob, loss, end, loss_end = evaluate(params, carry)
+    inputs = embed(model.embedding, params, WORDS)
+    hidden, expected_end = references.lstm(inputs, params["core"], carry, RESET)
+    for row in range(2):
+        expected = log_probs(model.head, params, hidden[row])[np.arange(4), TARGETS[row]]
+        np.testing.assert_allclose(log_prob[row], expected, rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(loss, -np.sum(token_weights * log_prob), rtol=1e-10)
+    for found in (end, loss_end):
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected_end), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_a_tied_table_learns_from_both_ends(lexicon):
+    model = MODELS["tied softmax"]
+    params = jax.jit(lambda key: model.init(key, lexicon))(jax.random.key(0))
+    assert set(params["head"]) == {"bias"}
+
+    @jax.jit
+    def gradient(params):
+        def loss(params):
+            # One word in, another out: of the last, only the output's weights are touched.
+            words, targets = jnp.asarray([[1]]), jnp.asarray([[2]])
+            carry = model.core.initial_carry(1)
+            return model.weighted_loss(params, {}, words, targets, jnp.ones((1, 1)), carry)[0]
+
+        return jax.grad(loss)(params)["embedding"]["table"]
+
+    found = np.asarray(gradient(params))
+    hidden, _ = references.lstm(
+        [[params["embedding"]["table"][1]]],
+        params["core"],
+        model.core.initial_carry(1),
+    )
+    weights, bias = params["embedding"]["table"], params["head"]["bias"]
+    _, expected, _ = references.softmax_gradients(hidden[0], weights, bias, [2], [1], [0])
+    np.testing.assert_allclose(found[2:], expected[2:], rtol=1e-4, atol=1e-8)
+    # The first word's row has the input's gradient as well.
+    assert np.abs(found[1] - expected[1]).max() > 1e-4
+
+
+@pytest.mark.parametrize("embedding", [Lookup(3), Features(SIZE)], ids=["narrow", "features"])
+def test_a_tied_head_needs_a_lookup_as_wide_as_the_core(embedding, lexicon):
+    model = LanguageModel(embedding, LSTM(SIZE), Softmax(tied=True))
+    with pytest.raises(UserError, match=r"set model\.embedding\.size=4 or model\.head\.tied=False"):
+        model.init(jax.random.key(0), lexicon)
+
+
+def test_components_get_keys_of_their_own(lexicon):
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax())
+    params = jax.jit(lambda key: model.init(key, lexicon))(jax.random.key(0))
+    difference = np.abs(params["embedding"]["table"] - params["head"]["weights"])
+    assert difference.max() > 0.01
+
+
+def test_a_key_turns_dropout_on(lexicon, random):
+    model = LanguageModel(Lookup(3), LSTM(SIZE, dropout=0.5), Softmax())
+    params = examples.randomised(model.init(jax.random.key(0), lexicon), random)
+
+    @jax.jit
+    def loss(params, key):
+        arguments = {}, jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.ones((2, 4))
+        return model.weighted_loss(params, *arguments, model.core.initial_carry(2), key=key)[0]
+
+    first, second = (loss(params, jax.random.key(seed)) for seed in range(2))
+    assert abs(first - second) > 0.01
+    assert abs(first - loss(params, None)) > 0.01

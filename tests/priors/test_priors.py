@@ -1,0 +1,112 @@
+"""Features and backgrounds of a corpus that can be counted by hand."""
+
+import numpy as np
+import pytest
+
+from zoo.data.corpus import Corpus
+from zoo.errors import UserError
+from zoo.priors import Morphology, TopWords, Uniform, Unigram
+
+# le 3, chat 2, ferme 2 in train; la 1 and ferme 1 in validation.
+TRAIN = Corpus(
+    "train.txt",
+    [["le", "chat", "ferme"], ["le", "chat"], ["le", "ferme"]],
+    [
+        [("POS:DET",), ("POS:NOUN", "Gender:Masc"), ("POS:VERB",)],
+        [("POS:DET",), ("POS:NOUN",)],
+        [("POS:DET", "Gender:Masc"), ("POS:ADJ",)],
+    ],
+)
+VALIDATION = Corpus(
+    "validation.txt", [["la", "ferme"]], [[("POS:DET", "Gender:Fem"), ("POS:NOUN",)]]
+)
+CORPORA = {"train": TRAIN, "validation": VALIDATION}
+WORDS = ("</s>", "la", "chat", "ferme", "le")
+
+
+def test_top_words_have_features_of_their_own():
+    # ferme 3, le 3, chat 2, la 1 over all splits.
+    features = TopWords(3).features(WORDS, CORPORA, {})
+    other = {"Word:@not_top": 1.0}
+    assert features == [other, other, {"Word:chat": 1.0}, {"Word:ferme": 1.0}, {"Word:le": 1.0}]
+
+
+def test_words_of_equal_count_are_taken_in_the_order_of_the_lexicon():
+    # chat 2, ferme 2 in train, where chat stands first in the lexicon.
+    features = TopWords(2, splits=("train",)).features(WORDS, CORPORA, {})
+    assert [name for word in features for name in word] == [
+        "Word:@not_top",
+        "Word:@not_top",
+        "Word:chat",
+        "Word:@not_top",
+        "Word:le",
+    ]
+
+
+def test_more_top_words_than_words():
+    features = TopWords(99).features(WORDS, CORPORA, {})
+    assert features == [{f"Word:{word}": 1.0} for word in WORDS]
+
+
+def test_morphology_is_the_union_over_all_tokens_of_a_word():
+    features = Morphology().features(WORDS, CORPORA, {})
+    assert features == [
+        {"POS:NIL": 1.0},
+        {"POS:DET": 1.0, "Gender:Fem": 1.0},
+        {"POS:NOUN": 1.0, "Gender:Masc": 1.0},
+        {"POS:VERB": 1.0, "POS:ADJ": 1.0, "POS:NOUN": 1.0},
+        {"POS:DET": 1.0, "Gender:Masc": 1.0},
+    ]
+
+
+def test_morphology_of_one_split():
+    features = Morphology(splits=("train",)).features(WORDS, CORPORA, {})
+    assert features[1] == {"POS:NIL": 1.0}
+    assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
+
+
+def test_morphology_of_words_known_beforehand():
+    entries = {"la": ("Number:Sing",), "zut": ("POS:INTJ",)}
+    features = Morphology().features((*WORDS, "zut"), CORPORA, entries)
+    assert features[1] == {"POS:DET": 1.0, "Gender:Fem": 1.0, "Number:Sing": 1.0}
+    assert features[5] == {"POS:INTJ": 1.0}
+
+
+def test_morphology_needs_tags():
+    corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
+    with pytest.raises(UserError, match=r"priors\.Morphology needs tags, and test\.txt has none"):
+        Morphology().features(WORDS, corpora, {})
+
+
+def test_morphology_needs_no_tags_of_splits_that_it_does_not_take():
+    corpora = {"train": TRAIN, "test": Corpus("test.txt", [["le"]])}
+    features = Morphology(splits=("train",)).features(WORDS, corpora, {})
+    assert features[4] == {"POS:DET": 1.0, "Gender:Masc": 1.0}
+
+
+def test_the_uniform_background():
+    np.testing.assert_allclose(Uniform().log_probs(WORDS, CORPORA), [np.log(1 / 5)] * 5)
+
+
+def test_the_unigram_background():
+    words = ("la", "chat", "ferme", "le")
+    found = Unigram().log_probs(words, CORPORA)
+    np.testing.assert_allclose(np.exp(found), [1 / 9, 2 / 9, 3 / 9, 3 / 9])
+    assert found.dtype == np.float64
+
+
+def test_the_unigram_background_is_over_the_words_of_the_lexicon():
+    """Tokens outside the lexicon count for nothing."""
+    found = Unigram().log_probs(("chat", "le"), CORPORA)
+    np.testing.assert_allclose(np.exp(found), [2 / 5, 3 / 5])
+
+
+def test_the_unigram_background_of_one_split_smoothed():
+    # </s> 0, la 0, chat 2, ferme 2, le 3 in train; half a token more for each.
+    found = Unigram(splits=("train",), smoothing=0.5).log_probs(WORDS, CORPORA)
+    np.testing.assert_allclose(np.exp(found), np.array([0.5, 0.5, 2.5, 2.5, 3.5]) / 9.5)
+
+
+def test_a_word_without_mass_is_an_error():
+    with pytest.raises(UserError, match=r"no mass to 'la', .* vocabulary\.background\.smoothing"):
+        Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)

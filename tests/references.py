@@ -1,0 +1,163 @@
+"""The formulas in numpy float64, a loop a sum, without a line of the code under test."""
+
+import numpy as np
+
+
+def log_sum_exp(numbers) -> float:
+    """log sum_i exp(x_i); -inf entries add nothing."""
+    largest = max(numbers)
+    return largest + np.log(sum(np.exp(number - largest) for number in numbers))
+
+
+# ---------------------------------------------------------------- softmax
+
+
+def softmax_loss(hidden, weights, bias, targets):
+    """(log sum_v exp(w_v . h + c_v) - (w_x . h + c_x) [N], log Z [N]) of hidden [N, D]."""
+    losses, log_zs = [], []
+    for h, target in zip(_doubles(hidden), targets, strict=True):
+        logits = [w @ h + c for w, c in zip(_doubles(weights), _doubles(bias), strict=True)]
+        log_zs.append(log_sum_exp(logits))
+        losses.append(log_zs[-1] - logits[target])
+    return np.array(losses), np.array(log_zs)
+
+
+def softmax_gradients(hidden, weights, bias, targets, loss_weights, log_z_weights):
+    """Of sum_n a_n loss_n + b_n log Z_n, by d log Z / d o_v = p_v and d o_v / d w_v = h.
+
+    Returns:
+      Gradients of (hidden, weights, bias).
+    """
+    hidden, weights, bias = _doubles(hidden), _doubles(weights), _doubles(bias)
+    of_hidden, of_weights, of_bias = (np.zeros_like(x) for x in (hidden, weights, bias))
+    _, log_zs = softmax_loss(hidden, weights, bias, targets)
+    for n, h in enumerate(hidden):
+        for v, (w, c) in enumerate(zip(weights, bias, strict=True)):
+            probability = np.exp(w @ h + c - log_zs[n])
+            slope = probability * (loss_weights[n] + log_z_weights[n])
+            if v == targets[n]:
+                slope -= loss_weights[n]
+            of_hidden[n] += slope * w
+            of_weights[v] += slope * h
+            of_bias[v] += slope
+    return of_hidden, of_weights, of_bias
+
+
+def softmax_log_probs(hidden, weights, bias):
+    """log p of every word, [N, V], of hidden [N, D]."""
+    rows = []
+    for h in _doubles(hidden):
+        logits = [w @ h + c for w, c in zip(_doubles(weights), _doubles(bias), strict=True)]
+        rows.append(np.array(logits) - log_sum_exp(logits))
+    return np.array(rows)
+
+
+# ---------------------------------------------------------------- features
+
+
+def feature_matrix(features, names):
+    """phi [V, F] of a dict {name: value} a word; values have float32's precision."""
+    matrix = np.zeros((len(features), len(names)))
+    for word, word_features in enumerate(features):
+        for name, value in word_features.items():
+            matrix[word, list(names).index(name)] = np.float32(value)
+    return matrix
+
+
+def signatures(features):
+    """(the signature of each word, the features of each signature), in order of appearance."""
+    found, of_words = [], []
+    for word_features in features:
+        if word_features not in found:
+            found.append(word_features)
+        of_words.append(found.index(word_features))
+    return of_words, found
+
+
+def feature_sums(matrix, vectors):
+    """sum_f phi_vf * vectors_f, [V, D]."""
+    sums = np.zeros((len(matrix), len(vectors[0])))
+    for row, values in enumerate(matrix):
+        for value, vector in zip(values, _doubles(vectors), strict=True):
+            sums[row] += value * vector
+    return sums
+
+
+def log_linear_log_probs(adaptors, features, log_background):
+    """log b(x) + a . phi(x) - log Z, [N, V], of adaptors [N, F] and features [V, F]."""
+    rows = []
+    for adaptor in _doubles(adaptors):
+        scores = [b + phi @ adaptor for b, phi in zip(log_background, features, strict=True)]
+        rows.append(np.array(scores) - log_sum_exp(scores))
+    return np.array(rows)
+
+
+# ---------------------------------------------------------------- LSTM
+
+
+def sigmoid(number):
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-number))
+
+
+def lstm_layer(inputs, weights, hidden, cell, reset=None):
+    """One layer, sequence by sequence and position by position.
+
+    Args:
+      inputs: [B, T, E]. weights: {"input": [E, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, whose
+        columns are D for the input gate, D for the forget gate, D candidates, D output gates.
+      hidden, cell: [B, D] each. reset: bool [B, T] or None.
+
+    Returns:
+      (hidden of all positions [B, T, D], last hidden [B, D], last cell [B, D]).
+    """
+    inputs, outputs = _doubles(inputs), []
+    hidden, cell = np.array(hidden, np.float64), np.array(cell, np.float64)
+    size = hidden.shape[1]
+    for row, sequence in enumerate(inputs):
+        states = []
+        for time, x in enumerate(sequence):
+            if reset is not None and reset[row, time]:
+                hidden[row], cell[row] = 0, 0
+            z = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
+            z = z + hidden[row] @ _doubles(weights["recurrent"])
+            input_gate, forget_gate = sigmoid(z[:size]), sigmoid(z[size : 2 * size])
+            candidate, output_gate = np.tanh(z[2 * size : 3 * size]), sigmoid(z[3 * size :])
+            cell[row] = forget_gate * cell[row] + input_gate * candidate
+            hidden[row] = output_gate * np.tanh(cell[row])
+            states.append(hidden[row].copy())
+        outputs.append(states)
+    return np.array(outputs), hidden, cell
+
+
+def lstm(inputs, params, carry, reset=None):
+    """Layers on layers: (hidden of the last [B, T, D], ((hidden, cell) of each layer))."""
+    last = []
+    for weights, (hidden, cell) in zip(params, carry, strict=True):
+        inputs, hidden, cell = lstm_layer(inputs, weights, hidden, cell, reset)
+        last.append((hidden, cell))
+    return inputs, tuple(last)
+
+
+# ---------------------------------------------------------------- gradients
+
+
+def finite_differences(function, arrays, step=1e-5):
+    """The gradient of function(arrays), a number, by central differences; arrays is a dict."""
+    arrays = {name: np.array(array, np.float64) for name, array in arrays.items()}
+    gradients = {}
+    for name, array in arrays.items():
+        gradients[name] = np.zeros_like(array)
+        for place in np.ndindex(array.shape):
+            middle = array[place]
+            array[place] = middle + step
+            above = function(arrays)
+            array[place] = middle - step
+            below = function(arrays)
+            array[place] = middle
+            gradients[name][place] = (above - below) / (2 * step)
+    return gradients
+
+
+def _doubles(array):
+    return np.asarray(array, np.float64)

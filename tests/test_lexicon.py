@@ -1,0 +1,188 @@
+"""The lexicon: grouping by features, tables, sums of feature vectors, storage."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon, signature_tables, sum_features, with_features
+
+ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
+ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]
+FEATURE_SETS = {
+    "overlapping": list(examples.FEATURES),
+    "only shared": ONLY_SHARED,
+    "only private": [{"x": 1.0}, {"y": 2.0, "z": -1.0}, {}],
+    "one signature": [{"x": 1.0}, {"x": 1.0}],
+    "zeros": ONLY_PRIVATE,
+}
+
+
+def test_words_with_the_same_features_and_values_are_one_signature(lexicon):
+    of_words, members = lexicon.signatures
+    expected, features = references.signatures(examples.FEATURES)
+    assert of_words.tolist() == expected
+    # Of thirteen words, three pairs have the same features.
+    assert len(members) == len(features) == 10
+    for (ids, values), wanted in zip(members, features, strict=True):
+        found = {lexicon.feature_names[f]: v for f, v in zip(ids, values, strict=True)}
+        assert found == {name: np.float32(value) for name, value in wanted.items()}
+
+
+def test_names_of_the_features_of_a_word(lexicon):
+    assert lexicon.features_of(0) == []
+    assert lexicon.features_of(2) == ["length", "name 2", "tag a", "tag b"]
+    assert lexicon.features_of(12) == ["length", "tag b"]
+
+
+def test_ids_of_words(lexicon):
+    assert len(lexicon) == 13
+    assert lexicon.ids["word 0"] == 0
+    assert lexicon.ids["word 12"] == 12
+
+
+def test_tables_by_hand():
+    features = [{"tag": 1.0}, {"tag": 1.0, "own": 2.0}, {"tag": 1.0}]
+    background = np.log([0.5, 0.3, 0.2])
+    tables = signature_tables(with_features(examples.plain_lexicon(3), features, background))
+    assert tables["signature"].tolist() == [0, 1, 0]
+    np.testing.assert_allclose(tables["log_mass"], np.log([0.7, 0.3]), rtol=1e-6)
+    np.testing.assert_allclose(
+        tables["log_within"], np.log([5 / 7, 1, 2 / 7]), rtol=1e-6, atol=1e-7
+    )
+    assert tables["shared_values"].tolist() == [[1], [1]]
+    assert tables["shared_features"].tolist() == [1]
+    assert tables["private_features"].tolist() == [[2], [0]]
+    assert tables["private_values"].tolist() == [[0], [2]]
+    assert tables["private_signature"].tolist() == [1, 2]
+    assert tables["private_signature_value"].tolist() == [2, 0]
+
+
+def test_mass_of_signatures_without_any():
+    features = [{"a": 1.0}, {"b": 1.0}, {"b": 1.0}, {"a": 1.0}]
+    with np.errstate(divide="ignore"):
+        background = np.log([0.25, 0.0, 0.0, 0.75])
+    tables = signature_tables(with_features(examples.plain_lexicon(4), features, background))
+    np.testing.assert_array_equal(tables["log_mass"], [0, -np.inf])
+    np.testing.assert_allclose(
+        tables["log_within"], [np.log(0.25), -np.inf, -np.inf, np.log(0.75)], rtol=1e-6
+    )
+
+
+def test_tables_are_empty_without_features():
+    assert examples.plain_lexicon().tables() == {}
+
+
+@functools.cache
+def compiled_sum():
+    """Jitted: the sums, and what their cotangent becomes."""
+
+    def forward_and_backward(vectors, tables, cotangent):
+        sums, transposed = jax.vjp(lambda vectors: sum_features(tables, vectors), vectors)
+        return sums, transposed(cotangent)[0]
+
+    return jax.jit(forward_and_backward)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", FEATURE_SETS)
+def test_sums_of_feature_vectors_and_their_gradient(random, name):
+    features = FEATURE_SETS[name]
+    lexicon = with_features(examples.plain_lexicon(len(features)), features)
+    _, members = references.signatures(features)
+    matrix = references.feature_matrix(members, lexicon.feature_names)
+    vectors = random.normal(size=(len(lexicon.feature_names), 3))
+    cotangent = random.normal(size=(len(members), 3))
+    sums, gradient = compiled_sum()(jnp.asarray(vectors), lexicon.tables(), jnp.asarray(cotangent))
+    np.testing.assert_allclose(
+        sums, references.feature_sums(matrix, vectors), rtol=1e-12, atol=1e-12
+    )
+    # The transpose of a product with a matrix is the product with its transpose.
+    np.testing.assert_allclose(
+        gradient, references.feature_sums(matrix.T, cotangent), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_sums_keep_the_precision_of_the_vectors(lexicon):
+    shape = (len(lexicon.feature_names), 3)
+    vectors = jax.ShapeDtypeStruct(shape, jnp.bfloat16)
+    assert jax.eval_shape(sum_features, lexicon.tables(), vectors).dtype == jnp.bfloat16
+
+
+# ---------------------------------------------------------------- storage
+
+FULL = dataclasses.replace(
+    examples.lexicon(), words=("é", "“", *examples.lexicon().words[2:]), unknown="é", boundary="“"
+)
+
+
+@pytest.mark.parametrize("original", [FULL, examples.plain_lexicon()], ids=["full", "plain"])
+def test_what_is_saved_is_loaded(tmp_path, original):
+    original.save(tmp_path / "lexicon.npz")
+    loaded = Lexicon.load(tmp_path / "lexicon.npz")
+    for field in dataclasses.fields(Lexicon):
+        found, expected = getattr(loaded, field.name), getattr(original, field.name)
+        assert type(found) is type(expected)
+        if isinstance(expected, np.ndarray):
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+        else:
+            assert found == expected
+    assert loaded.digest() == original.digest()
+    assert loaded.words_digest() == original.words_digest()
+
+
+CHANGES = {
+    "words": lambda words: (*words[:-1], "another"),
+    "counts": lambda counts: counts + (np.arange(13) == 5),
+    "feature_names": lambda names: ("another", *names[1:]),
+    "feature_offsets": lambda offsets: offsets + (np.arange(14) == 1),
+    "feature_ids": lambda ids: ids[::-1].copy(),
+    "feature_values": lambda values: values * np.float32(1.001),
+    "log_background": lambda log_background: log_background - 1e-12,
+    "unknown": lambda _: None,
+    "boundary": lambda _: "word 3",
+}
+
+
+def test_every_field_can_be_changed():
+    assert list(CHANGES) == [field.name for field in dataclasses.fields(Lexicon)]
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_the_digest_changes_with_everything(field):
+    changed = dataclasses.replace(FULL, **{field: CHANGES[field](getattr(FULL, field))})
+    assert changed.digest() != FULL.digest()
+    assert (changed.words_digest() != FULL.words_digest()) == (field == "words")
+
+
+def test_the_digest_knows_none_from_something():
+    assert dataclasses.replace(FULL, log_background=None).digest() != FULL.digest()
+    swapped = dataclasses.replace(FULL, unknown=FULL.boundary, boundary=FULL.unknown)
+    assert swapped.digest() != FULL.digest()
+
+
+def _write_truncated(path):
+    FULL.save(path)
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+BROKEN = {
+    "missing": lambda path: None,
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("no lexicon"),
+    "truncated": _write_truncated,
+    "another archive": lambda path: np.savez(path, something=np.zeros(3)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_an_error_of_the_user(tmp_path, name):
+    BROKEN[name](tmp_path / "lexicon.npz")
+    with pytest.raises(UserError, match="is missing or not a lexicon of this zoo"):
+        Lexicon.load(tmp_path / "lexicon.npz")

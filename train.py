@@ -1,0 +1,51 @@
+"""Trains a model: python train.py --config NAME --workdir DIR [--set field=value ...]"""
+
+import argparse
+import shlex
+import sys
+
+import configs
+from zoo import cli, recipes
+from zoo.errors import Interrupted
+from zoo.training.loop import Trainer
+from zoo.workdir import Workdir
+
+
+def main():
+    """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--config", help="a name of --list, or the path of a config file")
+    parser.add_argument("--workdir", help="folder of the run; one that was begun is resumed")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field"
+    )
+    parser.add_argument("--devices", type=int, default=0, help="local devices to use (0: all)")
+    parser.add_argument("--list", action="store_true", help="lists the configs and leaves")
+    arguments = parser.parse_args()
+    if arguments.list:
+        for name in configs.names():
+            print(f"{name:24} {configs.summary(name)}")
+        return
+    if not arguments.config or not arguments.workdir:
+        parser.error("give --config NAME and --workdir DIR, or --list")
+
+    experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
+    print(recipes.describe(experiment), flush=True)
+    workdir = Workdir(arguments.workdir)
+    workdir.check(experiment)
+    lexicon, corpora = experiment.vocabulary.build(experiment.data)
+    trainer = Trainer(experiment, lexicon, corpora, workdir.path, arguments.devices)
+    print(trainer.summary(), flush=True)
+    # Not before all this has gone well: a mistake corrected is no other experiment.
+    workdir.claim(experiment)
+    workdir.keep_lexicon(lexicon)
+    try:
+        trainer.train()
+    except Interrupted as interruption:
+        command = shlex.join(["python", *sys.argv])
+        raise Interrupted(f"{interruption} To resume: {command}") from None
+    print(f"evaluate it: python evaluate.py --workdir {arguments.workdir}")
+
+
+if __name__ == "__main__":
+    sys.exit(cli.run(main))

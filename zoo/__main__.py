@@ -1,0 +1,60 @@
+"""python -m zoo generate | compare: what is done with trained models."""
+
+import argparse
+import sys
+
+from zoo import cli
+
+
+def _generate(arguments):
+    from zoo.decoding.generate import generate
+    from zoo.evaluation.run import Run
+
+    run = Run.load(arguments.workdir)
+    texts = generate(
+        run.experiment.model,
+        run.params,
+        run.tables,
+        run.lexicon,
+        run.experiment.vocabulary,
+        prompt=arguments.prompt,
+        count=arguments.count,
+        length=arguments.length,
+        temperature=arguments.temperature,
+        seed=arguments.seed,
+    )
+    for words in texts:
+        print(" ".join(words))
+
+
+def _compare(arguments):
+    from zoo.evaluation.compare import compare
+
+    print(compare(arguments.workdirs))
+
+
+def main():
+    """Reads the command line and does what it says."""
+    parser = argparse.ArgumentParser(prog="python -m zoo")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    command = commands.add_parser("generate", help="samples text from a language model")
+    add = command.add_argument
+    add("--workdir", required=True, help="folder of a training run")
+    add("--temperature", type=float, default=1.0, help="0: always the most probable word")
+    add("--seed", type=int, default=0)
+    add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
+    add("--count", type=int, default=5, help="texts")
+    add("--length", type=int, default=30, help="words of a text at most, beside the prompt")
+    command.set_defaults(do=_generate)
+
+    command = commands.add_parser("compare", help="puts the results of runs side by side")
+    command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
+    command.set_defaults(do=_compare)
+
+    arguments = parser.parse_args()
+    arguments.do(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(cli.run(main))

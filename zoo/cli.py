@@ -1,0 +1,32 @@
+"""What the entry scripts share: clear errors and exit codes."""
+
+import errno
+import os
+import sys
+
+from zoo.errors import Interrupted, UserError
+
+
+def run(main) -> int:
+    """main() -> 0; a user's error -> its sentence on stderr and 2; an interruption -> 130."""
+    try:
+        main()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except Interrupted as interruption:
+        print(interruption, file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        print(
+            f"error: the disk is full ({error.filename or 'no file named'}): make room and start "
+            "again; earlier checkpoints are whole.",
+            file=sys.stderr,
+        )
+        return 2
+    return 0

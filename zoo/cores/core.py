@@ -1,0 +1,16 @@
+"""The contract of a core: from vectors to hidden states, along time."""
+
+
+class Core:
+    """What every core offers. Subclasses are frozen dataclasses; methods are pure functions.
+
+        init(key, input_size) -> params
+        initial_carry(batch) -> carry, every leaf [batch, ...]
+        apply(params, inputs [B, T, E], carry, *, reset=None, key=None)
+            -> (hidden [B, T, D], carry)
+
+    reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
+    key, or one a row [B], so that a row's masks do not depend on the rows beside it.
+    """
+
+    size: int

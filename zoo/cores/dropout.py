@@ -1,0 +1,24 @@
+"""Dropout whose masks depend on a row's own key, never on the batch around it."""
+
+import jax
+import jax.numpy as jnp
+
+
+def row_keys(key: jax.Array, batch: int) -> jax.Array:
+    """One key a row, [B]: `key` itself if it already is that, else split from it."""
+    return key if key.ndim else jax.random.split(key, batch)
+
+
+def fold_in(keys: jax.Array, data: int) -> jax.Array:
+    """New keys [B] for another use."""
+    return jax.vmap(lambda key: jax.random.fold_in(key, data))(keys)
+
+
+def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Array:
+    """[B, *shape] of 0 with probability `rate` (to 1/65536) and 1 / (1 - rate) otherwise.
+
+    16 random bits a number halve the cost of the generator, which shows in a training step.
+    """
+    threshold = round(rate * 65536)
+    bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
+    return jnp.where(bits < threshold, 0, 65536 / (65536 - threshold)).astype(dtype)

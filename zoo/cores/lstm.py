@@ -1,0 +1,190 @@
+"""The long short-term memory, made for training speed.
+
+Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000), dropout on the connections
+that are not recurrent (Zaremba et al. 2014), optionally with one mask a sequence (Gal and
+Ghahramani 2016). For layer input x_t, previous hidden h and cell c:
+
+    i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
+    c_t = f * c + i * g,   h_t = o * tanh(c_t)
+
+The products x_t W of all positions are one product before the scan. The backward pass is written by
+hand: the forward pass keeps the gates, the backward scan carries only the gradients of h and c, and
+the gradient of U is one product after it, where autodiff of a scan would add up T small ones.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.cores import dropout
+from zoo.cores.core import Core
+
+
+def cell(gates, previous_cell):
+    """(hidden, cell), [B, D] each, of the activated gates (input, forget, candidate, output)."""
+    input_gate, forget, candidate, output = gates
+    new_cell = forget * previous_cell + input_gate * candidate
+    return output * jnp.tanh(new_cell), new_cell
+
+
+def _activate(projection, hidden, recurrent):
+    """The four activated gates, [B, D] each: apart, because putting them together is a copy."""
+    input_gate, forget, candidate, output = jnp.split(projection + hidden @ recurrent, 4, axis=-1)
+    sigmoid = jax.nn.sigmoid
+    return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
+
+
+def recurrence_reference(projections, recurrent, hidden, cell_state, keep):
+    """The plain scan that `recurrence` is tested against: same arguments, same results."""
+
+    def step(carry, inputs):
+        projection, kept = inputs
+        hidden, cell_state = carry[0] * kept, carry[1] * kept
+        carry = cell(_activate(projection, hidden, recurrent), cell_state)
+        return carry, carry[0]
+
+    carry, outputs = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
+    return outputs, carry
+
+
+@jax.custom_vjp
+def recurrence(projections, recurrent, hidden, cell_state, keep):
+    """The recurrent part of a layer.
+
+    Args:
+      projections: x W + b, [T, B, 4 D]; recurrent: U, [D, 4 D].
+      hidden, cell_state: the carry, [B, D] each.
+      keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
+        gradient.
+
+    Returns:
+      (hidden of all positions [T, B, D], (last hidden, last cell)).
+    """
+    return _forward(projections, recurrent, hidden, cell_state, keep)[0]
+
+
+def _forward(projections, recurrent, hidden, cell_state, keep):
+    def step(carry, inputs):
+        projection, kept = inputs
+        previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
+        gates = _activate(projection, previous_hidden, recurrent)
+        carry = cell(gates, previous_cell)
+        return carry, (*carry, gates)
+
+    carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
+    return (hiddens, carry), (recurrent, hidden, cell_state, keep, hiddens, cells, gates)
+
+
+def _backward(residuals, cotangents):
+    recurrent, hidden, cell_state, keep, hiddens, cells, gates = residuals
+    hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
+    previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
+    transposed = recurrent.T
+
+    def step(carry, inputs):
+        hidden_gradient, cell_gradient = carry
+        output_gradient, new_cell, previous_cell, gates, kept = inputs
+        input_gate, forget, candidate, output = gates
+        hidden_gradient += output_gradient
+        activated = jnp.tanh(new_cell)
+        cell_gradient += hidden_gradient * output * (1 - activated * activated)
+        z_gradient = jnp.concatenate(
+            [
+                cell_gradient * candidate * input_gate * (1 - input_gate),
+                cell_gradient * previous_cell * forget * (1 - forget),
+                cell_gradient * input_gate * (1 - candidate * candidate),
+                hidden_gradient * activated * output * (1 - output),
+            ],
+            axis=-1,
+        )
+        carry = (z_gradient @ transposed * kept, cell_gradient * forget * kept)
+        return carry, z_gradient
+
+    (hidden_gradient, cell_gradient), z_gradients = jax.lax.scan(
+        step,
+        (last_hidden_gradient, last_cell_gradient),
+        (hiddens_gradient, cells, previous_cells, gates, keep),
+        reverse=True,
+    )
+    previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
+    recurrent_gradient = _flat(previous_hiddens).T @ _flat(z_gradients)
+    return z_gradients, recurrent_gradient, hidden_gradient, cell_gradient, None
+
+
+def _flat(array):
+    """[T, B, D] -> [T B, D]: a product that sums over two axes costs far more than over one."""
+    return array.reshape(-1, array.shape[-1])
+
+
+recurrence.defvjp(_forward, _backward)
+
+
+@dataclasses.dataclass(frozen=True)
+class LSTM(Core):
+    """Stacked LSTM layers.
+
+    Attributes:
+      size: D, cells of each layer. layers: how many.
+      dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
+      variational: one mask for all positions of a call instead of one a position.
+      forget_bias: where the bias of the forget gate starts.
+    """
+
+    size: int = 256
+    layers: int = 1
+    dropout: float = 0.0
+    input_dropout: float = 0.0
+    variational: bool = False
+    forget_bias: float = 1.0
+
+    def init(self, key, input_size):
+        """A tuple of {"input": [E or D, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, a layer each.
+
+        Weights start uniform in +-1/sqrt(D); the gates' order is input, forget, candidate, output.
+        """
+        scale = self.size**-0.5
+        params = []
+        for layer in range(self.layers):
+            rows = self.size if layer else input_size
+            keys = jax.random.split(jax.random.fold_in(key, layer))
+            shapes = {"input": (rows, 4 * self.size), "recurrent": (self.size, 4 * self.size)}
+            weights = {
+                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                for k, (name, shape) in zip(keys, shapes.items(), strict=True)
+            }
+            bias = jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)
+            params.append({**weights, "bias": bias})
+        return tuple(params)
+
+    def initial_carry(self, batch):
+        """Zeros: for each layer (hidden [B, D], cell [B, D])."""
+        shape = (batch, self.size)
+        # An array each, never one array twice: the carry of a training step is donated.
+        return tuple((jnp.zeros(shape), jnp.zeros(shape)) for _ in range(self.layers))
+
+    def apply(self, params, inputs, carry, *, reset=None, key=None):
+        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
+        batch, time, _ = inputs.shape
+        dtype = inputs.dtype
+        keep = jnp.ones((time, batch, 1), dtype)
+        if reset is not None:
+            keep = 1 - reset.T[:, :, None].astype(dtype)
+        keys = None if key is None else dropout.row_keys(key, batch)
+        x = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, keys, 0)
+        new_carry = []
+        for layer, (weights, (hidden, cell_state)) in enumerate(zip(params, carry, strict=True)):
+            projections = _flat(x) @ weights["input"] + weights["bias"][None]
+            projections = projections.reshape(time, batch, -1)
+            x, last = recurrence(projections, weights["recurrent"], hidden, cell_state, keep)
+            x = self._drop(x, self.dropout, keys, 1 + layer)
+            new_carry.append(last)
+        return jnp.swapaxes(x, 0, 1), tuple(new_carry)
+
+    def _drop(self, x, rate, keys, place):
+        """x [T, B, ...] with dropout, unless there are no keys or nothing to drop."""
+        if keys is None or not rate:
+            return x
+        time = 1 if self.variational else x.shape[0]
+        shape = (time, x.shape[-1])
+        return x * dropout.masks(dropout.fold_in(keys, place), shape, rate, x.dtype).swapaxes(0, 1)

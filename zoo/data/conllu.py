@@ -1,0 +1,86 @@
+"""Treebanks in CoNLL-U: words, UPOS and FEATS (https://universaldependencies.org/format.html)."""
+
+import dataclasses
+import io
+
+import conllu
+import conllu.exceptions
+
+from zoo.data import files
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError
+
+COLUMNS = 10
+
+
+def token_features(upos: str | None, feats: dict[str, str] | None) -> tuple[str, ...]:
+    """("POS:NOUN", "Gender:Fem", ...); a tag column of "_" gives "POS:_"."""
+    return (
+        f"POS:{upos or '_'}",
+        *(
+            f"{name}:{value}"
+            for name, values in sorted((feats or {}).items())
+            for value in (values or "_").split(",")
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Conllu(Source):
+    """CoNLL-U files.
+
+    Attributes:
+      train, validation: paths, each perhaps with a range of sentences: 'fr-ud-train.conllu[:-728]'.
+      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
+      fused: "split" reads the syntactic words (French "des" as "de" "les") and leaves the fused
+        form out; "kept" also reads the fused form, as a token with the tag "_" before its words.
+        Empty nodes (8.1) are no words and are always left out.
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+    fused: str = "split"
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def read(self, split):
+        """The sentences of a split, with POS and morphological features."""
+        if self.fused not in ("split", "kept"):
+            raise UserError(f"data.fused is {self.fused!r}: give 'split' or 'kept'.")
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        part = files.Part.parse(files.path_of(paths, split))
+        path = files.find(part.path)
+        sentences, features = read_conllu(path, keep_fused=self.fused == "kept")
+        return Corpus(part.path, sentences[part.range], features[part.range])
+
+
+def read_conllu(path, keep_fused=False):
+    """(sentences, features) of a file; UserError with the line where its columns are wrong."""
+    text = files.read_text(path)
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith("#"):
+            columns = line.count("\t") + 1
+            if columns != COLUMNS:
+                raise UserError(
+                    f"{path}, line {number}: {columns} columns where CoNLL-U has {COLUMNS}, "
+                    "separated by tabs: correct the line."
+                )
+    sentences, features = [], []
+    try:
+        for sentence in conllu.parse_incr(io.StringIO(text), fields=conllu.parser.DEFAULT_FIELDS):
+            words, tags = [], []
+            for token in sentence:
+                # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
+                fused = isinstance(token["id"], tuple) and token["id"][1] == "-"
+                if isinstance(token["id"], int) or (fused and keep_fused):
+                    words.append(token["form"])
+                    tags.append(token_features(token["upos"], token["feats"]))
+            if words:
+                sentences.append(words)
+                features.append(tags)
+    except conllu.exceptions.ParseException as error:
+        raise UserError(f"{path} is not CoNLL-U: {error}") from error
+    return sentences, features

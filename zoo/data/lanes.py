@@ -1,0 +1,109 @@
+"""Batches that are resumable by a cursor and do not depend on the number of devices.
+
+A text is laid out in B lanes, rows of a [B, L] array, and taken T columns at a time. Two policies:
+
+- "carried": one long text cut into B equal lanes; the state is carried from batch to batch, over
+  sentence ends. The first word of a lane is predicted from the word before it and an empty state.
+- "sentences": every sentence starts from the boundary word and an empty state; whole sentences fill
+  the lanes one after the other, so a sentence's figures do not depend on lanes or batches at all.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.data.vocabulary import EncodedText
+from zoo.errors import UserError
+
+POLICIES = ("carried", "sentences")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Batch:
+    """T columns of all lanes.
+
+    Attributes:
+      words: int32 [B, T], the word before each position. targets: int32 [B, T], the word at it.
+      counted: float32 [B, T], 1 where a perplexity counts the target. real: float32 [B, T], 1
+        where there is a target at all, 0 where a lane is padded.
+      reset: bool [B, T], positions before which the state is emptied.
+      places: int64 [B, T], where in the text the target stands; -1 where there is none.
+    """
+
+    words: np.ndarray
+    targets: np.ndarray
+    counted: np.ndarray
+    real: np.ndarray
+    reset: np.ndarray
+    places: np.ndarray
+
+
+class Lanes:
+    """A text in lanes; `lanes[i]` is the i-th batch, whichever was taken before."""
+
+    def __init__(
+        self, text: EncodedText, batch: int, length: int, state: str, boundary: int | None
+    ):
+        """Lays the text out in `batch` lanes, `length` positions a batch.
+
+        Args:
+          state: "carried" or "sentences". boundary: the id of the boundary word, if there is one.
+
+        Raises:
+          UserError: for an unknown policy, or "sentences" without a boundary word to start from.
+        """
+        if state not in POLICIES:
+            raise UserError(f"the state policy {state!r} is none of {', '.join(POLICIES)}.")
+        if state == "sentences" and boundary is None:
+            raise UserError(
+                "the state policy 'sentences' starts each sentence from the boundary word, and "
+                "this vocabulary has none: set vocabulary.boundary to counted or uncounted."
+            )
+        self.text, self.length, self.batch = text, length, batch
+        start = boundary
+        if boundary is None:  # The first word has nothing before it: it is context only.
+            start = int(text.words[0])
+        previous = np.concatenate([[start], text.words[:-1]]).astype(np.int32)
+        first = np.zeros(len(text.words), bool)
+        if state == "carried":
+            places = np.arange(0 if boundary is not None else 1, len(text.words))
+            width = -(-max(len(places), 1) // batch)
+            rows = [places[row * width : (row + 1) * width] for row in range(batch)]
+        else:
+            previous[text.starts] = boundary
+            first[text.starts] = True
+            rows = _fill_with_sentences(text, batch)
+            width = max(map(len, rows))
+        self.count = -(-width // length)
+        self._places = np.full((batch, self.count * length), -1, np.int64)
+        for row, places in enumerate(rows):
+            self._places[row, : len(places)] = places
+        self._previous, self._first = previous, first
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index: int) -> Batch:
+        if not 0 <= index < self.count:
+            raise IndexError(index)
+        places = self._places[:, index * self.length : (index + 1) * self.length]
+        real = places >= 0
+        return Batch(
+            words=np.where(real, self._previous[places], 0),
+            targets=np.where(real, self.text.words[places], 0),
+            counted=(real & self.text.counted[places]).astype(np.float32),
+            real=real.astype(np.float32),
+            reset=real & self._first[places],
+            places=places,
+        )
+
+
+def _fill_with_sentences(text: EncodedText, batch: int) -> list[np.ndarray]:
+    """The places of whole sentences, in order, each put in the lane that is shortest so far."""
+    ends = np.append(text.starts[1:], len(text.words))
+    rows, widths = [[] for _ in range(batch)], np.zeros(batch, np.int64)
+    for start, end in zip(text.starts, ends, strict=True):
+        row = int(np.argmin(widths))
+        rows[row].append(np.arange(start, end))
+        widths[row] += end - start
+    return [np.concatenate(row) if row else np.zeros(0, np.int64) for row in rows]

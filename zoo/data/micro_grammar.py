@@ -1,0 +1,314 @@
+"""Invented words, and left-to-right deterministic grammars whose entropies are exact.
+
+A rule rewrites the symbol on top of a stack by one word followed by a string of symbols, or
+by nothing at all. A symbol has at most one rule per word, and a symbol that may vanish never
+starts with a word that may follow it (the LL(1) condition, checked when the grammar is built).
+A prefix therefore determines the stack, a sentence has one derivation, and every word is one
+draw from an explicit distribution given the words before it.
+
+`zoo.data.micro` builds its language from these parts.
+"""
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+Symbol = tuple[str, ...]
+
+ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "j", "l", "m", "n", "p", "pl", "r", "s",
+          "t", "tr", "v")  # fmt: skip
+NUCLEI = ("a", "e", "i", "o", "u", "ai", "au", "ou")
+CODAS = ("", "", "", "", "r", "l", "n")
+
+# The key, among the options of a symbol, of the rule that rewrites it by nothing.
+VANISH = ""
+
+
+class WordForms:
+    """The word forms of the language, invented from `seed`.
+
+    `features[form]` gives the features of a form, and `other[form][name]` the form of the same
+    lemma that differs in the feature `name` alone ("Gender" or "Number").
+    """
+
+    def __init__(self, seed: int):
+        self.features: dict[str, tuple[str, ...]] = {}
+        self.other: dict[str, dict[str, str]] = defaultdict(dict)
+        self._generator = np.random.default_rng((seed, 0))
+
+    def add(self, forms: Iterable[str], *features: str) -> list[str]:
+        """Enter forms that share `features`; ValueError if one has an analysis already."""
+        forms = list(forms)
+        for form in forms:
+            if form in self.features:
+                raise ValueError(f"the form {form!r} has two analyses")
+            self.features[form] = features
+        return forms
+
+    def paradigm(self, forms: Mapping[tuple[str, ...], str], *features: str) -> None:
+        """Enter the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
+        for inflection, form in forms.items():
+            self.add([form], *features[:1], *inflection, *features[1:])
+            for rival, twin in forms.items():
+                changed = [a for a, b in zip(inflection, rival, strict=True) if a != b]
+                if len(changed) == 1 and not changed[0].startswith("Tense"):
+                    self.other[form][changed[0].split(":")[0]] = twin
+
+    def invent(
+        self,
+        count: int,
+        tables: Sequence[Mapping[tuple[str, ...], str]],
+        *features: str,
+        capital: bool = False,
+    ) -> dict[tuple[str, ...], list[str]]:
+        """Invent `count` lemmas, drawing for each a new stem and one of the tables of endings.
+
+        The forms come back by inflection, those of each in the same order of lemmas.
+        """
+        forms = defaultdict(list)
+        while count:
+            stem = self._stem().capitalize() if capital else self._stem()
+            table = tables[self._generator.integers(len(tables))]
+            lemma = {inflection: stem + ending for inflection, ending in table.items()}
+            if any(form in self.features for form in lemma.values()):
+                continue
+            self.paradigm(lemma, *features)
+            for inflection, form in lemma.items():
+                forms[inflection].append(form)
+            count -= 1
+        return forms
+
+    def _stem(self) -> str:
+        parts = []
+        for _ in range(1 if self._generator.random() < 0.7 else 2):
+            for choices in (ONSETS, NUCLEI, CODAS):
+                parts.append(choices[self._generator.integers(len(choices))])
+        return "".join(parts) + ONSETS[self._generator.integers(len(ONSETS))]
+
+
+def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
+    """p(word of rank r), proportional to r^-exponent."""
+    weights = np.arange(1, len(words) + 1) ** -float(exponent)
+    return dict(zip(words, (weights / weights.sum()).tolist(), strict=True))
+
+
+class Option(NamedTuple):
+    """One rule of a symbol.
+
+    `binds` says that the emitted word controls the agreement of the symbols that follow it in
+    the rule; a rule that does not bind hands down the controller of the rewritten symbol.
+    """
+
+    probability: float
+    continuation: tuple[Symbol, ...] = ()
+    binds: bool = False
+
+
+class Step(NamedTuple):
+    """How one word of a sentence was emitted.
+
+    `symbol` emitted it, `controller` is the position of the nearest binding word that the
+    symbol descends from (-1 for none) and `log_prob` is log p(word | words before it), in nats.
+    """
+
+    symbol: Symbol
+    controller: int
+    log_prob: float
+
+
+class Grammar:
+    """A deterministic probabilistic grammar; `rules[symbol][word]` is an `Option`.
+
+    Raises ValueError if the probabilities of a symbol do not sum to one, if a rule names an
+    unknown symbol, if some prefix allows two derivations of the same next word or leaves it
+    uncertain whether the sentence ended, or if the expected length of a sentence is infinite.
+    """
+
+    def __init__(self, start: Symbol, rules: Mapping[Symbol, Mapping[str, Option]]):
+        self.start = start
+        self.rules = {symbol: dict(options) for symbol, options in rules.items()}
+        self._check_rules()
+        self._check_deterministic()
+        self._index = {symbol: row for row, symbol in enumerate(self.rules)}
+        self._uses = self._expected_uses()
+        self._draws = {
+            symbol: (
+                list(accumulate(option.probability for option in options.values())),
+                list(options.items()),
+            )
+            for symbol, options in self.rules.items()
+        }
+
+    def entropy(self) -> float:
+        r"""Exact entropy of a sentence, in nats.
+
+        The entropy H(A) of what a symbol A derives solves the linear equations
+        $H(A) = h(A) + \sum_r p(r \mid A) \sum_{B \in r} H(B)$, h(A) being the entropy of the
+        choice of the rule r. It is the entropy of the derivation, and so of the sentence,
+        because each sentence has one derivation.
+        """
+        local = [
+            -sum(option.probability * math.log(option.probability) for option in options.values())
+            for options in self.rules.values()
+        ]
+        return float(self._uses @ np.array(local))
+
+    def expected_length(self) -> float:
+        """Exact expected number of words of a sentence (no boundary token)."""
+        emits = [
+            sum(option.probability for word, option in options.items() if word != VANISH)
+            for options in self.rules.values()
+        ]
+        return float(self._uses @ np.array(emits))
+
+    def sample(self, generator: np.random.Generator) -> list[str]:
+        """Draw one sentence."""
+        words = []
+        stack = [self.start]
+        while stack:
+            cumulative, options = self._draws[stack.pop()]
+            # Rounding may leave the last cumulative sum just under one.
+            choice = min(bisect_right(cumulative, generator.random()), len(options) - 1)
+            word, option = options[choice]
+            if word != VANISH:
+                words.append(word)
+            stack.extend(reversed(option.continuation))
+        return words
+
+    def trace(self, words: Sequence[str]) -> tuple[list[Step], bool]:
+        """Follow `words`; return one step per accepted word, and whether a sentence ended there.
+
+        The steps stop before the first word that cannot follow those before it.
+        """
+        steps, stack = self._follow(words)
+        return steps, len(steps) == len(words) and not stack
+
+    def token_log_probs(self, words: Sequence[str]) -> list[float]:
+        """Exact log p(w_t | w_<t) of each word, in nats; -inf from the first impossible word on.
+
+        The boundary after the final word is certain and has no entry. A prefix of a sentence is
+        accepted: its values are those of its words.
+        """
+        steps, _ = self._follow(words)
+        impossible = [-math.inf] * (len(words) - len(steps))
+        return [step.log_prob for step in steps] + impossible
+
+    def log_prob(self, words: Sequence[str]) -> float:
+        """Exact log-probability of a sentence, in nats; -inf if the grammar never makes it."""
+        steps, complete = self.trace(words)
+        return math.fsum(step.log_prob for step in steps) if complete else -math.inf
+
+    def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
+        """Exact distribution p(w | prefix) over the possible next words.
+
+        Empty after a whole sentence, where only the boundary can follow. Raises ValueError if
+        `prefix` starts no sentence.
+        """
+        steps, stack = self._follow(prefix)
+        if len(steps) < len(prefix):
+            word = prefix[len(steps)]
+            raise ValueError(f"{word!r} at position {len(steps)} cannot follow what precedes it")
+        distribution: dict[str, float] = {}
+        reach = 1.0
+        for symbol, _ in reversed(stack):
+            options = self.rules[symbol]
+            for word, option in options.items():
+                if word != VANISH:
+                    distribution[word] = reach * option.probability
+            if VANISH not in options:
+                break
+            reach *= options[VANISH].probability
+        return distribution
+
+    def _follow(self, words: Sequence[str]) -> tuple[list[Step], list[tuple[Symbol, int]]]:
+        """Steps of the accepted words, and the stack of (symbol, controller) they lead to."""
+        steps: list[Step] = []
+        stack = [(self.start, -1)]
+        for position, word in enumerate(words):
+            log_prob = 0.0
+            while stack:
+                symbol, controller = stack.pop()
+                options = self.rules[symbol]
+                option = options.get(word) if word != VANISH else None
+                if option is not None:
+                    log_prob += math.log(option.probability)
+                    steps.append(Step(symbol, controller, log_prob))
+                    inherited = position if option.binds else controller
+                    stack.extend((part, inherited) for part in reversed(option.continuation))
+                    break
+                if VANISH not in options:
+                    return steps, stack
+                log_prob += math.log(options[VANISH].probability)
+            if len(steps) <= position:
+                return steps, stack
+        return steps, stack
+
+    def _check_rules(self) -> None:
+        if self.start not in self.rules:
+            raise ValueError(f"the start symbol {self.start} has no rules")
+        for symbol, options in self.rules.items():
+            total = math.fsum(option.probability for option in options.values())
+            if not math.isclose(total, 1.0, abs_tol=1e-9):
+                raise ValueError(f"the probabilities of {symbol} sum to {total}")
+            for word, option in options.items():
+                if option.probability <= 0.0:
+                    raise ValueError(f"{symbol} gives {word!r} no probability; leave it out")
+                if word == VANISH and option.continuation:
+                    raise ValueError(f"{symbol} vanishes and yet continues")
+                for part in option.continuation:
+                    if part not in self.rules:
+                        raise ValueError(f"{symbol} continues with the unknown symbol {part}")
+
+    def _check_deterministic(self) -> None:
+        words = {symbol: set(options) - {VANISH} for symbol, options in self.rules.items()}
+        continuations = {
+            symbol: {option.continuation for option in options.values()}
+            for symbol, options in self.rules.items()
+        }
+        following: dict[Symbol, set[str]] = {symbol: set() for symbol in self.rules}
+        # The empty string is no word: among those that follow, it stands for the boundary.
+        following[self.start].add(VANISH)
+        changed = True
+        while changed:
+            changed = False
+            for symbol in self.rules:
+                for continuation in continuations[symbol]:
+                    after = set(following[symbol])
+                    for part in reversed(continuation):
+                        if not after <= following[part]:
+                            following[part] |= after
+                            changed = True
+                        vanishes = VANISH in self.rules[part]
+                        after = words[part] | after if vanishes else set(words[part])
+        for symbol, options in self.rules.items():
+            if VANISH not in options:
+                continue
+            if VANISH in following[symbol]:
+                raise ValueError(f"{symbol} may vanish at the end, which leaves the end uncertain")
+            for word in sorted(words[symbol] & following[symbol]):
+                raise ValueError(f"{word!r} may both start and follow {symbol}")
+
+    def _expected_uses(self) -> np.ndarray:
+        """Expected number of rewritings of each symbol in a derivation.
+
+        With M[A, B] the expected number of B in one rewriting of A, they are the row of
+        (I - M)^-1 = I + M + M^2 + ... at the start symbol, a sum that converges if and only if
+        the spectral radius of M is below one.
+        """
+        size = len(self.rules)
+        produced = np.zeros((size, size))
+        for symbol, options in self.rules.items():
+            for option in options.values():
+                for part in option.continuation:
+                    produced[self._index[symbol], self._index[part]] += option.probability
+        radius = float(np.max(np.abs(np.linalg.eigvals(produced))))
+        if radius >= 1.0:
+            raise ValueError(f"sentences have no finite expected length (spectral radius {radius})")
+        first = np.zeros(size)
+        first[self._index[self.start]] = 1.0
+        return np.linalg.solve(np.eye(size) - produced.T, first)

@@ -1,0 +1,166 @@
+"""How text becomes words: case, unknown words, boundaries, and what the lexicon knows of a word."""
+
+import collections
+import dataclasses
+
+import numpy as np
+
+from zoo import lexicon as lexicons
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.priors import Background, FeaturePrior
+from zoo.priors.prior import token_counts
+
+UNKNOWN = "<unk>"
+BOUNDARY = "</s>"
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """A recipe for a lexicon and for reading text with it.
+
+    Attributes:
+      splits: words are taken from these splits; all splits if empty.
+      minimum_count: a word must occur so often in them. maximum_size: at most so many words, the
+        most frequent; 0 for no limit. Words that the source knows beforehand are always in.
+      lower_case: whether text is put in lower case.
+      unknown: words outside the lexicon are "refused" (an error names the first), "counted" (read
+        as <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).
+      boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted,
+        trained, but left out of perplexities) or "none" (sentences run into each other).
+      boundary_marks: how many boundaries a sentence ends with.
+      features, background: what the lexicon knows of words, for heads and embeddings that use it.
+    """
+
+    splits: tuple[str, ...] = ("train",)
+    minimum_count: int = 1
+    maximum_size: int = 0
+    lower_case: bool = False
+    unknown: str = "counted"
+    boundary: str = "counted"
+    boundary_marks: int = 1
+    features: tuple[FeaturePrior, ...] = ()
+    background: Background | None = None
+
+    def __post_init__(self):
+        for field, choices in (
+            ("unknown", ("refused", "counted", "skipped")),
+            ("boundary", ("counted", "uncounted", "none")),
+        ):
+            if getattr(self, field) not in choices:
+                raise UserError(
+                    f"vocabulary.{field} is {getattr(self, field)!r}: give one of "
+                    f"{', '.join(choices)}."
+                )
+
+    def read(self, source: Source, split: str) -> Corpus:
+        """A split of the source, in lower case if so asked."""
+        corpus = source.read(split)
+        return corpus.lower_cased() if self.lower_case else corpus
+
+    def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
+        """(the lexicon, the corpora of all splits)."""
+        corpora = {split: self.read(source, split) for split in source.splits()}
+        lower = str.lower if self.lower_case else str
+        entries = collections.defaultdict(tuple)
+        for word, features in source.lexicon_entries().items():
+            entries[lower(word)] += features
+
+        marks = [BOUNDARY] if self.boundary != "none" else []
+        marks += [UNKNOWN] if self.unknown != "refused" else []
+        counts = token_counts(corpora, self.splits)
+        kept = [
+            word
+            for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+            if count >= self.minimum_count and word not in marks
+        ]
+        kept = kept[: self.maximum_size or None]
+        known = set(kept)
+        words = (*marks, *kept, *sorted(word for word in entries if word not in known))
+
+        # What the model will see: unknown words as <unk>, and the boundaries. Words are counted on
+        # that, so that background and frequency bands know the marks too.
+        seen = {split: self._as_seen(corpus, set(words)) for split, corpus in corpora.items()}
+        train = token_counts(seen, ("train",))
+        lexicon = Lexicon(
+            words=words,
+            counts=np.array([train[word] for word in words], np.int64),
+            unknown=UNKNOWN if UNKNOWN in words else None,
+            boundary=BOUNDARY if BOUNDARY in words else None,
+        )
+        if not self.features:
+            return lexicon, corpora
+        parts = [prior.features(words, seen, entries) for prior in self.features]
+        features = [
+            {name: value for part in word for name, value in part.items()}
+            for word in zip(*parts, strict=True)
+        ]
+        background = None if self.background is None else self.background.log_probs(words, seen)
+        return lexicons.with_features(lexicon, features, background), corpora
+
+    def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
+        """The corpus with <unk> and boundaries in their places; a mark's tag is "POS:NIL"."""
+        ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
+        sentences = [
+            [word if word in words else UNKNOWN for word in sentence] + ends
+            for sentence in corpus.sentences
+        ]
+        if corpus.features is None:
+            return dataclasses.replace(corpus, sentences=sentences)
+        features = [
+            [
+                tags if new == old else ("POS:NIL",)
+                for new, old, tags in zip(sentence, original, sentence_tags, strict=False)
+            ]
+            + [("POS:NIL",)] * len(ends)
+            for sentence, original, sentence_tags in zip(
+                sentences, corpus.sentences, corpus.features, strict=True
+            )
+        ]
+        return dataclasses.replace(corpus, sentences=sentences, features=features)
+
+    def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
+        """The corpus as word ids, each with whether it is counted in perplexities."""
+        words, counted, starts = [], [], []
+        boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
+        for sentence in corpus.sentences:
+            starts.append(len(words))
+            for word in sentence:
+                known = lexicon.ids.get(word)
+                if known is None and self.unknown == "refused":
+                    raise UserError(
+                        f"{corpus.name} has the word {word!r}, which is not in the lexicon: set "
+                        "vocabulary.unknown to counted or skipped, or train with a lexicon that "
+                        "has it."
+                    )
+                words.append(lexicon.ids[UNKNOWN] if known is None else known)
+                counted.append(known is not None or self.unknown == "counted")
+            words += boundaries
+            counted += [self.boundary == "counted"] * len(boundaries)
+        return EncodedText(
+            np.array(words, np.int32), np.array(counted, bool), np.array(starts, np.int64)
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EncodedText:
+    """Text as word ids.
+
+    Attributes:
+      words: int32 [n], boundaries among them. counted: bool [n], whether a perplexity counts it.
+      starts: int64 [sentences], where each sentence starts.
+    """
+
+    words: np.ndarray
+    counted: np.ndarray
+    starts: np.ndarray
+
+    def reordered(self, order: np.ndarray) -> "EncodedText":
+        """The same sentences in another order."""
+        ends = np.append(self.starts[1:], len(self.words))
+        lengths = (ends - self.starts)[order]
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        offsets = np.arange(len(self.words)) - np.repeat(starts, lengths)
+        places = np.repeat(self.starts[order], lengths) + offsets
+        return EncodedText(self.words[places], self.counted[places], starts)

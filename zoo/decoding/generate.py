@@ -1,0 +1,63 @@
+"""Text from a language model."""
+
+import jax
+import numpy as np
+
+from zoo.data import Corpus
+from zoo.data.vocabulary import Vocabulary
+from zoo.decoding import steps
+from zoo.decoding.sampling import feed, sample
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+
+
+def generate(
+    model,
+    params,
+    tables,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary,
+    *,
+    prompt: str = "",
+    count: int = 5,
+    length: int = 30,
+    temperature: float = 1.0,
+    seed: int = 0,
+) -> list[list[str]]:
+    """`count` texts that begin with the prompt, as words.
+
+    Each starts from an empty state and the boundary word, and ends before the next boundary or
+    after `length` words beside the prompt's.
+
+    Raises:
+      UserError: a word of the prompt is unknown where the vocabulary refuses those; there is
+        neither prompt nor boundary to start from; or a number is out of range.
+    """
+    if count < 1 or length < 1:
+        raise UserError(f"count {count} and length {length} should both be 1 or more.")
+    words = (prompt.lower() if vocabulary.lower_case else prompt).split()
+    boundary = lexicon.ids.get(lexicon.boundary)
+    if boundary is None and not words:
+        raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
+    start = [] if boundary is None else [boundary]
+    if words:
+        encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
+        start += encoded.words[: len(words)].tolist()  # without the boundaries after it
+    rows = np.tile(np.array(start, np.int32), (count, 1))
+    step = steps.of_language_model(model, params, tables)
+    carry = feed(step, rows[:, :-1], model.core.initial_carry(count))
+    drawn, _ = sample(
+        step,
+        rows[:, -1],
+        carry,
+        jax.random.key(seed),
+        length,
+        temperature=temperature,
+        boundary=boundary,
+    )
+    return [words + _until(row, boundary, lexicon) for row in np.asarray(drawn)]
+
+
+def _until(row, boundary, lexicon):
+    ends = np.flatnonzero(row == boundary) if boundary is not None else []
+    return [lexicon.words[word] for word in row[: ends[0] if len(ends) else None]]

@@ -1,0 +1,23 @@
+"""Step functions of models, in the form that decoders take."""
+
+import dataclasses
+from typing import Any
+
+import jax
+
+
+@dataclasses.dataclass(frozen=True)
+class _NextWord:
+    """Equal for equal models, so that a decoder is compiled once for all steps of a model."""
+
+    model: Any
+
+    def __call__(self, params, tables, words, carry):
+        hidden, carry = self.model.hidden(params, tables, words[:, None], carry)
+        head = self.model.head
+        return head.log_probs(self.model.head_params(params), tables, hidden[:, 0]), carry
+
+
+def of_language_model(model, params, tables) -> jax.tree_util.Partial:
+    """step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a `LanguageModel`."""
+    return jax.tree_util.Partial(_NextWord(model), params, tables)

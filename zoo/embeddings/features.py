@@ -1,0 +1,39 @@
+"""A vector a feature, summed over the features of a word.
+
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 5.3: the input of the network is the same
+feature representation as its output, under a linear layer.
+"""
+
+import dataclasses
+
+import jax
+
+from zoo import lexicon as lexicons
+from zoo.embeddings.embedding import Embedding
+from zoo.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Features(Embedding):
+    """e(x) = sum_f phi_f(x) table[f].
+
+    Attributes:
+      size: E. initial_scale: the table starts uniform in +-initial_scale.
+    """
+
+    size: int = 256
+    initial_scale: float = 0.05
+
+    def init(self, key, lexicon):
+        """{"table": [F, E]}; UserError if the lexicon has no features."""
+        if not lexicon.feature_names:
+            raise UserError(
+                "embeddings.Features needs words with features, and this lexicon has none: "
+                "give the config's vocabulary some, or use embeddings.Lookup."
+            )
+        shape, scale = (len(lexicon.feature_names), self.size), self.initial_scale
+        return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
+
+    def apply(self, params, tables, words):
+        """words int32 [...] -> [..., E]."""
+        return lexicons.sum_features(tables, params["table"])[tables["signature"][words]]

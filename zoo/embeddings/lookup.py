@@ -1,0 +1,28 @@
+"""A vector a word."""
+
+import dataclasses
+
+import jax
+
+from zoo.embeddings.embedding import Embedding
+
+
+@dataclasses.dataclass(frozen=True)
+class Lookup(Embedding):
+    """e(x) = table[x].
+
+    Attributes:
+      size: E. initial_scale: the table starts uniform in +-initial_scale.
+    """
+
+    size: int = 256
+    initial_scale: float = 0.05
+
+    def init(self, key, lexicon):
+        """{"table": [V, E]}."""
+        shape, scale = (len(lexicon), self.size), self.initial_scale
+        return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
+
+    def apply(self, params, tables, words):
+        """words int32 [...] -> [..., E]."""
+        return params["table"][words]

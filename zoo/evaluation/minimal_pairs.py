@@ -1,0 +1,180 @@
+"""Minimal pairs: does the model prefer the good sentence to its ungrammatical twin?
+
+Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016); the
+files are those of CLAMS (Mueller et al. 2020), a sentence a line:
+
+    True <tab> les auteurs sont vieux
+    False <tab> les auteurs est vieux
+
+A False line is a twin of the last True line before it.
+"""
+
+import collections
+import dataclasses
+
+import numpy as np
+
+from zoo.data import files
+from zoo.data.corpus import Corpus
+from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
+from zoo.evaluation import perplexity
+from zoo.lexicon import Lexicon
+
+# The figures do not depend on these two; they suit sentences of about ten words.
+LANES, LENGTH = 32, 32
+
+Pair = tuple[list[str], list[str]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PairScores:
+    """good, bad: float64 [n], log p of the two sentences in nats; NaN where a pair is skipped.
+
+    scored: bool [n], whether each pair was scored.
+    """
+
+    good: np.ndarray
+    bad: np.ndarray
+    scored: np.ndarray
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs were scored."""
+        return int(self.scored.sum())
+
+    @property
+    def skipped(self) -> int:
+        """How many pairs were not, for want of a word."""
+        return len(self.scored) - self.pairs
+
+    @property
+    def right(self) -> int:
+        """How many pairs have the good sentence strictly more probable."""
+        return int((self.good > self.bad).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """right / pairs; NaN without pairs."""
+        return self.right / self.pairs if self.pairs else float("nan")
+
+    @property
+    def mean_difference(self) -> float:
+        """Mean of log p(good) - log p(bad) over the scored pairs, nats; NaN without pairs."""
+        with np.errstate(invalid="ignore"):  # two impossible sentences differ by NaN
+            difference = self.good[self.scored] - self.bad[self.scored]
+        return float(difference.mean()) if self.pairs else float("nan")
+
+    def figures(self) -> dict:
+        """All of them."""
+        names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
+        return {name: getattr(self, name) for name in names}
+
+
+def read(path: str, lower_case: bool = False) -> list[Pair]:
+    """The (good, bad) pairs of a file; UserError with the line where its form is wrong."""
+    found = files.find(path)
+    pairs, good, twins = [], None, 0
+
+    def fail(number, what):
+        raise UserError(
+            f"{found}, line {number}: {what}; write True or False, a tab and the sentence, each "
+            "True line followed by its False twins."
+        )
+
+    for number, line in enumerate(files.read_text(found).splitlines(), 1):
+        if not line.strip():
+            continue
+        label, tab, sentence = line.partition("\t")
+        words = (sentence.lower() if lower_case else sentence).split()
+        if not tab or label not in ("True", "False"):
+            fail(number, "not a labelled sentence")
+        if not words:
+            fail(number, "no words")
+        if label == "True":
+            if good and not twins:
+                fail(number, "the True sentence before this one has no False twin")
+            good, twins = words, 0
+        elif good is None:
+            fail(number, "a False sentence before any True one")
+        else:
+            pairs.append((good, words))
+            twins += 1
+    if good and not twins:
+        fail(number, "the last True sentence has no False twin")
+    return pairs
+
+
+def differing_words(good: list[str], bad: list[str]) -> set[str]:
+    """The words of which one sentence has more than the other."""
+    first, second = collections.Counter(good), collections.Counter(bad)
+    return {*(first - second), *(second - first)}
+
+
+def score_pairs(
+    model, params, tables, lexicon: Lexicon, vocabulary: Vocabulary, pairs: list[Pair]
+) -> PairScores:
+    """Scores each sentence of each pair from an empty state.
+
+    A sentence's score is sum_t log p(w_t | w_<t) over its words, the boundary left out; words
+    outside the lexicon are scored as <unk>. A pair is skipped if a word in which its sentences
+    differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
+
+    Args:
+      params, tables: on the device. pairs: (good words, bad words), in the vocabulary's case.
+
+    Raises:
+      UserError: the vocabulary has no boundary for sentences to start from.
+    """
+    scored = np.array([_can_score(pair, lexicon, vocabulary) for pair in pairs], bool)
+    places: dict[tuple[str, ...], int] = {}
+    for pair, wanted in zip(pairs, scored, strict=True):
+        for sentence in pair if wanted else ():
+            places.setdefault(tuple(sentence), len(places))
+    values = np.full((len(pairs), 2), np.nan)
+    if places:
+        sums = _sums(model, params, tables, lexicon, vocabulary, [*map(list, places)])
+        values[scored] = [
+            [sums[places[tuple(sentence)]] for sentence in pair]
+            for pair, wanted in zip(pairs, scored, strict=True)
+            if wanted
+        ]
+    return PairScores(values[:, 0], values[:, 1], scored)
+
+
+def _can_score(pair, lexicon, vocabulary):
+    needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair)
+    return all(word in lexicon.ids for word in needed)
+
+
+def _sums(model, params, tables, lexicon, vocabulary, sentences):
+    """sum of log p over the words of each sentence, float64 [sentences]."""
+    text = vocabulary.encode(Corpus("minimal pairs", sentences), lexicon)
+    boundary = lexicon.ids.get(lexicon.boundary)
+    lanes = Lanes(text, min(LANES, len(sentences)), LENGTH, "sentences", boundary)
+    log_prob = perplexity.score(model, params, tables, text, lanes).log_prob.astype(np.float64)
+    # The boundaries come after a sentence's words.
+    return np.array(
+        [
+            log_prob[start : start + len(words)].sum()
+            for start, words in zip(text.starts, sentences, strict=True)
+        ]
+    )
+
+
+def judge(run, path: str) -> tuple[list[Pair], PairScores]:
+    """(the pairs of a file, their scores under a run's model); see `score_pairs`."""
+    vocabulary = run.experiment.vocabulary
+    pairs = read(path, vocabulary.lower_case)
+    model, lexicon = run.experiment.model, run.lexicon
+    return pairs, score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
+
+
+def describe(path: str, scores: PairScores) -> str:
+    """The figures as one line of text."""
+    return (
+        f"{path}: accuracy {scores.accuracy:.2%} ({scores.right:,} of {scores.pairs:,} pairs; "
+        f"{scores.skipped:,} skipped for want of a word), mean difference "
+        f"{scores.mean_difference:.3f} nats"
+    )

@@ -1,0 +1,260 @@
+"""Figures with their passports: all that must be known of a number before it is put beside another.
+
+A passport is a plain dict that is kept as JSON. Figures whose `comparable` parts differ are not of
+the same quantity: `zoo.evaluation.compare` refuses to rank them.
+"""
+
+import datetime
+import functools
+import hashlib
+import importlib.metadata
+import json
+import math
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+import zoo
+from zoo import recipes
+from zoo.data import Corpus
+from zoo.data.vocabulary import EncodedText
+from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.run import Run
+
+PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+# What must agree before two figures may be ranked.
+COMPARABLE = (
+    "kind",
+    "policies",
+    "counts",
+    "data.sha256",
+    "lexicon.words_hash",
+    "normalised_over",
+    "tokens",
+)
+
+
+def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Scores) -> dict:
+    """The passport of a perplexity.
+
+    Args:
+      split: the name of the text. corpus: as it was read. text, scores: as `Run.score` gives them.
+
+    Returns:
+      {"figures": {log_perplexity (nats per token), perplexity, bands}, "tokens", "counts", ...}.
+      Where boundaries are predicted but not counted, the figures also have
+      log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
+      boundaries.
+    """
+    vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
+    figures = {
+        "log_perplexity": scores.log_perplexity,
+        "perplexity": scores.perplexity,
+        "bands": scores.bands(lexicon.counts),
+    }
+    if vocabulary.boundary == "uncounted":
+        boundaries = text.words == lexicon.ids[lexicon.boundary]
+        wider = Scores(scores.log_prob, scores.counted | boundaries, scores.words)
+        figures["log_perplexity_with_boundaries"] = wider.log_perplexity
+        figures["tokens_with_boundaries"] = wider.tokens
+    return {
+        "kind": "perplexity",
+        "split": split,
+        "figures": figures,
+        "tokens": scores.tokens,
+        "counts": counts_sentence(run),
+        "out_of_vocabulary": sum(
+            word not in lexicon.ids for sentence in corpus.sentences for word in sentence
+        ),
+        "data": data_of(corpus.name, corpus.sentences),
+        "policies": policies(run),
+        **_of_run(run),
+    }
+
+
+def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
+    """The passport of an accuracy on minimal pairs, scored as `minimal_pairs.score_pairs` does."""
+    sentences = [sentence for pair in pairs for sentence in pair]
+    return {
+        "kind": "minimal pairs",
+        "split": f"pairs:{pathlib.Path(path).name}",
+        "figures": scores.figures(),
+        "tokens": scores.pairs,
+        "counts": (
+            "pairs whose differing words are in the lexicon; right if the sum of log p over the "
+            "words, boundary not counted, is higher for the good sentence"
+        ),
+        "data": data_of(path, sentences),
+        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        **_of_run(run),
+    }
+
+
+def data_of(path: str, sentences: list[list[str]]) -> dict:
+    """Where a text came from, and a hash of its words as read, which the path does not change."""
+    words = json.dumps(sentences, ensure_ascii=False).encode()
+    return {
+        "path": path,
+        "sha256": hashlib.sha256(words).hexdigest(),
+        "sentences": len(sentences),
+        "words": sum(map(len, sentences)),
+    }
+
+
+def policies(run: Run) -> dict:
+    """The choices that change a figure without changing the model."""
+    vocabulary, judged = run.experiment.vocabulary, run.experiment.evaluation
+    return {
+        "state": judged.state,
+        "lanes": judged.lanes if judged.state == "carried" else None,
+        "boundary": vocabulary.boundary,
+        "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
+        "unknown": vocabulary.unknown,
+        "lower_case": vocabulary.lower_case,
+        "fused": getattr(run.experiment.data, "fused", None),
+    }
+
+
+def counts_sentence(run: Run) -> str:
+    """What counts as a token, in words."""
+    chosen = policies(run)
+    words = {
+        None: "words",
+        "split": "syntactic words (a fused form counts as the words in it)",
+        "kept": "syntactic words, and fused forms beside the words in them",
+    }[chosen["fused"]]
+    marks = chosen["boundary_marks"]
+    many = f"the {marks} boundaries" if marks != 1 else "the boundary"
+    boundary = {
+        "counted": f"{many} after each sentence counted",
+        "uncounted": f"{many} after each sentence predicted but not counted",
+        "none": "no boundaries, and the first word of the text not predicted",
+    }[chosen["boundary"]]
+    unknown = {
+        "counted": "unknown words counted as <unk>",
+        "skipped": "unknown words read as <unk> and not counted",
+        "refused": "no unknown words",
+    }[chosen["unknown"]]
+    return f"{words}; {boundary}; {unknown}"
+
+
+def _of_run(run: Run) -> dict:
+    """What is the same for all figures of a run."""
+    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    return {
+        "normalised_over": f"the {len(lexicon):,} words of the lexicon",
+        "lexicon": {
+            "hash": lexicon.digest(),
+            "words_hash": lexicon.words_digest(),
+            "size": len(lexicon),
+        },
+        "head": repr(model.head),
+        "model": recipes.to_json(model),
+        "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),
+        "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
+        "checkpoint": run.checkpoint,
+        "versions": versions(),
+        "revision": revision(),
+        "command": sys.argv,
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+    }
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """The versions of Python, of this zoo and of the packages that compute."""
+    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), "zoo": zoo.__version__, **packages}
+
+
+@functools.cache
+def revision() -> str | None:
+    """The git revision of this zoo, with "-dirty" if files were changed; None if it has none."""
+    folder = pathlib.Path(zoo.__file__).resolve().parent.parent
+
+    def git(*arguments):
+        command = ["git", "-C", str(folder), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        # An installed zoo may lie within a checkout of something else: that has no say here.
+        if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
+            return None
+        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+@functools.cache
+def machine() -> dict:
+    """The kind of machine: processor, cores, and the devices that JAX sees."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    devices = jax.devices()
+    return {
+        "processor": found[1] if found else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "device": devices[0].device_kind,
+        "platform": devices[0].platform,
+        "devices": len(devices),
+    }
+
+
+def file_of(run: Run, passport: dict) -> pathlib.Path:
+    """results/SPLIT.STATE.json; texts and pairs given by path also bear the start of their hash."""
+    name = re.sub(r"[^\w.-]+", "_", passport["split"])
+    if ":" in passport["split"]:
+        name += f"-{passport['data']['sha256'][:8]}"
+    return run.path / "results" / f"{name}.{passport['policies']['state']}.json"
+
+
+def write(run: Run, passport: dict) -> pathlib.Path:
+    """Keeps a passport in the run's results; a figure of the same name is replaced."""
+    path = file_of(run, passport)
+    path.parent.mkdir(exist_ok=True)
+    text = json.dumps(_finite(passport), indent=2, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows neither inf nor nan: they are kept as the strings that `float` reads."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def describe(passport: dict) -> str:
+    """The figures of a perplexity as text."""
+    figures, data = passport["figures"], passport["data"]
+    lines = [
+        f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "
+        f"perplexity {figures['perplexity']:,.2f}, {passport['tokens']:,} tokens",
+        f"  tokens: {passport['counts']}",
+        f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
+        f"{passport['out_of_vocabulary']:,} outside the lexicon; state: "
+        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+    ]
+    if "tokens_with_boundaries" in figures:
+        lines.append(
+            f"  with the boundaries counted too: log-perplexity "
+            f"{figures['log_perplexity_with_boundaries']:.4f} over "
+            f"{figures['tokens_with_boundaries']:,} tokens"
+        )
+    lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
+    lines += [
+        f"  {row['band']:>16} {row['tokens']:>10,} {row['log_perplexity']:>15.4f} "
+        f"{row['perplexity']:,.1f}"
+        for row in figures["bands"]
+    ]
+    return "\n".join(lines)

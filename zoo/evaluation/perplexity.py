@@ -1,0 +1,98 @@
+"""Exact log-probabilities of a text, and the figures made from them."""
+
+import dataclasses
+import functools
+import math
+
+import jax
+import numpy as np
+
+from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import EncodedText
+from zoo.training.step import Columns, score_step
+
+# Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
+BANDS = (0, 1, 10, 100, 1000, 10000)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scores:
+    """log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
+
+    counted: bool [n], whether figures count it. words: int32 [n].
+    """
+
+    log_prob: np.ndarray
+    counted: np.ndarray
+    words: np.ndarray
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the figures count."""
+        return int(self.counted.sum())
+
+    @property
+    def log_perplexity(self) -> float:
+        """-sum log p / tokens over the counted tokens, nats per token."""
+        return -float(self.log_prob[self.counted].sum(dtype=np.float64)) / max(self.tokens, 1)
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the log-perplexity; inf where that is too large for a float."""
+        return perplexity_of(self.log_perplexity)
+
+    def bands(self, counts: np.ndarray) -> list[dict]:
+        """Figures by how often the word occurred in training, "unseen" first.
+
+        Args:
+          counts: [V], occurrences in training.
+        """
+        occurrences = counts[self.words]
+        rows = []
+        for low, high in zip(BANDS, (*BANDS[1:], math.inf), strict=True):
+            chosen = self.counted & (occurrences >= low) & (occurrences < high)
+            name = "unseen" if low == 0 else f"{low}+" if high == math.inf else f"{low}-{high - 1}"
+            if chosen.any():
+                mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
+                rows.append(
+                    {
+                        "band": name,
+                        "tokens": int(chosen.sum()),
+                        "log_perplexity": mean,
+                        "perplexity": perplexity_of(mean),
+                    }
+                )
+        return rows
+
+
+def perplexity_of(log_perplexity: float) -> float:
+    """exp, inf instead of an overflow."""
+    return math.exp(log_perplexity) if log_perplexity < 700 else math.inf
+
+
+@functools.cache
+def compiled_score_step(model):
+    """The jitted scoring step of a model; one for all texts of the same lanes."""
+    return jax.jit(functools.partial(score_step, model=model), donate_argnums=3)
+
+
+def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
+    """Runs the model over a text.
+
+    Args:
+      params, tables: on the device. lanes: the text in lanes; their state policy is the figure's.
+    """
+    step = compiled_score_step(model)
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    predicted = np.zeros(len(text.words), bool)
+    carry = jax.device_put(model.core.initial_carry(lanes.batch))
+    numbers = np.arange(lanes.batch, dtype=np.int32)
+    for index in range(len(lanes)):
+        batch = lanes[index]
+        columns = Columns(batch.words, batch.targets, batch.counted, batch.reset, numbers)
+        scores, carry = step(params, tables, columns, carry)
+        there = batch.places >= 0
+        log_prob[batch.places[there]] = np.asarray(scores)[there]
+        predicted[batch.places[there]] = True
+    # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
+    return Scores(log_prob, text.counted & predicted, text.words)

@@ -1,0 +1,182 @@
+"""Pictures of figures, written as PNG files.
+
+Each function takes plain numbers by the name of the run, draws with matplotlib's own objects (no
+global state, no display) and writes one file. Runs keep their colour by their order.
+"""
+
+import json
+import math
+import pathlib
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+# Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+MARKERS = "os^Dv<>"
+
+
+def _axes(title, x_label, y_label, width=7.5):
+    figure = Figure(figsize=(width, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _write(figure, axes, file):
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    pathlib.Path(file).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file)
+
+
+def _validations(path):
+    """The lines of a metrics.jsonl that stand for validations."""
+    found = []
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        try:
+            values = json.loads(line)
+        except json.JSONDecodeError:  # the last line of a run that was killed
+            continue
+        if "validation_log_perplexity" in values:
+            found.append(values)
+    return found
+
+
+def training_curves(
+    metrics: dict[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
+):
+    """Validation log-perplexity (solid) and training loss (dashed) of runs against the step.
+
+    The two need not have the same denominator: a training loss is over all that is predicted, with
+    the boundaries, and may be sampled.
+
+    Args:
+      metrics: the path of each run's metrics.jsonl by its name.
+      file: the PNG to write. limit: what no model can be below, nats per token, if it is known.
+    """
+    figure, axes = _axes("Training", "training step", "nats per token")
+    for place, (name, path) in enumerate(metrics.items()):
+        lines = _validations(path)
+        steps = [line["step"] for line in lines]
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(
+            steps,
+            [line["validation_log_perplexity"] for line in lines],
+            color=colour,
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=4,
+            label=f"{name}, validation",
+        )
+        axes.plot(
+            steps,
+            [line["epoch_training_loss"] for line in lines],
+            color=colour,
+            linestyle="--",
+            linewidth=1,
+            label=f"{name}, training loss",
+        )
+    if limit is not None:
+        axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
+    _write(figure, axes, file)
+
+
+def _grouped_bars(axes, groups, values, label_format):
+    """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
+    and an infinite one only its label."""
+    width = 0.8 / max(len(values), 1)
+    for place, (name, by_group) in enumerate(values.items()):
+        heights = [float(by_group.get(group, math.nan)) for group in groups]
+        drawn = [0 if math.isinf(height) else height for height in heights]
+        offset = (place - (len(values) - 1) / 2) * width
+        bars = axes.bar(
+            [x + offset for x in range(len(groups))],
+            drawn,
+            width * 0.92,
+            color=COLOURS[place % len(COLOURS)],
+            label=name,
+        )
+        labels = [
+            "" if math.isnan(height) else label_format(height).replace("inf", "∞")
+            for height in heights
+        ]
+        axes.bar_label(bars, labels, fontsize=7, padding=1)
+    axes.set_xticks(range(len(groups)), groups)
+
+
+def _label(height, label_format):
+    if math.isnan(height):
+        return ""
+    return "∞" if math.isinf(height) else label_format(height)
+
+
+def _groups(values):
+    """All groups of all runs, in the order in which they are met."""
+    return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
+
+
+def _width(groups, runs):
+    return max(7.5, 2.5 + 0.42 * groups * runs)
+
+
+def _least_count(band):
+    return -1 if band == "unseen" else int(band.rstrip("+").split("-")[0])
+
+
+def bands(
+    rows: dict[str, list[dict]], file: str | pathlib.Path, limit: dict[str, float] | None = None
+):
+    """Log-perplexity of words by how often they were seen in training.
+
+    Args:
+      rows: for each run the "bands" of its passport's figures.
+      file: the PNG to write. limit: for each band what no model can be below, nats per token.
+    """
+    values = {
+        name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
+    }
+    groups = sorted(_groups(values), key=_least_count)
+    figure, axes = _axes(
+        "Log-perplexity by frequency of the word",
+        "occurrences of the word in training",
+        "nats per token",
+        _width(len(groups), len(values)),
+    )
+    _grouped_bars(axes, groups, values, "{:.1f}".format)
+    if limit:
+        places = [place for place, group in enumerate(groups) if group in limit]
+        axes.hlines(
+            [limit[groups[place]] for place in places],
+            [place - 0.42 for place in places],
+            [place + 0.42 for place in places],
+            color="black",
+            linewidth=2,
+            label="the language's own limit",
+        )
+    _write(figure, axes, file)
+
+
+def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
+    """Accuracy on minimal pairs by phenomenon.
+
+    Args:
+      values: {run: {phenomenon: accuracy from 0 to 1}}. file: the PNG to write.
+    """
+    groups = _groups(values)
+    figure, axes = _axes(
+        "Agreement: how often the good sentence is the more probable",
+        "phenomenon",
+        "accuracy (%)",
+        _width(len(groups), len(values)),
+    )
+    percent = {
+        name: {group: 100 * value for group, value in by_group.items()}
+        for name, by_group in values.items()
+    }
+    _grouped_bars(axes, groups, percent, "{:.0f}".format)
+    axes.set_ylim(0, 105)
+    axes.axhline(50, color="black", linestyle=":", label="chance")
+    _write(figure, axes, file)

@@ -1,0 +1,64 @@
+"""Surprisal word by word, as a table for psycholinguistics and error analysis."""
+
+import math
+import pathlib
+
+from zoo.data import Corpus
+from zoo.data.vocabulary import EncodedText
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import Scores
+from zoo.lexicon import Lexicon
+
+COLUMNS = (
+    "sentence",
+    "position",
+    "word",
+    "known",
+    "training_count",
+    "surprisal_nats",
+    "surprisal_bits",
+    "counted",
+)
+
+
+def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
+    """A tuple of `COLUMNS` for each word and each boundary, in the order of the text.
+
+    sentence and position count from 1; a boundary stands at the end of its sentence. The word is
+    the one of the text even where the model reads <unk>; then training_count is that of <unk>,
+    which is what was predicted. surprisal = -log p(word | words before), empty where nothing was
+    predicted. counted: "yes" where perplexities count it: the sum over those rows divided by their
+    number is the log-perplexity.
+    """
+    ends = [*text.starts[1:].tolist(), len(text.words)]
+    places = zip(text.starts.tolist(), ends, corpus.sentences, strict=True)
+    for number, (start, end, sentence) in enumerate(places, 1):
+        spellings = sentence + [lexicon.boundary] * (end - start - len(sentence))
+        for position, (place, word) in enumerate(zip(range(start, end), spellings, strict=True), 1):
+            nats = -float(scores.log_prob[place])
+            yield (
+                number,
+                position,
+                word,
+                _yes(word in lexicon.ids),
+                int(lexicon.counts[text.words[place]]),
+                "" if math.isnan(nats) else f"{nats:.6f}",
+                "" if math.isnan(nats) else f"{nats / math.log(2):.6f}",
+                _yes(scores.counted[place]),
+            )
+
+
+def write(path: str | pathlib.Path, corpus, text, scores, lexicon):
+    """Writes the rows under a header, separated by tabs, nothing quoted; see `rows`."""
+    lines = [COLUMNS, *rows(corpus, text, scores, lexicon)]
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines("\t".join(map(str, line)) + "\n" for line in lines)
+    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}): give --surprisal another."
+        ) from error
+
+
+def _yes(value):
+    return "yes" if value else "no"

@@ -1,0 +1,64 @@
+"""An experiment: the components themselves, in one frozen dataclass."""
+
+import dataclasses
+
+from zoo.data import Source
+from zoo.data.vocabulary import Vocabulary
+from zoo.models import LanguageModel
+from zoo.training.optimizers import Adam, Optimizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """How a model is trained.
+
+    Attributes:
+      batch: lanes trained side by side, over all devices. length: positions a step.
+      state: "carried" along contiguous lanes, or "sentences", each from an empty state.
+      shuffle: whether the sentences are put in another order every epoch.
+      optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
+      epochs: at most so many. patience: stop when validation has not improved for so many
+        validations; 0 never stops early.
+      validate_every: steps between validations; 0 validates at the end of each epoch.
+      checkpoint_every: steps between checkpoints; there is one at every validation too.
+      seed: of parameters, dropout, and the order of sentences.
+    """
+
+    batch: int = 32
+    length: int = 35
+    state: str = "carried"
+    shuffle: bool = False
+    optimizer: Optimizer = Adam()
+    clip: float = 0.0
+    epochs: int = 10
+    patience: int = 0
+    validate_every: int = 0
+    checkpoint_every: int = 1000
+    seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """How a model is judged.
+
+    Attributes:
+      state: "carried" along contiguous lanes, or "sentences", each from an empty state.
+      lanes: how many lanes a text is cut into. With a carried state this is a condition of the
+        figure, for each lane starts empty; with sentences it does not matter.
+      length: positions a step; matters for speed only.
+    """
+
+    state: str = "carried"
+    lanes: int = 8
+    length: int = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """Data, words, model, training and evaluation; what configs/NAME.py returns."""
+
+    data: Source
+    vocabulary: Vocabulary = Vocabulary()
+    model: LanguageModel = LanguageModel()
+    training: Training = Training()
+    evaluation: Evaluation = Evaluation()

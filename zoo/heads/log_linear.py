@@ -1,0 +1,113 @@
+"""The log-linear head: words as sets of features over a background.
+
+Dymetman and Xiao, "Log-linear RNNs: towards recurrent neural networks with flexible prior
+knowledge" (2016), section 2. With the adaptor a = W h + c over F features,
+
+    p(x | h) = b(x) exp(a . phi(x)) / sum_v b(v) exp(a . phi(v)).
+
+Words with the same features share a . phi. With the distinct feature sets, the signatures s, and
+the background mass B(s) of the words of each,
+
+    p(x | h) = p(s(x) | h) * b(x) / B(s(x)),    p(s | h) proportional to B(s) exp(a . phi_s),
+
+and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
+are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
+exact here, at a cost of S classes instead of V.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo import lexicon as lexicons
+from zoo.errors import UserError
+from zoo.heads import exact
+from zoo.heads.head import Head
+
+
+def dense_log_probs(adaptor, features, log_background):
+    """The definition itself: log b(x) + a . phi(x) - log Z over all words.
+
+    Args:
+      adaptor: a, [..., F]; features: phi, [V, F]; log_background: log b, [V].
+
+    Returns:
+      Log-probabilities [..., V] in nats. The reference that the fast form is tested against.
+    """
+    return jax.nn.log_softmax(exact.logits(adaptor, features, log_background), axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class LogLinear(Head):
+    """p(x | h) proportional to b(x) exp(a . phi(x)), a = W h + c (equations 11 to 14).
+
+    Features phi and background b come from the lexicon. With one identity feature a word and a
+    uniform background this is the softmax (section 2.4).
+
+    Attributes:
+      initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
+        its background.
+    """
+
+    initial_scale: float = 0.05
+
+    def init(self, key, hidden_size, lexicon):
+        """{"weights": W, [F, D], "bias": c, [F]}; UserError if the lexicon has no features."""
+        if not lexicon.feature_names:
+            raise UserError(
+                "the log-linear head needs words with features, and this lexicon has none: "
+                "give the config's vocabulary some, such as "
+                "features=(priors.TopWords(2500), priors.Morphology())."
+            )
+        shape = (len(lexicon.feature_names), hidden_size)
+        scale = self.initial_scale
+        weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+        return {"weights": weights, "bias": jnp.zeros(shape[0])}
+
+    def _signature_weights(self, params, tables):
+        """Weights [S, D] and bias [S] of the softmax over signatures."""
+        weights = lexicons.sum_features(tables, params["weights"])
+        bias = lexicons.sum_features(tables, params["bias"][:, None])[:, 0]
+        return weights, bias + tables["log_mass"]
+
+    def adaptor(self, params, hidden):
+        """a = W h + c, [..., F]."""
+        return exact.logits(hidden, params["weights"], params["bias"])
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), nats, [...]; exact. Its gradient with respect to the adaptor
+        is the expected minus the observed features (equation 16)."""
+        weights, bias = self._signature_weights(params, tables)
+        signatures = tables["signature"][targets]
+        loss, _ = exact.softmax_loss(hidden, weights, bias, signatures)
+        return loss - tables["log_within"][targets]
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar; the gradients are formed in the same pass."""
+        weights, bias = self._signature_weights(params, tables)
+        signatures = tables["signature"][targets]
+        summed = exact.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
+        within = tables["log_within"][targets]
+        return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * within))
+
+    def log_prob(self, params, tables, hidden, targets, *, context=None):
+        """log p(targets | hidden), nats, [...]."""
+        return -self.loss(params, tables, hidden, targets)
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        weights, bias = self._signature_weights(params, tables)
+        signatures = jax.nn.log_softmax(exact.logits(hidden, weights, bias), axis=-1)
+        words = signatures[..., tables["signature"]]
+        return words + jnp.broadcast_to(tables["log_within"], words.shape)
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]."""
+        return jax.random.categorical(key, self.log_probs(params, tables, hidden))
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

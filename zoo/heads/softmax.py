@@ -1,0 +1,66 @@
+"""The softmax: a weight vector and a bias a word."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.heads import exact
+from zoo.heads.head import Head
+
+
+@dataclasses.dataclass(frozen=True)
+class Softmax(Head):
+    """p(x | h) = exp(w_x . h + c_x) / sum_v exp(w_v . h + c_v).
+
+    Attributes:
+      tied: the weights are the embedding's table, which the model hands in as params["weights"].
+      bias: whether there is a bias a word.
+      initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
+    """
+
+    tied: bool = False
+    bias: bool = True
+    initial_scale: float = 0.05
+
+    def init(self, key, hidden_size, lexicon):
+        """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""
+        params = {}
+        if not self.tied:
+            shape = (len(lexicon), hidden_size)
+            scale = self.initial_scale
+            params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+        if self.bias:
+            params["bias"] = jnp.zeros(len(lexicon))
+        return params
+
+    def _weights(self, params):
+        weights = params["weights"]
+        bias = params["bias"] if self.bias else jnp.zeros(weights.shape[0], weights.dtype)
+        return weights, bias
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
+        return exact.softmax_loss(hidden, *self._weights(params), targets)[0]
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar; the gradients are formed in the same pass."""
+        return exact.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
+
+    def log_prob(self, params, tables, hidden, targets, *, context=None):
+        """log p(targets | hidden), nats, [...]."""
+        return -self.loss(params, tables, hidden, targets)
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        return jax.nn.log_softmax(exact.logits(hidden, *self._weights(params)), axis=-1)
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]."""
+        return jax.random.categorical(key, self.log_probs(params, tables, hidden))
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

@@ -1,0 +1,5 @@
+"""Models: components put together."""
+
+from zoo.models.language_model import LanguageModel
+
+__all__ = ["LanguageModel"]

@@ -1,0 +1,72 @@
+"""A language model: words -> embedding -> core -> head."""
+
+import dataclasses
+
+import jax
+
+from zoo.cores import LSTM, Core
+from zoo.embeddings import Embedding, Lookup
+from zoo.errors import UserError
+from zoo.heads import Head, Softmax
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageModel:
+    """p(w_1 ... w_T) = prod_t p(w_t | h_t), h_t the core's state after w_1 ... w_(t-1).
+
+    Attributes:
+      embedding, core, head: the components. A tied head shares the embedding's table.
+    """
+
+    embedding: Embedding = Lookup()
+    core: Core = LSTM()
+    head: Head = Softmax()
+
+    def init(self, key, lexicon):
+        """{"embedding", "core", "head"}: the parameters of each component."""
+        if self.head.tied and not (
+            isinstance(self.embedding, Lookup) and self.embedding.size == self.core.size
+        ):
+            raise UserError(
+                f"a tied head shares the table of an embeddings.Lookup as wide as the core "
+                f"({self.core.size}), and this model has {self.embedding}: set "
+                f"model.embedding.size={self.core.size} or model.head.tied=False."
+            )
+        embedding_key, core_key, head_key = jax.random.split(key, 3)
+        return {
+            "embedding": self.embedding.init(embedding_key, lexicon),
+            "core": self.core.init(core_key, self.embedding.size),
+            "head": self.head.init(head_key, self.core.size, lexicon),
+        }
+
+    def head_params(self, params):
+        """The head's parameters, with the shared table if it is tied."""
+        if self.head.tied:
+            return {**params["head"], "weights": params["embedding"]["table"]}
+        return params["head"]
+
+    def hidden(self, params, tables, words, carry, *, reset=None, key=None):
+        """words [B, T] -> (hidden [B, T, D], carry)."""
+        inputs = self.embedding.apply(params["embedding"], tables, words)
+        return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
+
+    def weighted_loss(
+        self, params, tables, words, targets, token_weights, carry, *, reset=None, key=None
+    ):
+        """(sum of token_weights * loss, a scalar in nats; carry).
+
+        Args:
+          words, targets: int32 [B, T], the word before each position and the one at it.
+          token_weights: [B, T]. carry: the core's. reset: bool [B, T] or None.
+          key: turns dropout and a sampled head's noise on; one key or one a row.
+        """
+        hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=key)
+        loss = self.head.weighted_loss(
+            self.head_params(params), tables, hidden, targets, token_weights, key=key
+        )
+        return loss, carry
+
+    def log_prob(self, params, tables, words, targets, carry, *, reset=None):
+        """(log p(target) [B, T] in nats, exact; carry)."""
+        hidden, carry = self.hidden(params, tables, words, carry, reset=reset)
+        return self.head.log_prob(self.head_params(params), tables, hidden, targets), carry

@@ -1,0 +1,8 @@
+"""Priors: what is known of words before training."""
+
+from zoo.priors.morphology import Morphology
+from zoo.priors.prior import Background, FeaturePrior
+from zoo.priors.top_words import TopWords
+from zoo.priors.unigram import Uniform, Unigram
+
+__all__ = ["Background", "FeaturePrior", "Morphology", "TopWords", "Uniform", "Unigram"]

@@ -1,0 +1,39 @@
+"""The contracts of prior knowledge: features of words, and a background distribution over them."""
+
+import collections
+
+import numpy as np
+
+from zoo.data.corpus import Corpus
+
+
+class FeaturePrior:
+    """Names what is known of a word. Subclasses are frozen dataclasses.
+
+    features(words, corpora, entries) -> for each word a dict {feature name: value}
+
+    corpora: {split: Corpus}; entries: {word: features} that the source knows beforehand.
+    """
+
+
+class Background:
+    """A distribution over words that does not depend on the context.
+
+    log_probs(words, corpora) -> float64 [V], nats
+    """
+
+
+def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
+    """How often each word occurs in the splits; all of them if `splits` is empty."""
+    counts = collections.Counter()
+    for name, corpus in corpora.items():
+        if not splits or name in splits:
+            for sentence in corpus.sentences:
+                counts.update(sentence)
+    return counts
+
+
+def log_of(probabilities: np.ndarray) -> np.ndarray:
+    """log p, -inf where p is 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities)

@@ -1,0 +1,28 @@
+"""Word identity of the M most frequent words, and one feature for all the others."""
+
+import dataclasses
+
+from zoo.priors.prior import FeaturePrior, token_counts
+
+NOT_TOP = "Word:@not_top"
+
+
+@dataclasses.dataclass(frozen=True)
+class TopWords(FeaturePrior):
+    """ "Word:x" for each of the `count` most frequent words, "Word:@not_top" for the others.
+
+    Dymetman and Xiao (2016), section 5.2, the M + 1 features "topform".
+
+    Attributes:
+      count: M. splits: where words are counted; all splits if empty, as in the paper.
+    """
+
+    count: int = 2500
+    splits: tuple[str, ...] = ()
+
+    def features(self, words, corpora, entries):
+        """One feature a word; words of equal count in the order of the lexicon."""
+        counts = token_counts(corpora, self.splits)
+        by_count = sorted(words, key=lambda word: -counts[word])
+        top = set(by_count[: self.count])
+        return [{f"Word:{word}" if word in top else NOT_TOP: 1.0} for word in words]

@@ -1,0 +1,43 @@
+"""Context-free backgrounds."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.priors.prior import Background, log_of, token_counts
+
+
+@dataclasses.dataclass(frozen=True)
+class Uniform(Background):
+    """b(x) = 1 / V."""
+
+    def log_probs(self, words, corpora):
+        """log b, nats, [V]."""
+        return np.full(len(words), -np.log(len(words)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Unigram(Background):
+    """b(x) = (n(x) + smoothing) / (N + smoothing V), n(x) the occurrences of x.
+
+    Attributes:
+      splits: where words are counted; all splits if empty, as in Dymetman and Xiao (2016).
+      smoothing: added to each count. Words without any mass can never be predicted, so a
+        background counted on some of the splits only needs it.
+    """
+
+    splits: tuple[str, ...] = ()
+    smoothing: float = 0.0
+
+    def log_probs(self, words, corpora):
+        """log b, nats, [V]; UserError if a word of the lexicon would have no mass."""
+        counter = token_counts(corpora, self.splits)
+        counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
+        if not counts.all():
+            missing = words[int(np.argmin(counts))]
+            raise UserError(
+                f"the unigram background gives no mass to {missing!r}, which is in the lexicon: "
+                "set vocabulary.background.smoothing above 0."
+            )
+        return log_of(counts / counts.sum())

@@ -1,0 +1,162 @@
+"""Frozen dataclasses as recipes: `--set`, JSON, and comparison, for any component.
+
+A component of a kind is found by its name among the classes that the kind's own package exports:
+`model.head` is annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks there. No
+registry is kept.
+"""
+
+import dataclasses
+import difflib
+import importlib
+import inspect
+import types
+import typing
+from typing import Any
+
+from zoo.errors import UserError
+
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def apply_settings(recipe: Any, settings: list[str]) -> Any:
+    """The recipe after each 'a.b.c=value', in order.
+
+    Raises:
+      UserError: for a setting without "=", an unknown field (the nearest are listed) or a value
+        that is not of the field's type.
+    """
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        if not equals:
+            raise UserError(f"--set {setting}: write it as field=value, as in training.batch=16.")
+        recipe = _set(recipe, path.strip().split("."), value.strip(), setting)
+    return recipe
+
+
+def _set(recipe, path, text, setting):
+    name, *rest = path
+    if not dataclasses.is_dataclass(recipe):
+        raise UserError(
+            f"--set {setting}: nothing is below a value such as {recipe!r}; drop .{name}."
+        )
+    names = [field.name for field in dataclasses.fields(recipe)]
+    if name not in names:
+        raise UserError(
+            f"--set {setting}: {type(recipe).__name__} has no field {name!r}; "
+            f"{_nearest(name, names)}."
+        )
+    if rest:
+        value = _set(getattr(recipe, name), rest, text, setting)
+    else:
+        value = parse(text, typing.get_type_hints(type(recipe))[name], f"--set {setting}")
+    return dataclasses.replace(recipe, **{name: value})
+
+
+def _nearest(name, names):
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
+
+
+def parse(text: str, kind: Any, where: str) -> Any:
+    """The value of type `kind` that `text` spells.
+
+    Numbers, true/false, strings; comma-separated tuples; "none" for an optional field; a component
+    of the kind by its class name, with its defaults.
+    """
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        if text.lower() == "none" and type(None) in arguments:
+            return None
+        (kind,) = (argument for argument in arguments if argument is not type(None))
+        return parse(text, kind, where)
+    if origin is tuple:
+        items = [item.strip() for item in text.strip("()").split(",")]
+        return tuple(parse(item, arguments[0], where) for item in items if item)
+    if kind is bool:
+        if text.lower() not in (*_TRUE, *_FALSE):
+            raise UserError(f"{where}: {text!r} is neither true nor false.")
+        return text.lower() in _TRUE
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            noun = "a whole number" if kind is int else "a number"
+            raise UserError(f"{where}: {text!r} is not {noun}.") from None
+    if kind is str:
+        return text
+    return _default_component(text, kind, where)
+
+
+def components(kind: type) -> dict[str, type]:
+    """The classes of a kind by name: those that its package exports, and the kind itself."""
+    package = importlib.import_module(kind.__module__)
+    # A kind is defined in a file of its package (zoo.heads.head) or in a file with all of its
+    # components (zoo.training.optimizers): the nearest module that has others of the kind.
+    while True:
+        found = {
+            name: value
+            for name, value in vars(package).items()
+            if inspect.isclass(value)
+            and issubclass(value, kind)
+            and dataclasses.is_dataclass(value)
+        }
+        if found or "." not in package.__name__:
+            return found
+        package = importlib.import_module(package.__name__.rpartition(".")[0])
+
+
+def _default_component(text, kind, where):
+    found = components(kind)
+    if text not in found:
+        raise UserError(f"{where}: {text!r} is not a {kind.__name__}; {_nearest(text, found)}.")
+    try:
+        return found[text]()
+    except TypeError as error:
+        raise UserError(
+            f"{where}: {text} has fields without defaults ({error}); write a config with them."
+        ) from error
+
+
+def to_json(value: Any) -> Any:
+    """The recipe as JSON: a dataclass becomes {"component": "module:Class", field: ...}."""
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"component": f"{type(value).__module__}:{type(value).__qualname__}", **fields}
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of `to_json`; fields that have come since take their defaults."""
+    if isinstance(value, dict):
+        module, _, name = value["component"].partition(":")
+        component = getattr(importlib.import_module(module), name)
+        return component(**{k: from_json(v) for k, v in value.items() if k != "component"})
+    if isinstance(value, list):
+        return tuple(from_json(item) for item in value)
+    return value
+
+
+def describe(value: Any, indent: str = "") -> str:
+    """The recipe as text, a field a line, components with their fields below them."""
+    lines = [type(value).__name__]
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if dataclasses.is_dataclass(item) and dataclasses.fields(item):
+            lines.append(f"{indent}  {field.name}: {describe(item, indent + '  ')}")
+        else:
+            lines.append(f"{indent}  {field.name} = {item!r}")
+    return "\n".join(lines)
+
+
+def first_difference(old: Any, new: Any, path: str = "") -> str | None:
+    """'field: old against new' of the first field in which two JSON recipes differ, or None."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(name for name in new if name not in old)]:
+            below = f"{path}.{name}" if path else name
+            difference = first_difference(old.get(name), new.get(name), below)
+            if difference:
+                return difference
+        return None
+    return None if old == new else f"{path}: {old!r} against {new!r}"

@@ -1,0 +1,264 @@
+"""The training loop: batches in, checkpoints and metrics out; resumable at any step."""
+
+import dataclasses
+import math
+import pathlib
+import signal
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.data.lanes import Lanes
+from zoo.errors import Interrupted, UserError
+from zoo.evaluation import perplexity
+from zoo.experiment import Experiment
+from zoo.training import optimizers
+from zoo.training.checkpoint import Checkpoints
+from zoo.training.devices import Devices
+from zoo.training.metrics import Metrics, ProgressBar
+from zoo.training.step import Columns, TrainState, train_step
+
+
+@dataclasses.dataclass
+class Progress:
+    """Where a run is, as kept in its checkpoints; all plain numbers.
+
+    epoch, index: the batch that comes next. loss, tokens: sums since the epoch's start.
+    best: lowest validation log-perplexity, nats; best_step: where; stale: validations since.
+    seconds: spent training, over all interruptions. finished: nothing is left to do.
+    """
+
+    epoch: int = 0
+    index: int = 0
+    loss: float = 0.0
+    tokens: float = 0.0
+    best: float = math.inf
+    best_step: int = 0
+    stale: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+
+
+class Trainer:
+    """Trains one experiment in one work directory."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        lexicon,
+        corpora: dict,
+        workdir: pathlib.Path,
+        device_count: int = 0,
+        say=print,
+    ):
+        """Encodes the text and compiles nothing yet.
+
+        Args:
+          corpora: {split: Corpus} with at least "train" and "validation".
+          device_count: local devices to use, 0 for all. say: told what goes on, a line at a time.
+        """
+        self.experiment, self.workdir, self.say = experiment, workdir, say
+        self.model, self.recipe = experiment.model, experiment.training
+        self.lexicon = lexicon
+        self.devices = Devices(device_count, self.recipe.batch)
+        self.boundary = lexicon.ids.get(lexicon.boundary)
+        vocabulary, judged = experiment.vocabulary, experiment.evaluation
+        self.text = vocabulary.encode(corpora["train"], lexicon)
+        self.validation = vocabulary.encode(corpora["validation"], lexicon)
+        self.validation_lanes = Lanes(
+            self.validation, judged.lanes, judged.length, judged.state, self.boundary
+        )
+        self.epoch_steps = len(self._lanes(0))
+        self.total_steps = self.epoch_steps * self.recipe.epochs
+        self.optimizer = optimizers.build(
+            self.recipe.optimizer, self.recipe.clip, self.epoch_steps, self.total_steps
+        )
+        self._stop = None
+
+    def summary(self) -> str:
+        """One line: words, parameters, tokens, steps and devices."""
+        params = jax.eval_shape(lambda key: self.model.init(key, self.lexicon), jax.random.key(0))
+        count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params))
+        return (
+            f"{len(self.lexicon):,} words, {count:,} parameters, {len(self.text.words):,} training "
+            f"tokens, {self.epoch_steps:,} steps an epoch, {self.devices.count} device(s)"
+        )
+
+    def _lanes(self, epoch: int) -> Lanes:
+        """The text in lanes, its sentences in the order of this epoch."""
+        text, recipe = self.text, self.recipe
+        if recipe.shuffle:
+            order = np.random.default_rng((recipe.seed, epoch)).permutation(len(text.starts))
+            text = text.reordered(order)
+        return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
+
+    def initial_state(self) -> TrainState:
+        """The state before the first step."""
+        params = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
+        carry = self.model.core.initial_carry(self.recipe.batch)
+        return TrainState(params, self.optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+
+    def _place(self, state: TrainState) -> TrainState:
+        """The state on the devices: lanes split, everything else replicated."""
+        state = jax.tree.map(jnp.asarray, state)
+        replicated = self.devices.replicate(state._replace(carry=()))
+        return replicated._replace(carry=self.devices.split(state.carry))
+
+    def _gather(self, state: TrainState) -> TrainState:
+        """The inverse of `_place`, on the host."""
+        gathered = self.devices.first(state._replace(carry=()))
+        return gathered._replace(carry=self.devices.join(state.carry))
+
+    def train(self) -> Progress:
+        """Trains from the last checkpoint, or from the start, to the end.
+
+        Returns:
+          The progress at the end.
+
+        Raises:
+          UserError: the loss is not finite any more, or the disk is full.
+          Interrupted: SIGTERM or Ctrl-C; the state is saved.
+        """
+        checkpoints = Checkpoints(self.workdir / "checkpoints")
+        state, progress = self.initial_state(), Progress()
+        restored = checkpoints.restore("last", state, self.say)
+        if restored:
+            step, state, kept = restored
+            state, progress = TrainState(*state), Progress(**kept)
+            self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
+        if progress.finished:
+            self.say("this run is finished; nothing is left to train.")
+            return progress
+        with (
+            Metrics(self.workdir, int(state.step)) as metrics,
+            ProgressBar(self.total_steps, int(state.step)) as bar,
+            _signals(self._remember_signal),
+        ):
+            try:
+                self._run(self._place(state), progress, checkpoints, metrics, bar)
+            finally:
+                checkpoints.close()
+        return progress
+
+    def _remember_signal(self, number, frame):
+        self._stop = signal.Signals(number).name
+
+    def _run(self, state, progress, checkpoints, metrics, bar):
+        """The loop itself. `state` is on the devices and donated from step to step."""
+        devices, recipe = self.devices, self.recipe
+        step_function = devices.compile(train_step, model=self.model, optimizer=self.optimizer)
+        tables = devices.replicate(self.lexicon.tables())
+        key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
+        numbers = np.arange(recipe.batch, dtype=np.int32)
+        step = int(devices.first(state.step))
+        started = time.perf_counter() - progress.seconds
+        compiled = False
+
+        def save(kind="last"):
+            progress.seconds = time.perf_counter() - started
+            host = self._gather(state)
+            if not _all_finite(host.params):
+                self._give_up("the parameters are not finite after", step, checkpoints)
+            arrays = host if kind == "last" else {"params": host.params}
+            checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
+
+        while progress.epoch < recipe.epochs and not progress.finished:
+            lanes = self._lanes(progress.epoch)
+            if progress.index == 0:
+                carry = self.model.core.initial_carry(recipe.batch)
+                state = state._replace(carry=devices.split(carry))
+            while progress.index < len(lanes):
+                batch = lanes[progress.index]
+                columns = devices.split(
+                    Columns(batch.words, batch.targets, batch.real, batch.reset, numbers)
+                )
+                begun = time.perf_counter()
+                state, results = step_function(state, tables, columns, key)
+                results = devices.first(results)
+                if not compiled:
+                    compiled = True
+                    self.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
+                step += 1
+                progress.index += 1
+                if not math.isfinite(float(results.loss)):
+                    self._give_up("the training loss is not finite at", step, checkpoints)
+                progress.loss += float(results.loss)
+                progress.tokens += float(results.tokens)
+                bar.step(step, progress, results)
+                metrics.step(step, progress, results)
+                ended = progress.index == len(lanes)
+                every = recipe.validate_every
+                validated = ended or bool(every and step % every == 0)
+                if validated:
+                    self._validate(step, state, progress, metrics, bar, save)
+                if ended:
+                    progress.epoch, progress.index = progress.epoch + 1, 0
+                    progress.loss = progress.tokens = 0.0
+                    progress.finished |= progress.epoch == recipe.epochs
+                if validated or step % recipe.checkpoint_every == 0 or self._stop:
+                    save()
+                if self._stop:
+                    raise Interrupted(f"{self._stop} after step {step}: the state is saved.")
+                if progress.finished:
+                    break
+
+    def _validate(self, step, state, progress, metrics, bar, save):
+        """Validation, the best checkpoint, and early stopping."""
+        params = self.devices.first(state.params)
+        scores = perplexity.score(
+            self.model,
+            jax.device_put(params),
+            self.lexicon.tables(),
+            self.validation,
+            self.validation_lanes,
+        )
+        log_perplexity = scores.log_perplexity
+        better = log_perplexity < progress.best
+        if better:
+            progress.best, progress.best_step, progress.stale = log_perplexity, step, 0
+            save("best")
+        else:
+            progress.stale += 1
+        progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
+        metrics.validation(step, progress, log_perplexity, scores.perplexity)
+        bar.say(
+            f"epoch {progress.epoch + 1}, step {step}: training loss "
+            f"{progress.loss / max(progress.tokens, 1):.4f}, validation log-perplexity "
+            f"{log_perplexity:.4f}, perplexity {scores.perplexity:.2f}{' (best)' if better else ''}"
+            f"{'; stopping early' if progress.finished else ''}"
+        )
+
+    def _give_up(self, what, step, checkpoints):
+        steps = checkpoints.steps("last")
+        last = f"the last good checkpoint is that of step {steps[0]}" if steps else "none was saved"
+        raise UserError(
+            f"{what} step {step}; {last}, in {checkpoints.folder}: "
+            "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
+        )
+
+
+def _all_finite(tree) -> bool:
+    """Whether there is no NaN or infinity in the arrays of a pytree on the host."""
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
+
+
+class _signals:
+    """Within it, SIGTERM and the first Ctrl-C call `handler`; a second Ctrl-C stops at once."""
+
+    def __init__(self, handler):
+        self.handler = handler
+
+    def __enter__(self):
+        def once(number, frame):
+            self.handler(number, frame)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        self.previous = {
+            number: signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+    def __exit__(self, *error):
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,107 @@
+"""What a run tells while it trains: JSON lines, TensorBoard, and a progress bar."""
+
+import json
+import pathlib
+import sys
+import time
+
+import tensorboardX
+import tqdm
+
+# A line of metrics every so many steps.
+EVERY = 100
+
+
+class Metrics:
+    """`metrics.jsonl` and TensorBoard events in a work directory.
+
+    Training losses are called "training_loss" and never turned into perplexities: a head's loss may
+    be sampled. Lines after the step that a run resumes from are dropped, for they will come again.
+    """
+
+    def __init__(self, workdir: pathlib.Path, step: int):
+        """Opens both for a run that stands after `step`."""
+        path = workdir / "metrics.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        kept = [line for line in lines if _step_of(line) <= step]
+        path.write_text("".join(line + "\n" for line in kept))
+        self._file = path.open("a")
+        self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._file.close()
+        self._board.close()
+
+    def _write(self, step, values):
+        self._file.write(json.dumps({"step": step, **values}) + "\n")
+        self._file.flush()
+        for name, value in values.items():
+            self._board.add_scalar(name, value, step)
+
+    def step(self, step, progress, results):
+        """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm."""
+        if step % EVERY == 0:
+            values = {
+                "epoch": progress.epoch,
+                "training_loss": float(results.loss / max(results.tokens, 1)),
+                "gradient_norm": float(results.gradient_norm),
+            }
+            self._write(step, values)
+
+    def validation(self, step, progress, log_perplexity, perplexity):
+        """A line a validation; log-perplexity in nats per token."""
+        values = {
+            "epoch": progress.epoch,
+            "epoch_training_loss": progress.loss / max(progress.tokens, 1),
+            "validation_log_perplexity": log_perplexity,
+            "validation_perplexity": perplexity,
+            "seconds": progress.seconds,
+        }
+        self._write(step, values)
+
+
+def _step_of(line):
+    try:
+        return json.loads(line)["step"]
+    except (json.JSONDecodeError, KeyError):
+        return float("inf")  # cut short by a kill: drop it
+
+
+class ProgressBar:
+    """Steps, tokens per second, loss and time left on a terminal; lines of text elsewhere."""
+
+    def __init__(self, total: int, step: int):
+        """A bar of `total` steps that stands at `step`."""
+        self._bar = tqdm.tqdm(
+            total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
+        )
+        self._tokens, self._since, self._shown = 0.0, time.perf_counter(), 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._bar.close()
+
+    def step(self, step, progress, results):
+        """One step further."""
+        if self._bar.disable:
+            return
+        self._tokens += float(results.tokens)
+        now = time.perf_counter()
+        if now - self._shown > 0.5:
+            self._shown = now
+            rate = self._tokens / (now - self._since)
+            loss = progress.loss / max(progress.tokens, 1)
+            self._bar.set_postfix_str(
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, training loss {loss:.3f}",
+                refresh=False,
+            )
+        self._bar.update(1)
+
+    def say(self, line):
+        """A line above the bar."""
+        self._bar.write(line, file=sys.stdout) if not self._bar.disable else print(line, flush=True)

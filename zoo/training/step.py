@@ -1,0 +1,97 @@
+"""One training step and one scoring step, as pure functions.
+
+Both run on one device or, under `jax.pmap` with the named axis, on several: every device has its
+share of the lanes, losses and gradients are summed over devices, and the only division is by the
+number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+
+class TrainState(NamedTuple):
+    """All that a step changes.
+
+    params, optimizer_state: pytrees. carry: the core's, leaves [B, ...]. step: int32, steps done.
+    """
+
+    params: Any
+    optimizer_state: Any
+    carry: Any
+    step: jax.Array
+
+
+class Columns(NamedTuple):
+    """What a step is fed: a batch's arrays, [B, T] each, and the number of each lane, [B]."""
+
+    words: jax.Array
+    targets: jax.Array
+    weights: jax.Array
+    reset: jax.Array
+    lanes: jax.Array
+
+
+class StepMetrics(NamedTuple):
+    """loss: summed, nats. tokens: that were trained on. gradient_norm: of the mean loss."""
+
+    loss: jax.Array
+    tokens: jax.Array
+    gradient_norm: jax.Array
+
+
+def _sum_over_devices(tree, axis):
+    return tree if axis is None else jax.lax.psum(tree, axis)
+
+
+def train_step(
+    state: TrainState,
+    tables: dict,
+    columns: Columns,
+    key: jax.Array,
+    *,
+    model,
+    optimizer: optax.GradientTransformation,
+    axis: str | None = None,
+) -> tuple[TrainState, StepMetrics]:
+    """One update of the parameters on the mean loss of the batch's tokens.
+
+    Args:
+      key: the run's key data; dropout's keys come from it, the step and the lane, so that they
+        depend neither on devices nor on interruptions.
+      model, optimizer, axis: static. axis: the devices' axis under pmap, None on one device.
+    """
+    tokens = _sum_over_devices(columns.weights.sum(), axis)
+    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
+    weights = columns.weights / jnp.maximum(tokens, 1)
+    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
+    keys = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
+
+    def objective(params):
+        return model.weighted_loss(
+            params,
+            tables,
+            columns.words,
+            columns.targets,
+            weights,
+            state.carry,
+            reset=columns.reset,
+            key=keys,
+        )
+
+    (loss, carry), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
+    loss, gradients = _sum_over_devices((loss, gradients), axis)
+    updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, state.params)
+    new_state = TrainState(
+        optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1
+    )
+    return new_state, StepMetrics(loss * tokens, tokens, optax.tree.norm(gradients))
+
+
+def score_step(params, tables, columns: Columns, carry, *, model):
+    """(log p of each target [B, T] in nats, exact; carry)."""
+    return model.log_prob(
+        params, tables, columns.words, columns.targets, carry, reset=columns.reset
+    )

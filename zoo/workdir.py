@@ -1,0 +1,120 @@
+"""The folder of a run: its experiment, its lexicon, its checkpoints and its results.
+
+experiment.json   the resolved experiment        checkpoints/   last (two) and best (one)
+lexicon.npz       the words                      results/       figures with their passports
+metrics.jsonl, tensorboard/                      training as it went
+"""
+
+import json
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from zoo import recipes
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lexicon import Lexicon
+from zoo.training.checkpoint import Checkpoints
+
+
+class Workdir:
+    """A run's folder."""
+
+    def __init__(self, path: str | pathlib.Path):
+        """Names the folder; it need not be there yet."""
+        self.path = pathlib.Path(path)
+
+    @property
+    def _experiment_file(self):
+        return self.path / "experiment.json"
+
+    def check(self, experiment: Experiment):
+        """Writes nothing.
+
+        Raises:
+          UserError: if it holds another experiment, naming the first field that differs, or files
+            that are no run's.
+        """
+        new = recipes.to_json(experiment)
+        if self._experiment_file.exists():
+            difference = recipes.first_difference(self._read_experiment(), new)
+            if difference:
+                raise UserError(
+                    f"{self.path} holds another experiment ({difference}): give another --workdir, "
+                    "or the settings that it was made with to resume it."
+                )
+            return
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise UserError(
+                f"{self.path} is there and is not a run of this zoo: give another --workdir."
+            )
+
+    def claim(self, experiment: Experiment):
+        """Makes the folder and keeps the experiment there; raises what `check` raises."""
+        self.check(experiment)
+        if self._experiment_file.exists():
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise UserError(
+                f"{self.path} cannot be made ({error.strerror}): give another --workdir."
+            ) from error
+        text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
+        _write_whole(self._experiment_file, lambda path: path.write_text(text, encoding="utf-8"))
+
+    def _read_experiment(self):
+        try:
+            return json.loads(self._experiment_file.read_text(encoding="utf-8"))
+        except (OSError, json.JSONDecodeError) as error:
+            raise UserError(
+                f"{self.path} holds no run that can be read ({error}): give the --workdir of a "
+                "training run."
+            ) from error
+
+    def experiment(self) -> Experiment:
+        """The experiment that the folder holds."""
+        return recipes.from_json(self._read_experiment())
+
+    def keep_lexicon(self, lexicon: Lexicon):
+        """Writes the lexicon, or checks that it is the one that the run began with."""
+        path = self.path / "lexicon.npz"
+        if not path.exists():
+            _write_whole(path, lexicon.save)
+        elif Lexicon.load(path).digest() != lexicon.digest():
+            raise UserError(
+                f"the data have changed since {path} was written: words, counts or features are "
+                "others; put the data back or give another --workdir."
+            )
+
+    def lexicon(self) -> Lexicon:
+        """The lexicon of the run."""
+        return Lexicon.load(self.path / "lexicon.npz")
+
+    def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
+        """(step, parameters) of the best checkpoint, or of the last if there is no best yet."""
+        like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
+        checkpoints = Checkpoints(self.path / "checkpoints")
+        try:
+            restored = checkpoints.restore("best", {"params": like}, say)
+        finally:
+            checkpoints.close()
+        if restored is None:
+            raise UserError(
+                f"{self.path} has no checkpoint of a validated model yet: train it further."
+            )
+        step, arrays, _ = restored
+        return step, jax.tree.map(jnp.asarray, arrays["params"])
+
+
+def _write_whole(path: pathlib.Path, write):
+    """write(path), so that after a kill or on a full disk the file is there whole or not at all."""
+    partial = path.with_name(f"partial-{path.name}")
+    try:
+        write(partial)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
