@@ -80,8 +80,8 @@ def main():
     sides = {}
     for name, loss in SIDES.items():
         compiled = step(loss).lower(hidden, weights, bias, targets).compile()
-        sides[name] = lambda compiled=compiled: (
-            jax.block_until_ready(compiled(hidden, weights, bias, targets))
+        sides[name] = lambda compiled=compiled: jax.block_until_ready(
+            compiled(hidden, weights, bias, targets)
         )
     title = (
         f"time of a step, V = {TIMED_VOCABULARY:,}, forward and backward, medians of {rounds} "

@@ -88,8 +88,8 @@ def main():
     ):
         step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1))).lower(params, hidden, argument)
         step = step.compile()
-        steps[name] = lambda step=step, arguments=(params, hidden, argument): (
-            jax.block_until_ready(step(*arguments))
+        steps[name] = lambda step=step, arguments=(params, hidden, argument): jax.block_until_ready(
+            step(*arguments)
         )
         values[name] = float(step(params, hidden, argument)[0])
 

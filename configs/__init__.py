@@ -5,8 +5,8 @@ import difflib
 import importlib.util
 import pathlib
 
+from zoo import Experiment
 from zoo.errors import UserError
-from zoo.experiment import Experiment
 
 FOLDER = pathlib.Path(__file__).parent
 

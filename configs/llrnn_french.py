@@ -13,9 +13,8 @@ Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Results: docs/results.m
 import dataclasses
 
 from configs import rnn_french
-from zoo import priors
+from zoo import Experiment, priors
 from zoo.embeddings import Features
-from zoo.experiment import Experiment
 from zoo.heads import LogLinear
 
 

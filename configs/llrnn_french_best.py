@@ -12,8 +12,8 @@ Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Results: docs/results.m
 import dataclasses
 
 from configs import llrnn_french
+from zoo import Experiment, Training
 from zoo.cores import LSTM
-from zoo.experiment import Experiment, Training
 from zoo.training.optimizers import Adam, Cosine
 
 

@@ -1,4 +1,4 @@
-"""The micro language with a log-linear head over its morphology, about a minute on two cores.
+"""The micro language with a log-linear head over its morphology.
 
     python train.py --config micro_log_linear --workdir runs/quickstart/log_linear
 
@@ -10,9 +10,8 @@ background is the smoothed unigram distribution of the training text alone.
 import dataclasses
 
 from configs import micro_softmax
-from zoo import priors
+from zoo import Experiment, priors
 from zoo.embeddings import Features
-from zoo.experiment import Experiment
 from zoo.heads import LogLinear
 
 

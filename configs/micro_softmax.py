@@ -1,4 +1,4 @@
-"""The micro language with a softmax: the quickstart's baseline, about a minute on two cores.
+"""The micro language with a softmax: the baseline of the quickstart.
 
     python train.py --config micro_softmax --workdir runs/quickstart/softmax
 
@@ -6,11 +6,10 @@ The language is generated, nothing is downloaded; `make quickstart` trains it be
 micro_log_linear and compares both with the language's own entropy.
 """
 
+from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data.micro import Micro
-from zoo.data.vocabulary import Vocabulary
+from zoo.data import Micro, Vocabulary
 from zoo.embeddings import Lookup
-from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.training.optimizers import Adam, Cosine

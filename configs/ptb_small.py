@@ -1,4 +1,4 @@
-"""A small LSTM with a tied softmax on the Penn Treebank: 2 x 256 units, about half an hour on two cores.
+"""A 2 x 256 LSTM with a tied softmax on the Penn Treebank.
 
     python train.py --config ptb_small --workdir runs/ptb_small
     python evaluate.py --workdir runs/ptb_small
@@ -8,11 +8,10 @@ usual for these files (Zaremba et al. 2014). To beat: 104.7, the test perplexity
 LSTM-256. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Results: docs/results.md.
 """
 
+from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Text
-from zoo.data.vocabulary import Vocabulary
+from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
-from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.training.optimizers import Adam, Cosine

@@ -12,11 +12,10 @@ not counted.
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Results: docs/results.md.
 """
 
+from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Conllu
-from zoo.data.vocabulary import Vocabulary
+from zoo.data import Conllu, Vocabulary
 from zoo.embeddings import Lookup
-from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.training.optimizers import RMSProp

@@ -1,4 +1,4 @@
-"""python -m zoo generate | compare: what is done with trained models."""
+"""python -m zoo generate | compare | micro-report: what is done with trained models."""
 
 import argparse
 import sys
@@ -33,6 +33,12 @@ def _compare(arguments):
     print(compare(arguments.workdirs))
 
 
+def _micro_report(arguments):
+    from zoo.evaluation.micro_report import report
+
+    report(arguments.workdirs)
+
+
 def main():
     """Reads the command line and does what it says."""
     parser = argparse.ArgumentParser(prog="python -m zoo")
@@ -51,6 +57,12 @@ def main():
     command = commands.add_parser("compare", help="puts the results of runs side by side")
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
     command.set_defaults(do=_compare)
+
+    command = commands.add_parser(
+        "micro-report", help="puts models of the micro language beside the language itself"
+    )
+    command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    command.set_defaults(do=_micro_report)
 
     arguments = parser.parse_args()
     arguments.do(arguments)

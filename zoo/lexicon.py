@@ -107,7 +107,8 @@ class Lexicon:
 
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
-        np.savez_compressed(path, **self._arrays())
+        with open(path, "wb") as file:  # numpy would add .npz to a path without it
+            np.savez_compressed(file, **self._arrays())
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":

@@ -94,7 +94,7 @@ class Workdir:
         return Lexicon.load(self.path / "lexicon.npz")
 
     def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
-        """(step, parameters) of the best checkpoint, or of the last if there is no best yet."""
+        """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""
         like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
         checkpoints = Checkpoints(self.path / "checkpoints")
         try:

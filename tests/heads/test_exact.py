@@ -117,6 +117,10 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     token_weights = np.arange(6.0).reshape(2, 3)
     total = jax.jit(exact.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
+    # Blocks of tokens this small are not worth it; with this constant they are.
+    monkeypatch.setattr(exact, "LEAST_TOKENS_AT_A_TIME", 1)
+    total = exact.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
+    np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
@@ -124,8 +128,7 @@ def test_blocks_of_tokens_are_even(monkeypatch):
     assert exact.token_block(90, 1000) == 90
     assert exact.token_block(101, 1000) == 51
     assert exact.token_block(210, 1000) == 70
-    # However large the vocabulary, the blocks do not get smaller than 64 tokens.
-    assert exact.token_block(640, 10**6) == exact.LEAST_TOKENS_AT_A_TIME
+    assert exact.token_block(640, 10**6) == 1
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():

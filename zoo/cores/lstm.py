@@ -19,6 +19,7 @@ import jax.numpy as jnp
 
 from zoo.cores import dropout
 from zoo.cores.core import Core
+from zoo.errors import UserError
 
 
 def cell(gates, previous_cell):
@@ -137,6 +138,13 @@ class LSTM(Core):
     input_dropout: float = 0.0
     variational: bool = False
     forget_bias: float = 1.0
+
+    def __post_init__(self):
+        for name in ("dropout", "input_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise UserError(
+                    f"model.core.{name}={getattr(self, name)}: give a rate of at least 0, below 1."
+                )
 
     def init(self, key, input_size):
         """A tuple of {"input": [E or D, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, a layer each.

@@ -121,25 +121,30 @@ class Vocabulary:
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
-        """The corpus as word ids, each with whether it is counted in perplexities."""
-        words, counted, starts = [], [], []
+        """The corpus as word ids, each with whether it is known and counted in perplexities."""
+        words, known, counted, starts = [], [], [], []
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
         for sentence in corpus.sentences:
             starts.append(len(words))
             for word in sentence:
-                known = lexicon.ids.get(word)
-                if known is None and self.unknown == "refused":
+                place = lexicon.ids.get(word)
+                if place is None and self.unknown == "refused":
                     raise UserError(
                         f"{corpus.name} has the word {word!r}, which is not in the lexicon: set "
                         "vocabulary.unknown to counted or skipped, or train with a lexicon that "
                         "has it."
                     )
-                words.append(lexicon.ids[UNKNOWN] if known is None else known)
-                counted.append(known is not None or self.unknown == "counted")
+                words.append(lexicon.ids[UNKNOWN] if place is None else place)
+                known.append(place is not None)
+                counted.append(place is not None or self.unknown == "counted")
             words += boundaries
+            known += [True] * len(boundaries)
             counted += [self.boundary == "counted"] * len(boundaries)
         return EncodedText(
-            np.array(words, np.int32), np.array(counted, bool), np.array(starts, np.int64)
+            np.array(words, np.int32),
+            np.array(known, bool),
+            np.array(counted, bool),
+            np.array(starts, np.int64),
         )
 
 
@@ -148,13 +153,19 @@ class EncodedText:
     """Text as word ids.
 
     Attributes:
-      words: int32 [n], boundaries among them. counted: bool [n], whether a perplexity counts it.
+      words: int32 [n], boundaries among them. known: bool [n], False where <unk> stands for a word
+        outside the lexicon. counted: bool [n], whether a perplexity counts it.
       starts: int64 [sentences], where each sentence starts.
     """
 
     words: np.ndarray
+    known: np.ndarray
     counted: np.ndarray
     starts: np.ndarray
+
+    def occurrences(self, lexicon: Lexicon) -> np.ndarray:
+        """How often each word of the text occurred in training, int64 [n]; 0 if it is unknown."""
+        return np.where(self.known, lexicon.counts[self.words], 0)
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """The same sentences in another order."""
@@ -163,4 +174,4 @@ class EncodedText:
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         offsets = np.arange(len(self.words)) - np.repeat(starts, lengths)
         places = np.repeat(self.starts[order], lengths) + offsets
-        return EncodedText(self.words[places], self.counted[places], starts)
+        return EncodedText(self.words[places], self.known[places], self.counted[places], starts)

@@ -57,11 +57,11 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
     figures = {
         "log_perplexity": scores.log_perplexity,
         "perplexity": scores.perplexity,
-        "bands": scores.bands(lexicon.counts),
+        "bands": scores.bands(text.occurrences(lexicon)),
     }
     if vocabulary.boundary == "uncounted":
         boundaries = text.words == lexicon.ids[lexicon.boundary]
-        wider = Scores(scores.log_prob, scores.counted | boundaries, scores.words)
+        wider = Scores(scores.log_prob, scores.counted | boundaries)
         figures["log_perplexity_with_boundaries"] = wider.log_perplexity
         figures["tokens_with_boundaries"] = wider.tokens
     return {
@@ -70,9 +70,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "figures": figures,
         "tokens": scores.tokens,
         "counts": counts_sentence(run),
-        "out_of_vocabulary": sum(
-            word not in lexicon.ids for sentence in corpus.sentences for word in sentence
-        ),
+        "out_of_vocabulary": int((~text.known).sum()),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
         **_of_run(run),

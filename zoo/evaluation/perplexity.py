@@ -19,12 +19,11 @@ BANDS = (0, 1, 10, 100, 1000, 10000)
 class Scores:
     """log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
 
-    counted: bool [n], whether figures count it. words: int32 [n].
+    counted: bool [n], whether figures count it.
     """
 
     log_prob: np.ndarray
     counted: np.ndarray
-    words: np.ndarray
 
     @property
     def tokens(self) -> int:
@@ -41,13 +40,12 @@ class Scores:
         """exp of the log-perplexity; inf where that is too large for a float."""
         return perplexity_of(self.log_perplexity)
 
-    def bands(self, counts: np.ndarray) -> list[dict]:
+    def bands(self, occurrences: np.ndarray) -> list[dict]:
         """Figures by how often the word occurred in training, "unseen" first.
 
         Args:
-          counts: [V], occurrences in training.
+          occurrences: [n], of each word of the text; see `EncodedText.occurrences`.
         """
-        occurrences = counts[self.words]
         rows = []
         for low, high in zip(BANDS, (*BANDS[1:], math.inf), strict=True):
             chosen = self.counted & (occurrences >= low) & (occurrences < high)
@@ -95,4 +93,4 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
         log_prob[batch.places[there]] = np.asarray(scores)[there]
         predicted[batch.places[there]] = True
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
-    return Scores(log_prob, text.counted & predicted, text.words)
+    return Scores(log_prob, text.counted & predicted)

@@ -99,12 +99,11 @@ def _grouped_bars(axes, groups, values, label_format):
             color=COLOURS[place % len(COLOURS)],
             label=name,
         )
-        labels = [
-            "" if math.isnan(height) else label_format(height).replace("inf", "∞")
-            for height in heights
-        ]
-        axes.bar_label(bars, labels, fontsize=7, padding=1)
-    axes.set_xticks(range(len(groups)), groups)
+        axes.bar_label(
+            bars, [_label(height, label_format) for height in heights], fontsize=7, padding=1
+        )
+    # Long names, such as "gender, attractor", go on two lines so that neighbours do not meet.
+    axes.set_xticks(range(len(groups)), [group.replace(", ", ",\n") for group in groups])
 
 
 def _label(height, label_format):

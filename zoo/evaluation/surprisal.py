@@ -25,11 +25,11 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """A tuple of `COLUMNS` for each word and each boundary, in the order of the text.
 
     sentence and position count from 1; a boundary stands at the end of its sentence. The word is
-    the one of the text even where the model reads <unk>; then training_count is that of <unk>,
-    which is what was predicted. surprisal = -log p(word | words before), empty where nothing was
-    predicted. counted: "yes" where perplexities count it: the sum over those rows divided by their
-    number is the log-perplexity.
+    the one of the text even where the model reads <unk>; then training_count is 0.
+    surprisal = -log p(word | words before), empty where nothing was predicted. counted: "yes" where
+    perplexities count it: the sum over those rows divided by their number is the log-perplexity.
     """
+    occurrences = text.occurrences(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
     places = zip(text.starts.tolist(), ends, corpus.sentences, strict=True)
     for number, (start, end, sentence) in enumerate(places, 1):
@@ -40,8 +40,8 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
                 number,
                 position,
                 word,
-                _yes(word in lexicon.ids),
-                int(lexicon.counts[text.words[place]]),
+                _yes(text.known[place]),
+                int(occurrences[place]),
                 "" if math.isnan(nats) else f"{nats:.6f}",
                 "" if math.isnan(nats) else f"{nats / math.log(2):.6f}",
                 _yes(scores.counted[place]),

@@ -18,8 +18,9 @@ import jax.numpy as jnp
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
-# Every block of tokens adds to the whole [V, D] gradient, so the blocks must not get too small.
-LEAST_TOKENS_AT_A_TIME = 64
+# Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
+# 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
+LEAST_TOKENS_AT_A_TIME = 128
 
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
@@ -29,7 +30,7 @@ def vocabulary_block(tokens: int, vocabulary: int) -> int:
 
 def token_block(tokens: int, vocabulary: int) -> int:
     """Tokens to take at a time in the weighted loss: even blocks, so that little is padded."""
-    most = max(LEAST_TOKENS_AT_A_TIME, LOGITS_AT_A_TIME // vocabulary)
+    most = max(1, LOGITS_AT_A_TIME // vocabulary)
     return -(-tokens // -(-tokens // most))
 
 
@@ -258,12 +259,18 @@ def softmax_loss(hidden, weights, bias, targets):
 
 
 def summed_softmax_loss(hidden, weights, bias, targets, token_weights):
-    """sum of token_weights [...] * loss, of hidden [..., D] and targets [...]; a scalar in nats."""
-    return weighted_softmax_loss(
-        hidden.reshape(-1, hidden.shape[-1]),
-        weights,
-        bias,
-        targets.reshape(-1),
-        token_weights.reshape(-1),
-        token_block(targets.size, weights.shape[0]),
-    )
+    """sum of token_weights [...] * loss, of hidden [..., D] and targets [...]; a scalar in nats.
+
+    In blocks of tokens, or of the vocabulary where that is faster; beyond arguments and results the
+    memory is some multiple of LOGITS_AT_A_TIME.
+    """
+    hidden = hidden.reshape(-1, hidden.shape[-1])
+    targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
+    tokens, vocabulary = targets.size, weights.shape[0]
+    block = token_block(tokens, vocabulary)
+    if block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
+        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
+    losses, _ = softmax_loss(hidden, weights, bias, targets)
+    token_weights = jax.lax.stop_gradient(token_weights)
+    # A token without weight must not turn an infinite loss into NaN.
+    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))

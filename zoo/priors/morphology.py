@@ -4,7 +4,7 @@ import collections
 import dataclasses
 
 from zoo.errors import UserError
-from zoo.priors.prior import FeaturePrior
+from zoo.priors.prior import FeaturePrior, check_splits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Morphology(FeaturePrior):
 
     def features(self, words, corpora, entries):
         """A dict {tag: 1} a word; UserError if the source has no tags."""
+        check_splits(corpora, self.splits)
         tags = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)

@@ -5,6 +5,7 @@ import collections
 import numpy as np
 
 from zoo.data.corpus import Corpus
+from zoo.errors import UserError
 
 
 class FeaturePrior:
@@ -24,13 +25,28 @@ class Background:
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
-    """How often each word occurs in the splits; all of them if `splits` is empty."""
+    """How often each word occurs in the splits; all of them if `splits` is empty.
+
+    Raises:
+      UserError: for a split that there is not.
+    """
+    check_splits(corpora, splits)
     counts = collections.Counter()
     for name, corpus in corpora.items():
         if not splits or name in splits:
             for sentence in corpus.sentences:
                 counts.update(sentence)
     return counts
+
+
+def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
+    """UserError if one of the splits is not among the corpora."""
+    for split in splits:
+        if split not in corpora:
+            raise UserError(
+                f"there is no split {split!r} to take words from: the data have "
+                f"{', '.join(corpora)}."
+            )
 
 
 def log_of(probabilities: np.ndarray) -> np.ndarray:

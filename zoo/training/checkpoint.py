@@ -55,7 +55,7 @@ class Checkpoints:
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
     def restore(self, kind: str, like: Any, say=print) -> tuple[int, Any, dict] | None:
-        """(step, arrays, progress) of the newest checkpoint that can be read; None if none is there.
+        """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
 
         Args:
           like: a pytree of arrays or shapes as they were saved.

@@ -59,7 +59,9 @@ class Devices:
     def split(self, tree):
         """Leaves [B, ...] shared out over the devices."""
         if self.count == 1:
-            return tree
+            # Bound to the device like everything that a step returns: the second step would be
+            # compiled anew for arguments that are bound where the first step's were not.
+            return jax.device_put(tree, self.devices[0])
         return jax.tree.map(
             lambda x: x.reshape(self.count, x.shape[0] // self.count, *x.shape[1:]), tree
         )

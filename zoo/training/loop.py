@@ -127,10 +127,11 @@ class Trainer:
         if restored:
             step, state, kept = restored
             state, progress = TrainState(*state), Progress(**kept)
+            if progress.finished:
+                self.say(f"this run is finished, at step {step}; nothing is left to train.")
+                checkpoints.close()
+                return progress
             self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-        if progress.finished:
-            self.say("this run is finished; nothing is left to train.")
-            return progress
         with (
             Metrics(self.workdir, int(state.step)) as metrics,
             ProgressBar(self.total_steps, int(state.step)) as bar,

@@ -1,0 +1,90 @@
+"""A tiny experiment on random words: it trains in milliseconds a step."""
+
+import dataclasses
+import json
+
+import numpy as np
+
+from zoo import recipes
+from zoo.cores import LSTM
+from zoo.data import Corpus, Source
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.training.checkpoint import Checkpoints
+from zoo.training.loop import Trainer
+from zoo.training.optimizers import SGD
+
+# Larger weights than the zoo's own: the little that these tests train must show.
+MODEL = LanguageModel(
+    Lookup(size=6, initial_scale=0.5),
+    LSTM(size=7, dropout=0.3, input_dropout=0.2),
+    Softmax(initial_scale=0.5),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomWords(Source):
+    """Sentences of one to nine words out of eleven."""
+
+    sentences: int = 20
+    seed: int = 0
+
+    def splits(self):
+        return ("train", "validation")
+
+    def read(self, split):
+        generator = np.random.default_rng((self.seed, len(split)))
+        sentences = [
+            [f"word{word}" for word in generator.integers(11, size=generator.integers(1, 10))]
+            for _ in range(self.sentences)
+        ]
+        return Corpus(split, sentences)
+
+
+def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experiment:
+    """Batches of 4 lanes and 5 positions, dropout, SGD; `training` changes what it names."""
+    settings = {"batch": 4, "length": 5, "epochs": 2, "optimizer": SGD(learning_rate=1.0)}
+    return Experiment(
+        data=RandomWords(sentences),
+        vocabulary=vocabulary or Vocabulary(),
+        model=model or MODEL,
+        training=Training(**(settings | training)),
+        evaluation=Evaluation(state="sentences", lanes=3, length=6),
+    )
+
+
+def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
+    """A trainer of the experiment in a folder; what it says goes into the list `said`."""
+    lexicon, corpora = recipe.vocabulary.build(recipe.data)
+    workdir.mkdir(exist_ok=True)
+    say = [].append if said is None else said.append
+    return Trainer(recipe, lexicon, corpora, workdir, devices, say)
+
+
+def last_state(trained: Trainer, kind="last"):
+    """(step, arrays, progress) of the newest checkpoint of a trainer's folder."""
+    checkpoints = Checkpoints(trained.workdir / "checkpoints")
+    like = trained.initial_state()
+    try:
+        return checkpoints.restore(kind, {"params": like.params} if kind == "best" else like)
+    finally:
+        checkpoints.close()
+
+
+def metrics(workdir) -> list[dict]:
+    """The lines of metrics.jsonl without the seconds, in which no two runs agree."""
+    lines = map(json.loads, (workdir / "metrics.jsonl").read_text().splitlines())
+    return [{name: value for name, value in line.items() if name != "seconds"} for line in lines]
+
+
+def timeless(progress: dict) -> dict:
+    """The progress of a checkpoint without the seconds."""
+    return {name: value for name, value in progress.items() if name != "seconds"}
+
+
+def with_settings(recipe: Experiment, *settings: str) -> Experiment:
+    """The experiment after --set."""
+    return recipes.apply_settings(recipe, list(settings))

@@ -1,0 +1,81 @@
+"""1, 2 and 4 devices give the same numbers; with SGD, for Adam hides wrong scales."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo.errors import UserError
+from zoo.training.devices import Devices
+
+
+def trained(folder, devices, state):
+    """(trainer, progress) of nine short sentences: some lanes end early, with dropout on."""
+    recipe = small.experiment(sentences=9, state=state, length=4, epochs=3, shuffle=True)
+    trainer = small.trainer(recipe, folder, devices)
+    lanes = trainer._lanes(0)
+    real = lanes[len(lanes) - 1].real.sum(axis=1)
+    assert real.min() == 0 < real.max()  # the last batch has a lane without words
+    return trainer, trainer.train()
+
+
+@pytest.mark.parametrize("state", ["carried", "sentences"])
+def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, state):
+    alone, progress_alone = trained(tmp_path / "1", 1, state)
+    _, expected, _ = small.last_state(alone)
+    start = alone.initial_state()
+    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, expected.params)
+    assert min(jax.tree.leaves(moved)) > 1e-3
+    for count in (2, 4):
+        several, progress = trained(tmp_path / str(count), count, state)
+        _, found, _ = small.last_state(several)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.params, found.params
+        )
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.carry, found.carry
+        )
+        assert progress.best == pytest.approx(progress_alone.best, abs=1e-5)
+
+
+def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
+    whole, _ = trained(tmp_path / "whole", 1, "carried")
+    recipe = whole.experiment
+    first = small.trainer(small.with_settings(recipe, "training.epochs=1"), tmp_path / "run", 4)
+    first.train()
+    # What ended after one epoch goes on as if it had been interrupted there.
+    manager = small.Checkpoints(tmp_path / "run" / "checkpoints")
+    step, state, progress = manager.restore("last", first.initial_state())
+    manager.save("last", step, state, progress | {"finished": False})
+    manager.close()
+    second = small.trainer(recipe, tmp_path / "run", 2)
+    second.train()
+    expected, found = small.last_state(whole)[1], small.last_state(second)[1]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.params, found.params
+    )
+
+
+def test_lanes_go_to_the_devices_and_back():
+    devices = Devices(4, batch=8)
+    tree = {"a": np.arange(24).reshape(8, 3), "b": np.arange(8)}
+    split = devices.split(tree)
+    assert split["a"].shape == (4, 2, 3)
+    jax.tree.map(np.testing.assert_array_equal, devices.join(split), tree)
+    jax.tree.map(np.testing.assert_array_equal, devices.first(devices.replicate(tree)), tree)
+
+
+def test_a_batch_that_does_not_divide_is_refused():
+    with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
+        Devices(4, batch=6)
+
+
+@pytest.mark.parametrize("count", [5, -1])
+def test_devices_that_are_not_there_are_refused(count):
+    with pytest.raises(UserError, match=f"--devices {count}: this machine has 4"):
+        Devices(count, batch=8)
+
+
+def test_no_number_takes_all_devices():
+    assert Devices(0, batch=8).count == 4
+    assert Devices(1, batch=7).axis is None

@@ -1,0 +1,172 @@
+"""The loop: when it validates, stops, saves and compiles, and what a run leaves behind."""
+
+import dataclasses
+import itertools
+import logging
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo.data.lanes import Lanes
+from zoo.errors import UserError
+from zoo.models import LanguageModel
+from zoo.training.optimizers import SGD
+
+STILL = SGD(learning_rate=0.0)
+
+
+def test_training_lowers_the_loss(tmp_path):
+    trainer = small.trainer(small.experiment(epochs=8), tmp_path)
+    progress = trainer.train()
+    losses = [line["epoch_training_loss"] for line in small.metrics(tmp_path)]
+    assert len(losses) == progress.epoch == 8
+    assert losses[-1] < losses[0] - 0.05
+    assert progress.finished
+    step, _, kept = small.last_state(trainer)
+    assert step == 8 * trainer.epoch_steps == trainer.total_steps
+    assert kept["finished"]
+
+
+def test_the_best_parameters_are_kept_and_give_the_best_figure(tmp_path):
+    # A learning rate so high that the validation loss soon rises.
+    said = []
+    recipe = small.experiment(epochs=5, optimizer=SGD(learning_rate=10.0))
+    trainer = small.trainer(recipe, tmp_path, said=said)
+    progress = trainer.train()
+    figures = {
+        line["step"]: line["validation_log_perplexity"] for line in small.metrics(tmp_path)
+    }
+    best_step = min(figures, key=figures.get)
+    assert (progress.best_step, progress.best) == (best_step, figures[best_step])
+    step, best, _ = small.last_state(trainer, "best")
+    assert step == best_step < trainer.total_steps
+    # The parameters that are kept are those of that step, not of the last.
+    from zoo.evaluation import perplexity
+
+    scores = perplexity.score(
+        trainer.model, best["params"], {}, trainer.validation, trainer.validation_lanes
+    )
+    assert scores.log_perplexity == pytest.approx(progress.best, abs=1e-6)
+
+
+def test_early_stopping_waits_for_its_patience(tmp_path):
+    trainer = small.trainer(small.experiment(epochs=9, patience=3, optimizer=STILL), tmp_path)
+    progress = trainer.train()
+    # The first validation is the best; three more do not improve on it.
+    assert (progress.epoch, progress.stale, progress.finished) == (4, 3, True)
+    again = small.trainer(trainer.experiment, tmp_path, said=(said := []))
+    assert again.train() == progress
+    assert "finished" in said[0]
+
+
+def test_a_run_stopped_early_within_an_epoch_is_finished_for_good(tmp_path):
+    recipe = small.experiment(epochs=9, patience=1, validate_every=2, optimizer=STILL)
+    trainer = small.trainer(recipe, tmp_path)
+    assert trainer.epoch_steps > 4
+    assert trainer.train().finished
+    step, _, progress = small.last_state(trainer)
+    assert (step, progress["finished"], progress["index"]) == (4, True, 4)
+
+
+def test_validations_come_every_so_many_steps_and_at_the_end_of_an_epoch(tmp_path):
+    trainer = small.trainer(small.experiment(validate_every=3), tmp_path)
+    trainer.train()
+    ends = [trainer.epoch_steps, 2 * trainer.epoch_steps]
+    expected = sorted({*range(3, ends[1] + 1, 3), *ends})
+    assert [line["step"] for line in small.metrics(tmp_path)] == expected
+
+
+@pytest.mark.parametrize("state", ["carried", "sentences"])
+def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
+    # With a rate of 0 and no dropout the training loss is that of the first parameters.
+    model = dataclasses.replace(small.MODEL, core=dataclasses.replace(small.MODEL.core, dropout=0))
+    model = dataclasses.replace(model, core=dataclasses.replace(model.core, input_dropout=0))
+    recipe = small.experiment(model, state=state, optimizer=STILL)
+    trainer = small.trainer(recipe, tmp_path)
+    trainer.train()
+    from zoo.evaluation import perplexity
+
+    lanes = trainer._lanes(0)
+    params = trainer.initial_state().params
+    expected = perplexity.score(trainer.model, params, {}, trainer.text, lanes).log_perplexity
+    losses = [line["epoch_training_loss"] for line in small.metrics(tmp_path)]
+    np.testing.assert_allclose(losses, [expected, expected], rtol=1e-5)
+
+
+def sentences_of(lanes: Lanes):
+    return sorted(
+        tuple(part.tolist()) for part in np.split(lanes.text.words, lanes.text.starts[1:])
+    )
+
+
+def test_the_order_depends_on_the_epoch_and_the_seed_only(tmp_path):
+    recipe = small.experiment(shuffle=True)
+    first, second = (small.trainer(recipe, tmp_path, devices) for devices in (1, 4))
+    np.testing.assert_array_equal(first._lanes(1).text.words, second._lanes(1).text.words)
+    other_seed = small.trainer(small.with_settings(recipe, "training.seed=1"), tmp_path)
+    orders = [trainer._lanes(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
+    for a, b in itertools.combinations(orders, 2):
+        assert a.text.words.tolist() != b.text.words.tolist()
+        assert sentences_of(a) == sentences_of(b)
+    plain = small.trainer(small.experiment(shuffle=False), tmp_path)
+    np.testing.assert_array_equal(plain._lanes(0).text.words, plain._lanes(1).text.words)
+
+
+def test_a_run_compiles_its_step_once(tmp_path, caplog):
+    caplog.set_level(logging.WARNING, "jax")
+    with jax.log_compiles():
+        small.trainer(small.experiment(epochs=3, validate_every=4), tmp_path).train()
+    for name in ("train_step", "score_step"):
+        compiled = [m for m in caplog.messages if m.startswith("Compiling") and name in m]
+        assert len(compiled) == 1, compiled
+
+
+TRACES = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Traced(LanguageModel):
+    """Counts its traces."""
+
+    def weighted_loss(self, *arguments, **options):
+        TRACES.append(1)
+        return super().weighted_loss(*arguments, **options)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_run_traces_its_step_once(tmp_path, devices):
+    TRACES.clear()
+    model = Traced(small.MODEL.embedding, small.MODEL.core, small.MODEL.head)
+    small.trainer(small.experiment(model, epochs=3, shuffle=True), tmp_path, devices).train()
+    assert len(TRACES) == 1
+
+
+def test_a_loss_that_is_not_finite_stops_and_names_step_and_checkpoint(tmp_path):
+    recipe = small.experiment(epochs=4, checkpoint_every=1, optimizer=SGD(learning_rate=1e30))
+    trainer = small.trainer(recipe, tmp_path)
+    with pytest.raises(UserError, match=r"not finite .*step (\d+); .* of step (\d+)") as caught:
+        trainer.train()
+    step, state, progress = small.last_state(trainer)
+    assert f"the last good checkpoint is that of step {step}, in {tmp_path}" in str(caught.value)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
+    assert math.isfinite(progress["loss"])
+
+
+def test_parameters_that_are_not_finite_are_not_saved(tmp_path):
+    # The loss of step 1 is finite, the update is not.
+    recipe = small.experiment(checkpoint_every=1, optimizer=SGD(learning_rate=math.inf))
+    trainer = small.trainer(recipe, tmp_path)
+    with pytest.raises(UserError, match=r"parameters are not finite after step 1; none was saved"):
+        trainer.train()
+    assert small.last_state(trainer) is None
+
+
+def test_a_summary_counts(tmp_path):
+    trainer = small.trainer(small.experiment(), tmp_path, devices=2)
+    # 11 words and two marks, 6 wide; an LSTM of 7; a softmax with biases.
+    parameters = 13 * 6 + (6 + 7 + 1) * 28 + 13 * 8
+    assert f"13 words, {parameters} parameters," in trainer.summary()
+    assert "2 device(s)" in trainer.summary()

@@ -1,0 +1,50 @@
+"""Learning rates and clipping, by hand."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.errors import UserError
+from zoo.training import optimizers
+from zoo.training.optimizers import SGD, Adagrad, Adam, Constant, Cosine, Decay, RMSProp
+
+
+def first_update(recipe, gradient, clip=0.0):
+    """What is added to parameters of 0 after one gradient."""
+    transformation = optimizers.build(recipe, clip, epoch_steps=5, total_steps=20)
+    params = jnp.zeros(len(gradient))
+    updates, _ = transformation.update(jnp.array(gradient), transformation.init(params), params)
+    return np.asarray(updates)
+
+
+def test_clipping_bounds_the_norm_and_leaves_shorter_gradients():
+    np.testing.assert_allclose(first_update(SGD(2.0), [3.0, 4.0], clip=1.0), [-1.2, -1.6], 1e-6)
+    np.testing.assert_allclose(first_update(SGD(2.0), [3.0, 4.0], clip=6.0), [-6, -8], 1e-6)
+    np.testing.assert_allclose(first_update(SGD(2.0), [3.0, 4.0]), [-6, -8], 1e-6)
+
+
+def test_first_updates_by_hand():
+    # g / sqrt(0.1 g^2); g / sqrt(0.1 + g^2); the sign of g.
+    np.testing.assert_allclose(
+        first_update(RMSProp(0.01), [3.0, -4.0]), [-0.01 / 0.1**0.5, 0.01 / 0.1**0.5], 1e-4
+    )
+    np.testing.assert_allclose(
+        first_update(Adagrad(0.2), [3.0, -4.0]), [-0.6 / 9.1**0.5, 0.8 / 16.1**0.5], 1e-4
+    )
+    np.testing.assert_allclose(first_update(Adam(0.01), [3.0, -4.0]), [-0.01, 0.01], 1e-4)
+
+
+def test_schedules_by_hand():
+    assert [float(Constant().build(0.5, 5, 20)(step)) for step in (0, 19)] == [0.5, 0.5]
+    cosine = Cosine(warmup=4, final=0.1).build(1.0, 5, 20)
+    rates = [float(cosine(step)) for step in (0, 2, 4, 12, 20)]
+    np.testing.assert_allclose(rates, [0, 0.5, 1, 0.55, 0.1], atol=1e-6)
+    decay = Decay(after=2, factor=2.0).build(1.0, 5, 20)
+    # Epochs 0 and 1 at the full rate, then halved every epoch.
+    rates = [float(decay(jnp.array(step))) for step in (0, 9, 10, 14, 15)]
+    np.testing.assert_allclose(rates, [1, 1, 0.5, 0.5, 0.25])
+
+
+def test_a_warm_up_longer_than_the_training_is_refused():
+    with pytest.raises(UserError, match="warmup=20 steps leave nothing of the 20 steps"):
+        Cosine(warmup=20).build(1.0, 5, 20)

@@ -1,0 +1,110 @@
+"""An interrupted run, resumed, ends bit for bit as one that was not."""
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo.errors import Interrupted
+from zoo.training import loop
+from zoo.training.optimizers import Adam, Cosine
+
+RECIPE = small.experiment(
+    epochs=3,
+    shuffle=True,
+    patience=9,
+    validate_every=4,
+    checkpoint_every=3,
+    clip=0.5,
+    optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
+)
+
+
+@pytest.fixture
+def every_step_told(monkeypatch):
+    """A line of metrics for each step."""
+    monkeypatch.setattr("zoo.training.metrics.EVERY", 1)
+
+
+def assert_same_end(expected, found):
+    """Steps, arrays, progress and metrics agree, to the last bit."""
+    for kind in ("last", "best"):
+        step, arrays, progress = small.last_state(expected, kind)
+        other_step, other_arrays, other_progress = small.last_state(found, kind)
+        assert step == other_step
+        assert jax.tree.structure(arrays) == jax.tree.structure(other_arrays)
+        jax.tree.map(np.testing.assert_array_equal, arrays, other_arrays)
+        assert small.timeless(progress) == small.timeless(other_progress)
+    assert small.metrics(expected.workdir) == small.metrics(found.workdir)
+
+
+def stop_at(monkeypatch, trainer, stop):
+    """Has the trainer receive a signal during a step."""
+    step_of = loop.Metrics.step
+
+    def step_and_signal(self, step, progress, results):
+        if step == stop:
+            trainer._remember_signal(15, None)
+        return step_of(self, step, progress, results)
+
+    monkeypatch.setattr(loop.Metrics, "step", step_and_signal)
+
+
+def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told):
+    whole = small.trainer(RECIPE, tmp_path / "whole")
+    whole.train()
+    # After the first step, within an epoch, at its end, at a validation, before the last step.
+    end = whole.epoch_steps
+    said = []
+    for stop in (1, 5, end, end + 1, 2 * end + 2, 3 * end - 1):
+        trainer = small.trainer(RECIPE, tmp_path / "pieces", said=said)
+        with monkeypatch.context() as patch:
+            stop_at(patch, trainer, stop)
+            with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
+                trainer.train()
+        assert small.last_state(trainer)[0] == stop
+    last = small.trainer(RECIPE, tmp_path / "pieces", said=said)
+    last.train()
+    assert f"resuming after step {end} (epoch 2)." in said
+    assert_same_end(whole, last)
+
+
+class Killed(BaseException):
+    """The end of a process, without any saving."""
+
+
+@pytest.mark.parametrize("kill", [2, 7, 13])
+def test_what_comes_after_the_last_checkpoint_is_done_again(
+    tmp_path, monkeypatch, every_step_told, kill
+):
+    whole = small.trainer(RECIPE, tmp_path / "whole")
+    whole.train()
+    trainer = small.trainer(RECIPE, tmp_path / "killed")
+    step_of = loop.Metrics.step
+
+    def die(self, step, progress, results):
+        step_of(self, step, progress, results)
+        if step == kill:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Metrics, "step", die)
+        with pytest.raises(Killed):
+            trainer.train()
+    assert small.metrics(trainer.workdir)[-1]["step"] == kill
+    with (trainer.workdir / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 14, "trai')  # cut short, as by a kill
+    resumed = small.trainer(RECIPE, tmp_path / "killed")
+    resumed.train()
+    assert_same_end(whole, resumed)
+
+
+def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
+    ends = []
+    for seed in (0, 0, 1):
+        recipe = small.with_settings(RECIPE, f"training.seed={seed}", "training.epochs=1")
+        trainer = small.trainer(recipe, tmp_path / str(len(ends)))
+        trainer.train()
+        ends.append(small.last_state(trainer)[1].params["head"]["weights"])
+    np.testing.assert_array_equal(ends[0], ends[1])
+    assert np.abs(ends[0] - ends[2]).max() > 0

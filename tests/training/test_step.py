@@ -1,0 +1,87 @@
+"""A training step against numpy: finite differences of the mean loss, written out in loops."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests import examples, references
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.training.step import Columns, TrainState, train_step
+
+MODEL = LanguageModel(Lookup(size=2, initial_scale=0.5), LSTM(size=3), Softmax(initial_scale=0.5))
+LEXICON = examples.plain_lexicon(5)
+COLUMNS = Columns(
+    words=np.array([[0, 3, 1, 2], [4, 4, 0, 0]], np.int32),
+    targets=np.array([[3, 1, 2, 0], [4, 2, 0, 0]], np.int32),
+    weights=np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32),
+    reset=np.array([[0, 0, 1, 0], [1, 0, 0, 0]], bool),
+    lanes=np.arange(2, dtype=np.int32),
+)
+
+
+def flatten(params):
+    """{name: array} of the model's parameters."""
+    return {
+        "table": params["embedding"]["table"],
+        **params["core"][0],
+        **{f"softmax {name}": array for name, array in params["head"].items()},
+    }
+
+
+def numpy_loss(flat):
+    """The mean of -log p over the positions of weight 1."""
+    carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
+    hidden, _ = references.lstm(flat["table"][COLUMNS.words], [flat], carry, COLUMNS.reset)
+    kept = COLUMNS.weights > 0
+    losses, _ = references.softmax_loss(
+        hidden[kept], flat["softmax weights"], flat["softmax bias"], COLUMNS.targets[kept]
+    )
+    return losses.mean()
+
+
+def one_step(optimizer):
+    params = MODEL.init(jax.random.key(3), LEXICON)
+    carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
+    state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+    key = jax.random.key_data(jax.random.key(1))
+    new, results = train_step(state, {}, COLUMNS, key, model=MODEL, optimizer=optimizer)
+    return state, new, results
+
+
+def test_one_step_of_sgd_follows_finite_differences(float64):
+    state, new, results = one_step(optax.sgd(0.7))
+    old = flatten(jax.device_get(state.params))
+    gradients = references.finite_differences(numpy_loss, old)
+    for name, array in flatten(jax.device_get(new.params)).items():
+        np.testing.assert_allclose(array, old[name] - 0.7 * gradients[name], atol=1e-8)
+    assert float(results.tokens) == 6
+    assert float(results.loss) == pytest.approx(6 * numpy_loss(old), rel=1e-9)
+    norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
+    assert float(results.gradient_norm) == pytest.approx(norm, rel=1e-6)
+    assert int(new.step) == 1
+
+
+def test_a_step_carries_the_last_state(float64):
+    state, new, _ = one_step(optax.sgd(0.7))
+    flat = flatten(jax.device_get(state.params))
+    carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
+    _, last = references.lstm(flat["table"][COLUMNS.words], [flat], carry, COLUMNS.reset)
+    np.testing.assert_allclose(new.carry[0], last[0], atol=1e-12)
+
+
+def test_a_batch_without_words_changes_nothing():
+    optimizer = optax.sgd(0.7)
+    params = MODEL.init(jax.random.key(3), LEXICON)
+    carry = MODEL.core.initial_carry(2)
+    state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+    columns = COLUMNS._replace(weights=np.zeros((2, 4), np.float32))
+    key = jax.random.key_data(jax.random.key(1))
+    new, results = train_step(state, {}, columns, key, model=MODEL, optimizer=optimizer)
+    for before, after in zip(jax.tree.leaves(params), jax.tree.leaves(new.params), strict=True):
+        np.testing.assert_array_equal(before, after)
+    assert float(results.loss) == float(results.tokens) == 0
