@@ -37,7 +37,10 @@ format: $(VENV)/installed
 	$(BIN)/ruff format .
 
 benchmarks: $(VENV)/installed
-	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python -m benchmarks.log_linear
+	$(BIN)/python -m benchmarks.training_step
+	$(BIN)/python -m benchmarks.blocked_softmax_memory
+	$(BIN)/python -m benchmarks.lstm
 
 clean:
 	rm -rf $(QUICKSTART)

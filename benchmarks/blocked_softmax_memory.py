@@ -30,8 +30,8 @@ def vocabulary_blocks(hidden, weights, bias, targets):
     return exact.softmax_loss(hidden, weights, bias, targets)[0].mean()
 
 
-def token_blocks(hidden, weights, bias, targets):
-    """Mean loss in blocks of tokens, gradients formed on the way."""
+def weighted_sum(hidden, weights, bias, targets):
+    """The mean as a weighted sum, which takes blocks of tokens or of the vocabulary."""
     weight = jnp.full(targets.shape, 1 / targets.size)
     return exact.summed_softmax_loss(hidden, weights, bias, targets, weight)
 
@@ -39,7 +39,7 @@ def token_blocks(hidden, weights, bias, targets):
 SIDES = {
     "plain": plain,
     "blocks of the vocabulary": vocabulary_blocks,
-    "blocks of tokens, weighted": token_blocks,
+    "weighted sum": weighted_sum,
 }
 
 

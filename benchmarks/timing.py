@@ -11,13 +11,12 @@ import time
 SECONDS_BETWEEN = 0.02
 
 
-def medians(sides: dict, rounds: int, repeats: int = 1) -> dict[str, float]:
+def medians(sides: dict, rounds: int) -> dict[str, float]:
     """The median seconds of one call of each side.
 
     Args:
       sides: {name: function without arguments that returns when its work is done}.
       rounds: how often each side is timed, after two calls that are not; at least 9 to report.
-      repeats: calls in one timing, for work of few milliseconds.
     """
     for side in sides.values():
         side()
@@ -27,17 +26,16 @@ def medians(sides: dict, rounds: int, repeats: int = 1) -> dict[str, float]:
         for name, side in sides.items():
             time.sleep(SECONDS_BETWEEN)
             begun = time.perf_counter()
-            for _ in range(repeats):
-                side()
-            times[name].append((time.perf_counter() - begun) / repeats)
+            side()
+            times[name].append(time.perf_counter() - begun)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
 def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "ms"):
-    """A line a row with its value and how often it goes into the baseline's or the reverse.
+    """A line a row: its value, and its value divided by the baseline's.
 
     Args:
-      rows: {name: value}, seconds for "ms" and bytes for "MB". baseline: the row that is compared.
+      rows: {name: value}, seconds for "ms" and bytes for "MB". baseline: a row's name.
     """
     scale = {"ms": 1e3, "MB": 1e-6}[unit]
     width = max(map(len, rows))

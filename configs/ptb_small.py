@@ -34,7 +34,7 @@ def get_config() -> Experiment:
             length=35,
             optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=400)),
             clip=1.0,
-            epochs=14,
+            epochs=12,
         ),
         evaluation=Evaluation(state="carried", lanes=8, length=64),
     )

@@ -3,7 +3,9 @@
 import dataclasses
 
 from zoo.data import Source
+from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
 from zoo.models import LanguageModel
 from zoo.training.optimizers import Adam, Optimizer
 
@@ -36,6 +38,9 @@ class Training:
     checkpoint_every: int = 1000
     seed: int = 0
 
+    def __post_init__(self):
+        _check(self, "training", ("batch", "length", "epochs", "checkpoint_every"))
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -51,6 +56,18 @@ class Evaluation:
     state: str = "carried"
     lanes: int = 8
     length: int = 64
+
+    def __post_init__(self):
+        _check(self, "evaluation", ("lanes", "length"))
+
+
+def _check(recipe, name, positive):
+    """UserError for a number below 1 where it counts something, or an unknown state policy."""
+    for field in positive:
+        if getattr(recipe, field) < 1:
+            raise UserError(f"{name}.{field} is {getattr(recipe, field)}: give at least 1.")
+    if recipe.state not in POLICIES:
+        raise UserError(f"{name}.state is {recipe.state!r}: give one of {', '.join(POLICIES)}.")
 
 
 @dataclasses.dataclass(frozen=True)

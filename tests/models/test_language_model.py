@@ -30,11 +30,11 @@ def embed(embedding, params, words):
 
 
 def log_probs(head, params, hidden):
+    weights = params["embedding"]["table"] if head.tied else params["head"]["weights"]
     if isinstance(head, LogLinear):
-        weights, bias = np.asarray(params["head"]["weights"]), np.asarray(params["head"]["bias"])
+        weights, bias = np.asarray(weights), np.asarray(params["head"]["bias"])
         adaptors = [weights @ h + bias for h in hidden]
         return references.log_linear_log_probs(adaptors, phi(), examples.log_background())
-    weights = params["embedding"]["table"] if head.tied else params["head"]["weights"]
     return references.softmax_log_probs(hidden, weights, params["head"]["bias"])
 
 
@@ -42,6 +42,7 @@ MODELS = {
     "softmax": LanguageModel(Lookup(3), LSTM(SIZE, layers=2), Softmax()),
     "tied softmax": LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax(tied=True)),
     "log-linear": LanguageModel(Features(3), LSTM(SIZE), LogLinear()),
+    "tied log-linear": LanguageModel(Features(SIZE), LSTM(SIZE), LogLinear(tied=True)),
 }
 
 
@@ -100,10 +101,18 @@ def test_a_tied_table_learns_from_both_ends(lexicon):
     assert np.abs(found[1] - expected[1]).max() > 1e-4
 
 
-@pytest.mark.parametrize("embedding", [Lookup(3), Features(SIZE)], ids=["narrow", "features"])
-def test_a_tied_head_needs_a_lookup_as_wide_as_the_core(embedding, lexicon):
-    model = LanguageModel(embedding, LSTM(SIZE), Softmax(tied=True))
-    with pytest.raises(UserError, match=r"set model\.embedding\.size=4 or model\.head\.tied=False"):
+@pytest.mark.parametrize(
+    ("embedding", "head"),
+    [
+        (Lookup(3), Softmax(tied=True)),
+        (Features(SIZE), Softmax(tied=True)),
+        (Lookup(SIZE), LogLinear(tied=True)),
+    ],
+    ids=["narrow", "features for words", "words for features"],
+)
+def test_a_tied_head_needs_a_table_of_its_shape(embedding, head, lexicon):
+    model = LanguageModel(embedding, LSTM(SIZE), head)
+    with pytest.raises(UserError, match=r"model\.embedding\.size=4, or set model\.head\.tied=False"):
         model.init(jax.random.key(0), lexicon)
 
 

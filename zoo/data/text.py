@@ -10,7 +10,10 @@ from zoo.errors import UserError
 # The suffix of a file tells which of the library's readers takes it; any other is plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
 # utf-8-sig: without the mark that some editors put first.
-OPTIONS = {"text": {"encoding": "utf-8-sig"}, "csv": {"encoding": "utf-8-sig"}}
+OPTIONS = {
+    "text": {"encoding": "utf-8-sig"},
+    "csv": {"encoding": "utf-8-sig", "keep_default_na": False},
+}
 
 
 @dataclasses.dataclass(frozen=True)

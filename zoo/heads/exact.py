@@ -21,11 +21,15 @@ LOGITS_AT_A_TIME = 3 * 1024 * 1024
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
 LEAST_TOKENS_AT_A_TIME = 128
+# Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which pays more than the
+# larger products of larger blocks.
+MOST_ROWS_AT_A_TIME = 2048
 
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
-    """Rows of W to take at a time so that about LOGITS_AT_A_TIME logits are held."""
-    return min(vocabulary, max(128, LOGITS_AT_A_TIME // max(tokens, 1)))
+    """Rows of W to take at a time; all of them where the logits are few."""
+    most = LOGITS_AT_A_TIME // max(tokens, 1)
+    return vocabulary if vocabulary <= most else min(MOST_ROWS_AT_A_TIME, max(128, most))
 
 
 def token_block(tokens: int, vocabulary: int) -> int:

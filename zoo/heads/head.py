@@ -20,7 +20,7 @@ class Head:
     `loss` is what is trained and may be sampled; `log_prob` is what is reported.
     """
 
-    # Whether the output weights are the embedding's, handed in as params["weights"].
+    # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
 
     def weighted_loss(

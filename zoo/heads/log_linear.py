@@ -46,14 +46,17 @@ class LogLinear(Head):
     uniform background this is the softmax (section 2.4).
 
     Attributes:
+      tied: the feature vectors W are those of an embeddings.Features, which the model hands in as
+        params["weights"].
       initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
         its background.
     """
 
+    tied: bool = False
     initial_scale: float = 0.05
 
     def init(self, key, hidden_size, lexicon):
-        """{"weights": W, [F, D], "bias": c, [F]}; UserError if the lexicon has no features."""
+        """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
         if not lexicon.feature_names:
             raise UserError(
                 "the log-linear head needs words with features, and this lexicon has none: "
@@ -62,8 +65,10 @@ class LogLinear(Head):
             )
         shape = (len(lexicon.feature_names), hidden_size)
         scale = self.initial_scale
-        weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
-        return {"weights": weights, "bias": jnp.zeros(shape[0])}
+        params = {"bias": jnp.zeros(shape[0])}
+        if not self.tied:
+            params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
+        return params
 
     def _signature_weights(self, params, tables):
         """Weights [S, D] and bias [S] of the softmax over signatures."""

@@ -24,20 +24,33 @@ class LanguageModel:
 
     def init(self, key, lexicon):
         """{"embedding", "core", "head"}: the parameters of each component."""
-        if self.head.tied and not (
-            isinstance(self.embedding, Lookup) and self.embedding.size == self.core.size
-        ):
-            raise UserError(
-                f"a tied head shares the table of an embeddings.Lookup as wide as the core "
-                f"({self.core.size}), and this model has {self.embedding}: set "
-                f"model.embedding.size={self.core.size} or model.head.tied=False."
-            )
         embedding_key, core_key, head_key = jax.random.split(key, 3)
+        embedding = self.embedding.init(embedding_key, lexicon)
+        self._check_tied(embedding, lexicon)
         return {
-            "embedding": self.embedding.init(embedding_key, lexicon),
+            "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
             "head": self.head.init(head_key, self.core.size, lexicon),
         }
+
+    def _check_tied(self, embedding_params, lexicon):
+        """UserError if the head is to share a table that has not the shape of its weights."""
+        if not self.head.tied:
+            return
+        untied = dataclasses.replace(self.head, tied=False)
+        shapes = jax.eval_shape(
+            lambda key: untied.init(key, self.core.size, lexicon), jax.random.key(0)
+        )
+        wanted = shapes["weights"].shape
+        table = embedding_params.get("table")
+        found = None if table is None else table.shape
+        if found != wanted:
+            raise UserError(
+                f"a tied {type(self.head).__name__} shares the embedding's table, which must have "
+                f"the shape {wanted} and is {found} in {self.embedding}: take an embedding of the "
+                f"same kind with model.embedding.size={self.core.size}, or set "
+                "model.head.tied=False."
+            )
 
     def head_params(self, params):
         """The head's parameters, with the shared table if it is tied."""

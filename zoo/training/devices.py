@@ -49,6 +49,8 @@ class Devices:
 
     def replicate(self, tree):
         """The tree on every device."""
+        if not jax.tree.leaves(tree):
+            return tree  # pmap refuses to map over nothing
         if self.count == 1:
             # A copy of each leaf: what a step donates must stand in the tree once only.
             return jax.device_put(jax.tree.map(np.array, tree), self.devices[0])

@@ -1,0 +1,100 @@
+"""Treebanks, by hand."""
+
+import pytest
+
+from zoo.data import Conllu
+from zoo.errors import UserError
+
+BANK = """# sent_id = 1
+# text = Il parle du chat.
+1\tIl\til\tPRON\t_\tNumber=Sing|PronType=Int,Prs\t2\tnsubj\t_\t_
+2\tparle\tparler\tVERB\t_\t_\t0\troot\t_\t_
+3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+3\tde\tde\tADP\t_\t_\t5\tcase\t_\t_
+4\tle\tle\tDET\t_\tGender=Masc\t5\tdet\t_\t_
+5\tchat\tchat\tNOUN\t_\tGender=Masc\t2\tobl\t_\tSpaceAfter=No
+5.1\tparle\tparler\tVERB\t_\t_\t_\t_\t_\t_
+
+1\tOui\toui\tINTJ\t_\t_\t0\troot\t_\t_
+"""
+FEATURES = {
+    "Il": ("POS:PRON", "Number:Sing", "PronType:Int", "PronType:Prs"),
+    "parle": ("POS:VERB",),
+    "du": ("POS:_",),
+    "de": ("POS:ADP",),
+    "le": ("POS:DET", "Gender:Masc"),
+    "chat": ("POS:NOUN", "Gender:Masc"),
+    "Oui": ("POS:INTJ",),
+}
+
+
+def read(path, **options):
+    return Conllu(train=str(path), validation="", **options).read("train")
+
+
+@pytest.fixture
+def bank(tmp_path):
+    (tmp_path / "bank.conllu").write_text(BANK, encoding="utf-8")
+    return tmp_path / "bank.conllu"
+
+
+@pytest.mark.parametrize(
+    ("fused", "first"),
+    [
+        ("split", ["Il", "parle", "de", "le", "chat"]),
+        ("kept", ["Il", "parle", "du", "de", "le", "chat"]),
+    ],
+)
+def test_words_and_features(bank, fused, first):
+    corpus = read(bank, fused=fused)
+    assert corpus.sentences == [first, ["Oui"]]
+    assert corpus.features == [[FEATURES[word] for word in s] for s in corpus.sentences]
+    lower = corpus.lower_cased()
+    assert lower.sentences[1] == ["oui"]
+    assert lower.features == corpus.features
+
+
+def test_a_range_of_sentences(bank):
+    corpus = read(f"{bank}[-1:]")
+    assert corpus.sentences == [["Oui"]]
+    assert corpus.features == [[FEATURES["Oui"]]]
+
+
+@pytest.mark.parametrize("change", [("\n", "\r\n"), ("# sent_id", "\ufeff# sent_id")])
+def test_line_ends_and_marks_of_other_systems(tmp_path, bank, change):
+    other = tmp_path / "other.conllu"
+    other.write_text(BANK.replace(*change), encoding="utf-8", newline="")
+    assert read(other).sentences == read(bank).sentences
+    assert read(other).features == read(bank).features
+
+
+def test_a_form_may_have_any_character_but_tab_and_newline(tmp_path):
+    path = tmp_path / "odd.conllu"
+    path.write_text("1\tnew\x85york\u2028 b\tle\tDET\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")
+    assert read(path).sentences == [["new\x85york\u2028 b"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("4\tle\tle\tDET\t_", "4\tle\tle DET\t_", "line 7: 9 columns where CoNLL-U has 10"),
+        ("1\tOui\toui", "1\tOui\toui\toui", "line 11: 11 columns"),
+        ("2\tparle\tparler", "zwei\tparle\tparler", "is not CoNLL-U"),
+    ],
+)
+def test_wrong_columns_are_refused_with_file_and_line(bank, old, new, message):
+    bank.write_text(BANK.replace(old, new), encoding="utf-8")
+    with pytest.raises(UserError, match=message) as caught:
+        read(bank)
+    assert str(bank) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_errors(bank, tmp_path):
+    with pytest.raises(UserError, match=r"data.fused is 'both': give 'split' or 'kept'"):
+        read(bank, fused="both")
+    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+        read(tmp_path)
+    bank.write_text("# nothing\n\n")
+    with pytest.raises(UserError, match="has no words"):
+        read(bank)

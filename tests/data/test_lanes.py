@@ -1,0 +1,117 @@
+"""Lanes by hand, and what holds of them whatever the text."""
+
+import numpy as np
+import pytest
+
+from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import EncodedText
+from zoo.errors import UserError
+
+# Sentences 1 2 | 3 | 4 5 6 with the boundary 0 after each, which is not counted.
+TEXT = EncodedText(
+    words=np.array([1, 2, 0, 3, 0, 4, 5, 6, 0], np.int32),
+    counted=np.array([1, 1, 0, 1, 0, 1, 1, 1, 0], bool),
+    starts=np.array([0, 3, 5]),
+    known=np.ones(9, bool),
+)
+
+
+def all_of(lanes, field):
+    """A field of all batches side by side, as lists."""
+    return np.concatenate([getattr(b, field) for b in map(lanes.__getitem__, range(len(lanes)))], 1)
+
+
+def check(lanes, expected):
+    for field, rows in expected.items():
+        np.testing.assert_array_equal(all_of(lanes, field), rows, err_msg=field)
+
+
+def test_carried_lanes_by_hand():
+    lanes = Lanes(TEXT, batch=2, length=3, state="carried", boundary=0)
+    assert len(lanes) == 2
+    expected = {
+        "targets": [[1, 2, 0, 3, 0, 0], [4, 5, 6, 0, 0, 0]],
+        # The second lane starts from the word before it in the text.
+        "words": [[0, 1, 2, 0, 3, 0], [0, 4, 5, 6, 0, 0]],
+        "real": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
+        "counted": [[1, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0]],
+        "reset": np.zeros((2, 6)),
+        "places": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
+    }
+    check(lanes, expected)
+    first = lanes[0]
+    assert (first.words.dtype, first.targets.dtype) == (np.int32, np.int32)
+    assert (first.real.dtype, first.counted.dtype) == (np.float32, np.float32)
+
+
+def test_a_lane_starts_from_the_word_before_it():
+    lanes = Lanes(TEXT, batch=3, length=3, state="carried", boundary=0)
+    check(lanes, {"words": [[0, 1, 2], [0, 3, 0], [4, 5, 6]]})
+
+
+def test_without_a_boundary_the_first_word_is_context_only():
+    lanes = Lanes(TEXT, batch=1, length=4, state="carried", boundary=None)
+    check(lanes, {"words": [[1, 2, 0, 3, 0, 4, 5, 6]], "targets": [[2, 0, 3, 0, 4, 5, 6, 0]]})
+
+
+def test_sentence_lanes_by_hand():
+    lanes = Lanes(TEXT, batch=2, length=2, state="sentences", boundary=0)
+    expected = {
+        # Each sentence goes to the lane that is shortest so far.
+        "targets": [[1, 2, 0, 0, 0, 0], [3, 0, 4, 5, 6, 0]],
+        "words": [[0, 1, 2, 0, 0, 0], [0, 3, 0, 4, 5, 6]],
+        "real": [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
+        "counted": [[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 0]],
+        "reset": [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]],
+    }
+    check(lanes, expected)
+
+
+@pytest.mark.parametrize("state", ["carried", "sentences"])
+@pytest.mark.parametrize("batch", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("length", [1, 4, 50])
+def test_every_position_appears_once(random, state, batch, length):
+    lengths = random.integers(1, 9, size=13)
+    words = random.integers(1, 30, size=lengths.sum()).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    words[starts[1:] - 1] = 0
+    text = EncodedText(words, np.ones(len(words), bool), words != 0, starts)
+    lanes = Lanes(text, batch, length, state, 0)
+    order = random.permutation(len(lanes))  # whichever batch was taken before
+    batches = {index: lanes[index] for index in order}
+    seen = np.zeros(len(words), int)
+    previous = np.concatenate([[0], words[:-1]])
+    for index in range(len(lanes)):
+        batch_of = batches[index]
+        real = batch_of.places >= 0
+        places = batch_of.places[real]
+        np.add.at(seen, places, 1)
+        np.testing.assert_array_equal(batch_of.targets[real], words[places])
+        np.testing.assert_array_equal(batch_of.words[real], previous[places])
+        np.testing.assert_array_equal(batch_of.real, real)
+        np.testing.assert_array_equal(batch_of.counted[real], words[places] != 0)
+        assert not batch_of.counted[~real].any() and not batch_of.reset[~real].any()
+        starts_here = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
+        np.testing.assert_array_equal(batch_of.reset[real], starts_here)
+    np.testing.assert_array_equal(seen, 1)
+    # Within a lane the text runs on, also from batch to batch.
+    for row in all_of(lanes, "places"):
+        row = row[row >= 0]
+        jumps = np.flatnonzero(np.diff(row) != 1) + 1
+        assert len(jumps) == 0 or (state == "sentences" and np.isin(row[jumps], starts).all())
+
+
+def test_what_cannot_be_laid_out_is_refused():
+    with pytest.raises(UserError, match="'words' is none of carried, sentences"):
+        Lanes(TEXT, 2, 3, "words", 0)
+    with pytest.raises(UserError, match=r"set vocabulary.boundary to counted or uncounted"):
+        Lanes(TEXT, 2, 3, "sentences", None)
+    with pytest.raises(IndexError):
+        Lanes(TEXT, 2, 3, "carried", 0)[2]
+
+
+def test_reordered_sentences():
+    found = TEXT.reordered(np.array([2, 0, 1]))
+    assert found.words.tolist() == [4, 5, 6, 0, 1, 2, 0, 3, 0]
+    assert found.counted.tolist() == [True, True, True, False, True, True, False, True, False]
+    assert found.starts.tolist() == [0, 4, 7]

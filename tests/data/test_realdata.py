@@ -1,0 +1,30 @@
+"""The corpora that the results are about: their sizes, as the papers count them."""
+
+import pytest
+
+import configs
+
+pytestmark = pytest.mark.realdata
+
+
+def test_penn_treebank():
+    recipe = configs.load("ptb_small")
+    lexicon, corpora = recipe.vocabulary.build(recipe.data)
+    assert len(lexicon) == 10_000
+    sizes = {
+        name: len(recipe.vocabulary.encode(corpus, lexicon).words)
+        for name, corpus in corpora.items()
+    }
+    assert sizes == {"train": 929_589, "validation": 73_760, "test": 82_430}
+
+
+def test_french_treebank():
+    recipe = configs.load("llrnn_french")
+    lexicon, corpora = recipe.vocabulary.build(recipe.data)
+    sentences = {name: len(corpus.sentences) for name, corpus in corpora.items()}
+    assert sentences == {"train": 13_826, "validation": 728, "test1": 298, "test2": 1_596}
+    words = sum(len(s) for corpus in corpora.values() for s in corpus.sentences)
+    assert words == 401_960
+    assert len(lexicon) == 42_503 + 1
+    _, signatures = lexicon.signatures
+    assert len(signatures) == 2_910

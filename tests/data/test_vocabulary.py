@@ -1,0 +1,145 @@
+"""From text to words, by hand."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from zoo.data import Corpus, Source
+from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
+from zoo.errors import UserError
+from zoo.priors import Morphology, TopWords, Unigram
+
+
+@dataclasses.dataclass(frozen=True)
+class Given(Source):
+    """Texts as they stand here, a sentence a line; each word's tag is its first letter."""
+
+    train: str = "b b b a a c\nB d"
+    validation: str = "a e"
+    entries: tuple[str, ...] = ()
+    tags: bool = True
+
+    def splits(self):
+        return ("train", "validation")
+
+    def read(self, split):
+        sentences = [line.split() for line in getattr(self, split).split("\n")]
+        tags = [[(f"POS:{word[0]}",) for word in sentence] for sentence in sentences]
+        return Corpus(split, sentences, tags if self.tags else None)
+
+    def lexicon_entries(self):
+        return dict.fromkeys(self.entries, ("POS:known",))
+
+
+def words(source=Given(), **options):
+    return Vocabulary(**options).build(source)[0].words
+
+
+def encoded(split="validation", source=Given(), **options):
+    """(spellings, counted, starts) of a split."""
+    vocabulary = Vocabulary(**options)
+    lexicon, corpora = vocabulary.build(source)
+    text = vocabulary.encode(corpora[split], lexicon)
+    return [lexicon.words[i] for i in text.words], text.counted.tolist(), text.starts.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # Marks, then by count, then by spelling.
+        ({}, [BOUNDARY, UNKNOWN, "b", "a", "B", "c", "d"]),
+        ({"unknown": "refused"}, [BOUNDARY, "b", "a", "B", "c", "d"]),
+        ({"boundary": "none"}, [UNKNOWN, "b", "a", "B", "c", "d"]),
+        ({"lower_case": True}, [BOUNDARY, UNKNOWN, "b", "a", "c", "d"]),
+        ({"minimum_count": 2}, [BOUNDARY, UNKNOWN, "b", "a"]),
+        ({"maximum_size": 1}, [BOUNDARY, UNKNOWN, "b"]),
+        ({"splits": ()}, [BOUNDARY, UNKNOWN, "a", "b", "B", "c", "d", "e"]),
+        ({"splits": ("validation",)}, [BOUNDARY, UNKNOWN, "a", "e"]),
+    ],
+)
+def test_the_words(options, expected):
+    assert list(words(**options)) == expected
+
+
+def test_words_known_beforehand_are_always_in():
+    source = Given(entries=("z", "a"))
+    assert list(words(source, maximum_size=1)) == [BOUNDARY, UNKNOWN, "b", "a", "z"]
+
+
+def test_counts_are_of_the_training_text_as_the_model_sees_it():
+    lexicon, _ = Vocabulary(minimum_count=2, splits=(), boundary_marks=3).build(Given())
+    counts = dict(zip(lexicon.words, lexicon.counts.tolist(), strict=True))
+    # c, B and d are unknown; each of two sentences ends with three marks.
+    assert counts == {BOUNDARY: 6, UNKNOWN: 3, "b": 3, "a": 2}
+    assert (lexicon.unknown, lexicon.boundary) == (UNKNOWN, BOUNDARY)
+
+
+@pytest.mark.parametrize(
+    ("options", "spellings", "counted"),
+    [
+        ({}, ["a", UNKNOWN, BOUNDARY], [True, True, True]),
+        ({"unknown": "skipped"}, ["a", UNKNOWN, BOUNDARY], [True, False, True]),
+        ({"boundary": "uncounted"}, ["a", UNKNOWN, BOUNDARY], [True, True, False]),
+        ({"boundary": "none"}, ["a", UNKNOWN], [True, True]),
+        ({"boundary_marks": 2}, ["a", UNKNOWN, BOUNDARY, BOUNDARY], [True] * 4),
+    ],
+)
+def test_encoding(options, spellings, counted):
+    assert encoded(**options) == (spellings, counted, [0])
+
+
+def test_sentences_start_after_their_boundaries():
+    _, _, starts = encoded("train", boundary_marks=2)
+    assert starts == [0, 8]
+
+
+def test_unknown_words_are_refused_by_name():
+    with pytest.raises(UserError, match="validation has the word 'e', which is not in the lexicon"):
+        encoded(unknown="refused")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "counted"), [("counted", [True, True]), ("refused", [True, True])]
+)
+def test_a_text_that_has_marks_of_its_own(unknown, counted):
+    """As the Penn Treebank does: they are the marks, once each in the lexicon."""
+    source = Given(train=f"a {UNKNOWN} a", validation=f"a {UNKNOWN}")
+    found = words(source, unknown=unknown)
+    assert sorted(found) == sorted([BOUNDARY, UNKNOWN, "a"])
+    spellings, found_counted, _ = encoded(source=source, unknown=unknown, boundary="none")
+    assert (spellings, found_counted) == (["a", UNKNOWN], counted)
+
+
+def features_of(lexicon, word):
+    return set(lexicon.features_of(lexicon.ids[word]))
+
+
+def test_features_and_background_of_words_and_marks():
+    vocabulary = Vocabulary(
+        minimum_count=2,
+        lower_case=True,
+        features=(TopWords(count=1, splits=("train",)), Morphology()),
+        background=Unigram(splits=("train",), smoothing=1.0),
+    )
+    lexicon, _ = vocabulary.build(Given())
+    # b occurs 4 times in lower case, c and d are unknown, so their tags are not those of <unk>.
+    assert features_of(lexicon, "b") == {"Word:b", "POS:b", "POS:B"}
+    assert features_of(lexicon, "a") == {"Word:@not_top", "POS:a"}
+    assert features_of(lexicon, UNKNOWN) == {"Word:@not_top", "POS:NIL"}
+    assert features_of(lexicon, BOUNDARY) == {"Word:@not_top", "POS:NIL"}
+    counts = dict(zip(lexicon.words, lexicon.counts.tolist(), strict=True))
+    assert counts == {BOUNDARY: 2, UNKNOWN: 2, "b": 4, "a": 2}
+    expected = np.log((lexicon.counts + 1) / (lexicon.counts + 1).sum())
+    np.testing.assert_allclose(lexicon.log_background, expected)
+
+
+def test_morphology_needs_tags():
+    with pytest.raises(UserError, match=r"priors.Morphology needs tags, and train has none"):
+        Vocabulary(features=(Morphology(),)).build(Given(tags=False))
+
+
+@pytest.mark.parametrize("field", ["unknown", "boundary"])
+def test_policies_that_do_not_exist_are_refused(field):
+    with pytest.raises(UserError, match=f"vocabulary.{field} is 'maybe': give one of"):
+        Vocabulary(**{field: "maybe"})

@@ -1,0 +1,156 @@
+"""Bad input gets one clear sentence and exit code 2, and nothing is lost."""
+
+import subprocess
+import sys
+
+import pytest
+
+import configs
+import train
+from tests.test_configs import LEMMAS
+from zoo import cli
+
+MICRO = [
+    *(f"data.{name}=2" for name in LEMMAS),
+    *("data.train_sentences=9", "data.validation_sentences=3", "data.test_sentences=3"),
+    *("model.embedding.size=4", "model.core.size=4", "training.batch=4", "training.length=5"),
+    *("training.epochs=1", "training.optimizer.schedule=Constant"),
+]
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """train.py in this process: (exit code, stdout, stderr)."""
+
+    def run(config, *settings, workdir=tmp_path / "run", devices=1):
+        arguments = ["train.py", "--config", str(config), "--workdir", str(workdir)]
+        arguments += ["--devices", str(devices)]
+        for setting in settings:
+            arguments += ["--set", setting]
+        monkeypatch.setattr(sys, "argv", arguments)
+        code = cli.run(train.main)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def assert_refused(result, *parts):
+    """Exit code 2, and one line on stderr that has all the parts."""
+    code, _, stderr = result
+    assert code == 2
+    assert stderr.startswith("error: ")
+    assert stderr.count("\n") == 1 and stderr.endswith("\n")
+    for part in parts:
+        assert part in stderr
+
+
+def texts(path):
+    """Settings of a plain-text experiment whose training text is at `path`."""
+    return [f"data.{split}={path}" for split in ("train", "validation", "tests")]
+
+
+def test_an_unknown_config_lists_the_nearest(command, tmp_path):
+    assert_refused(command("micro_sofmax"), "micro_softmax", "--list")
+    assert_refused(command(tmp_path / "mine.py"), "there is no config file")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [
+        ("training.batsh=4", "the nearest are batch"),
+        ("training.batch=four", "not a whole number"),
+        ("training.batch=0", "training.batch"),
+        ("training.length=0", "training.length"),
+        ("training.checkpoint_every=0", "training.checkpoint_every"),
+        ("training.state=none", "training.state"),
+        ("evaluation.lanes=0", "evaluation.lanes"),
+        ("model.head=LogLinear", "this lexicon has none"),
+        ("model.head.tied=true", "model.embedding.size=8"),
+        ("training.optimizer.schedule.warmup=99", "no field 'warmup'"),
+    ],
+)
+def test_a_wrong_setting(command, tmp_path, setting, part):
+    assert_refused(command("micro_softmax", *MICRO, "model.core.size=8", setting), part)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (None, "there is no file"),
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
+        (b"one\0two", "is a binary file"),
+        (b"one\ntwo\xff\n", "line 2: not UTF-8 (byte 0xff)"),
+    ],
+)
+@pytest.mark.parametrize("config", ["ptb_small", "rnn_french"])
+def test_a_text_that_cannot_be_read(command, tmp_path, config, content, part):
+    path = tmp_path / "text"
+    if content is not None:
+        path.write_bytes(content)
+    assert_refused(command(config, *texts(path)), str(path), part)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_treebank_with_wrong_columns(command, tmp_path):
+    path = tmp_path / "bank.conllu"
+    path.write_text("# text\n1\tun\tun\tDET\t_\t_\t0\troot\t_\t_\n2\tdeux\tNUM\n")
+    assert_refused(command("rnn_french", *texts(path)), f"{path}, line 3: 3 columns")
+
+
+def test_a_work_directory_of_another_experiment(command, tmp_path):
+    assert command("micro_softmax", *MICRO)[0] == 0
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    result = command("micro_softmax", *MICRO, "model.core.size=5")
+    assert_refused(result, "another experiment (model.core.size: 4 against 5)")
+    assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    # The same command again finds the run finished and leaves it as it is.
+    code, stdout, stderr = command("micro_softmax", *MICRO)
+    assert (code, stderr) == (0, "")
+    assert "this run is finished" in stdout
+    assert files == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+
+def test_a_work_directory_that_is_something_else(command, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    assert_refused(command("micro_softmax", *MICRO, workdir=tmp_path), "is not a run of this zoo")
+    file = tmp_path / "mine.txt"
+    assert_refused(command("micro_softmax", *MICRO, workdir=file), "is not a run of this zoo")
+    assert_refused(command("micro_softmax", *MICRO, workdir=file / "run"), "cannot be made")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_mistake_corrected_is_no_other_experiment(command, tmp_path):
+    assert_refused(command("micro_softmax", *MICRO, "training.batch=6", devices=4), "batch=8")
+    assert command("micro_softmax", *MICRO)[0] == 0
+
+
+def test_a_config_file_of_ones_own(command, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("from configs import micro_softmax\nget_config = micro_softmax.get_config\n")
+    code, stdout, _ = command(path, *MICRO)
+    assert code == 0
+    assert "evaluate it: python evaluate.py" in stdout
+    path.write_text("x = 3\n")
+    assert_refused(command(path, workdir=tmp_path / "other"), "has no get_config()")
+
+
+def test_the_process_itself_shows_no_traceback(tmp_path):
+    command = [sys.executable, "train.py", "--config", "ptb", "--workdir", str(tmp_path / "run")]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 2
+    assert finished.stdout == ""
+    assert finished.stderr.startswith("error: there is no config 'ptb'; the nearest are ptb_small")
+    assert finished.stderr.count("\n") == 1
+
+
+def test_the_list_has_every_config(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train.py", "--list"])
+    assert cli.run(train.main) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) < 120 for line in lines)
+    assert any(line.startswith("micro_softmax ") and "quickstart" in line for line in lines)
+    assert len(lines) == len(configs.names())

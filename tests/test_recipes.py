@@ -1,0 +1,155 @@
+"""Recipes: --set, JSON and comparison."""
+
+import dataclasses
+import json
+
+import pytest
+
+import configs
+from zoo import recipes
+from zoo.cores import LSTM, Core
+from zoo.data import Conllu, Source, Text
+from zoo.embeddings import Embedding, Features, Lookup
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.heads import Head, LogLinear, Softmax
+from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
+from zoo.training.optimizers import Cosine, Decay, Optimizer, RMSProp, Schedule
+
+RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
+
+
+def changed(*settings):
+    return recipes.apply_settings(RECIPE, list(settings))
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("training.batch=16", 16),
+        ("training.clip=5", 5.0),
+        ("training.clip=1e-2", 0.01),
+        ("training.shuffle=true", True),
+        ("training.shuffle=No", False),
+        ("training.state=sentences", "sentences"),
+        ("data.train=x=y.txt[:-2]", "x=y.txt[:-2]"),
+        ("data.tests=a.txt,b.txt[3:]", ("a.txt", "b.txt[3:]")),
+        ("data.tests=", ()),
+        ("vocabulary.splits=train, test", ("train", "test")),
+        ("vocabulary.background=none", None),
+        ("vocabulary.background=Unigram", Unigram()),
+        ("vocabulary.features=TopWords,Morphology", (TopWords(), Morphology())),
+        ("model.head=LogLinear", LogLinear()),
+        ("model.embedding = Features", Features()),
+        ("model.core.layers=2", 2),
+        ("training.optimizer=RMSProp", RMSProp()),
+        ("training.optimizer.schedule=Cosine", Cosine()),
+    ],
+)
+def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):
+    value, before = changed(setting), RECIPE
+    *path, last = setting.partition("=")[0].strip().split(".")
+    for name in path:
+        value, before = getattr(value, name), getattr(before, name)
+    assert getattr(value, last) == expected
+    assert type(getattr(value, last)) is type(expected)
+    assert dataclasses.replace(value, **{last: getattr(before, last)}) == before
+
+
+def test_several_settings_apply_in_order():
+    found = changed(
+        "training.optimizer=RMSProp",
+        "training.optimizer.schedule=Decay",
+        "training.optimizer.schedule.after=2",
+        "training.batch=8",
+        "training.batch=64",
+    ).training
+    assert found.optimizer == RMSProp(schedule=Decay(after=2))
+    assert found.batch == 64
+    # Another component begins with its own defaults.
+    assert changed("model.core.size=8", "model.core=LSTM").model.core == LSTM()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.batch", "write it as field=value"),
+        ("training.batsh=3", "Training has no field 'batsh'; the nearest are batch"),
+        ("trainin.batch=3", "Experiment has no field 'trainin'; the nearest are training"),
+        ("xyzzy=3", "Experiment has no field 'xyzzy'; it has data, vocabulary, model"),
+        ("training.batch=many", "'many' is not a whole number"),
+        ("training.batch=1.5", "'1.5' is not a whole number"),
+        ("training.clip=tight", "'tight' is not a number"),
+        ("training.shuffle=maybe", "'maybe' is neither true nor false"),
+        ("training.batch.size=3", "nothing is below a value such as 32"),
+        ("model.head=Softmaxx", "'Softmaxx' is not a Head; the nearest are Softmax"),
+        ("model.head=LSTM", "'LSTM' is not a Head"),
+        ("training.optimizer=Cosine", "'Cosine' is not a Optimizer"),
+        ("vocabulary.features=TopWord", "'TopWord' is not a FeaturePrior; the nearest are TopW"),
+        ("data=Conllu", "Conllu has fields without defaults"),
+        ("vocabulary.boundary=some", "vocabulary.boundary is 'some': give one of counted, unco"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_sentence(setting, message):
+    with pytest.raises(UserError) as caught:
+        changed(setting)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Head, {"Softmax": Softmax, "LogLinear": LogLinear}),
+        (Core, {"LSTM": LSTM}),
+        (Embedding, {"Lookup": Lookup, "Features": Features}),
+        (FeaturePrior, {"TopWords": TopWords, "Morphology": Morphology}),
+        (Schedule, {"Cosine": Cosine, "Decay": Decay}),
+        (Source, {"Text": Text, "Conllu": Conllu}),
+    ],
+)
+def test_components_are_found_by_their_kind(kind, expected):
+    found = recipes.components(kind)
+    assert expected.items() <= found.items()
+    assert all(issubclass(component, kind) for component in found.values())
+    assert kind.__name__ not in found
+    assert {"SGD", "RMSProp", "Adagrad", "Adam"} == set(recipes.components(Optimizer))
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_json_and_back(name):
+    recipe = configs.load(name)
+    text = json.dumps(recipes.to_json(recipe))
+    assert recipes.from_json(json.loads(text)) == recipe
+    assert recipes.first_difference(json.loads(text), recipes.to_json(recipe)) is None
+
+
+def test_fields_that_have_come_since_take_their_defaults():
+    kept = recipes.to_json(changed("training.batch=8", "training.length=3"))
+    del kept["training"]["length"]
+    assert recipes.from_json(kept) == changed("training.batch=8")
+
+
+def test_a_description_has_every_field():
+    lines = recipes.describe(changed("vocabulary.background=Unigram")).splitlines()
+    assert lines[:2] == ["Experiment", "  data: Text"]
+    assert "    train = 'a.txt'" in lines
+    assert "    background: Unigram" in lines
+    assert "      smoothing = 0.0" in lines
+    assert "      schedule: Constant" in lines or "      schedule = Constant()" in lines
+
+
+def test_the_first_difference_is_named():
+    def difference(*settings):
+        return recipes.first_difference(
+            recipes.to_json(RECIPE), recipes.to_json(changed(*settings))
+        )
+
+    assert difference() is None
+    assert difference("training.batch=8") == "training.batch: 32 against 8"
+    assert difference("training.seed=3", "training.batch=8") == "training.batch: 32 against 8"
+    assert difference("model.head=LogLinear") == (
+        "model.head.component: 'zoo.heads.softmax:Softmax' against 'zoo.heads.log_linear:LogLinear'"
+    )
+    assert difference("vocabulary.background=Uniform").startswith("vocabulary.background: None ag")
+    assert Uniform() == changed("vocabulary.background=Uniform").vocabulary.background

@@ -1,0 +1,100 @@
+"""A work directory belongs to one experiment and keeps it."""
+
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.training import small
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.workdir import Workdir
+
+RECIPE = small.experiment()
+
+
+def test_an_experiment_is_kept(tmp_path):
+    folder = tmp_path / "a" / "b"
+    Workdir(folder).claim(RECIPE)
+    assert Workdir(folder).experiment() == RECIPE
+    Workdir(folder).claim(RECIPE)
+    assert [path.name for path in folder.iterdir()] == ["experiment.json"]
+
+
+def test_a_check_writes_nothing(tmp_path):
+    Workdir(tmp_path / "new").check(RECIPE)
+    assert not (tmp_path / "new").exists()
+
+
+def test_another_experiment_is_refused_and_the_field_named(tmp_path):
+    Workdir(tmp_path).claim(RECIPE)
+    before = (tmp_path / "experiment.json").read_bytes()
+    other = small.with_settings(RECIPE, "training.batch=8")
+    with pytest.raises(UserError, match=r"another experiment \(training.batch: 4 against 8\)"):
+        Workdir(tmp_path).claim(other)
+    assert (tmp_path / "experiment.json").read_bytes() == before
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="is not a run of this zoo"):
+        Workdir(tmp_path).claim(RECIPE)
+    with pytest.raises(UserError, match="is not a run of this zoo"):
+        Workdir(tmp_path / "notes.txt").claim(RECIPE)
+    with pytest.raises(UserError, match="cannot be made"):
+        Workdir(tmp_path / "notes.txt" / "run").claim(RECIPE)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", ["", "{", "\x00"])
+def test_an_experiment_that_cannot_be_read_is_said_so(tmp_path, content):
+    (tmp_path / "experiment.json").write_text(content)
+    with pytest.raises(UserError, match="holds no run that can be read"):
+        Workdir(tmp_path).claim(RECIPE)
+    with pytest.raises(UserError, match="holds no run that can be read"):
+        Workdir(tmp_path).experiment()
+
+
+def test_the_lexicon_is_kept_and_other_data_are_refused(tmp_path):
+    workdir, lexicon = Workdir(tmp_path), examples.lexicon()
+    workdir.keep_lexicon(lexicon)
+    workdir.keep_lexicon(examples.lexicon())
+    assert workdir.lexicon().digest() == lexicon.digest()
+    other = examples.plain_lexicon()
+    with pytest.raises(UserError, match="the data have changed since"):
+        workdir.keep_lexicon(other)
+    assert workdir.lexicon().digest() == lexicon.digest()
+    assert [path.name for path in tmp_path.iterdir()] == ["lexicon.npz"]
+
+
+@pytest.mark.parametrize("size", [0, 3, 200])
+def test_a_lexicon_that_is_cut_short_is_said_so(tmp_path, size):
+    workdir = Workdir(tmp_path)
+    workdir.keep_lexicon(examples.lexicon())
+    with (tmp_path / "lexicon.npz").open("r+b") as file:
+        file.truncate(size)
+    with pytest.raises(UserError, match=r"lexicon.npz is missing or not a lexicon"):
+        workdir.lexicon()
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    def save(self, path):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Lexicon, "save", save)
+    with pytest.raises(OSError, match="No space"):
+        Workdir(tmp_path).keep_lexicon(examples.plain_lexicon())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_params_are_those_of_the_best_checkpoint(tmp_path):
+    trainer = small.trainer(RECIPE, tmp_path)
+    workdir = Workdir(tmp_path)
+    with pytest.raises(UserError, match="has no checkpoint of a validated model yet"):
+        workdir.params(RECIPE, trainer.lexicon)
+    progress = trainer.train()
+    step, params = workdir.params(RECIPE, trainer.lexicon)
+    expected = small.last_state(trainer, "best")[1]["params"]
+    assert step == progress.best_step
+    np.testing.assert_array_equal(params["head"]["weights"], expected["head"]["weights"])

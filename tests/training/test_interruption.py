@@ -1,0 +1,163 @@
+"""Runs that are stopped from outside: train.py as a process, against one that was left alone."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from tests.test_configs import LEMMAS
+from tests.training import small
+from zoo.workdir import Workdir
+
+SETTINGS = [
+    *(f"data.{name}=2" for name in LEMMAS),
+    *("data.train_sentences=40", "data.validation_sentences=5", "data.test_sentences=5"),
+    *("model.embedding.size=4", "model.core.size=4", "training.batch=4", "training.length=5"),
+    *("training.epochs=12", "training.checkpoint_every=7", "training.validate_every=50"),
+    *("training.patience=0", "training.optimizer.schedule.warmup=5"),
+]
+
+
+def command(workdir):
+    return [
+        *("train.py", "--config", "micro_softmax", "--workdir", str(workdir), "--devices", "1"),
+        *(part for setting in SETTINGS for part in ("--set", setting)),
+    ]
+
+
+def start(arguments):
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, *arguments], stdout=pipe, stderr=pipe, text=True, env=environment
+    )
+
+
+def finish(arguments):
+    """(stdout, stderr) of a run that ends well."""
+    process = start(arguments)
+    stdout, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    return stdout, stderr
+
+
+def wait_for_step(process, workdir, step):
+    """Until there is a checkpoint of that step or a later one, perhaps not yet whole."""
+    folder = workdir / "checkpoints" / "last"
+    while process.poll() is None:
+        if folder.is_dir():
+            found = (re.match(r"\d+", path.name) for path in folder.iterdir())
+            if any(match and int(match[0]) >= step for match in found):
+                return
+        time.sleep(0.002)
+    raise AssertionError(f"ended before step {step}: {process.stderr.read()}")
+
+
+def end_of(workdir):
+    """(step, arrays, progress) of the last and the best checkpoint, and the metrics."""
+    kept = Workdir(workdir)
+    recipe = kept.experiment()
+    _, corpora = recipe.vocabulary.build(recipe.data)
+    trainer = small.Trainer(recipe, kept.lexicon(), corpora, workdir, 1)
+    ends = [small.last_state(trainer, kind) for kind in ("last", "best")]
+    return [(*end[:2], small.timeless(end[2])) for end in ends], small.metrics(workdir)
+
+
+def assert_same_end(expected, found):
+    assert expected[1] == found[1]
+    for (step, arrays, progress), (other_step, other, other_progress) in zip(
+        expected[0], found[0], strict=True
+    ):
+        assert (step, progress) == (other_step, other_progress)
+        jax.tree.map(np.testing.assert_array_equal, arrays, other)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    workdir = tmp_path_factory.mktemp("whole") / "run"
+    stdout, stderr = finish(command(workdir))
+    assert stderr == ""  # no progress bar where there is no terminal
+    assert "\r" not in stdout
+    assert re.search(r"first step, with compilation: \d+\.\d s\.", stdout)
+    end = end_of(workdir)
+    assert end[0][0][2]["finished"]
+    assert end[0][0][0] > 200
+    return end
+
+
+def kill_and_resume(workdir, steps):
+    for step in steps:
+        process = start(command(workdir))
+        wait_for_step(process, workdir, step)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+    stdout, stderr = finish(command(workdir))
+    assert stderr == ""
+    return stdout
+
+
+def test_a_killed_run_ends_as_one_that_was_not(whole, tmp_path):
+    stdout = kill_and_resume(tmp_path / "run", [30])
+    assert re.search(r"resuming after step \d+ \(epoch \d+\)", stdout)
+    assert_same_end(whole, end_of(tmp_path / "run"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [[1], [7, 14], [57, 63, 110], [100, 150]])
+def test_a_run_killed_again_and_again(whole, tmp_path, steps):
+    kill_and_resume(tmp_path / "run", steps)
+    assert_same_end(whole, end_of(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_any_moment(whole, tmp_path):
+    """Also while it starts, writes its first files, compiles or validates."""
+    for seconds in (0.5, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0):
+        process = start(command(tmp_path / "run"))
+        time.sleep(seconds)
+        process.kill()
+        process.communicate()
+    finish(command(tmp_path / "run"))
+    assert_same_end(whole, end_of(tmp_path / "run"))
+
+
+def interrupt(workdir, number):
+    """The command that the message of an interrupted run gives."""
+    process = start(command(workdir))
+    wait_for_step(process, workdir, 20)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=100)
+    assert process.returncode == 130
+    match = re.fullmatch(
+        r"(SIG\w+) after step (\d+): the state is saved. To resume: (.*)\n", stderr
+    )
+    assert match, stderr
+    assert match[1] == signal.Signals(number).name
+    progress = workdir / "checkpoints" / "last" / match[2] / "progress" / "metadata"
+    assert not json.loads(progress.read_text())["finished"]
+    python, *arguments = shlex.split(match[3])
+    assert python == "python"
+    return arguments
+
+
+def test_control_c_says_how_to_resume(whole, tmp_path):
+    workdir = tmp_path / "a run [1]"
+    arguments = interrupt(workdir, signal.SIGINT)
+    assert arguments == command(workdir)
+    finish(arguments)
+    assert_same_end(whole, end_of(workdir))
+
+
+@pytest.mark.slow
+def test_sigterm_says_how_to_resume(whole, tmp_path):
+    finish(interrupt(tmp_path / "run", signal.SIGTERM))
+    assert_same_end(whole, end_of(tmp_path / "run"))
