@@ -46,6 +46,11 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"a --workdir without \[ or \]"):
+        Workdir(tmp_path / "run [1]").check(RECIPE)
+
+
 @pytest.mark.parametrize("content", ["", "{", "\x00"])
 def test_an_experiment_that_cannot_be_read_is_said_so(tmp_path, content):
     (tmp_path / "experiment.json").write_text(content)

@@ -1,14 +1,27 @@
 """What the entry scripts share: clear errors and exit codes."""
 
 import errno
+import logging
 import os
 import sys
+import threading
 
 from zoo.errors import Interrupted, UserError
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _thread_failed(failure):
+    """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
+    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in FULL):
+        threading.__excepthook__(failure)
 
 
 def run(main) -> int:
     """main() -> 0; a user's error -> its sentence on stderr and 2; an interruption -> 130."""
+    # orbax warns of what a kill left behind and of what is no trouble.
+    logging.getLogger("absl").setLevel(logging.ERROR)
+    threading.excepthook = _thread_failed
     try:
         main()
     except UserError as error:
@@ -21,7 +34,7 @@ def run(main) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in FULL:
             raise
         print(
             f"error: the disk is full ({error.filename or 'no file named'}): make room and start "

@@ -37,9 +37,14 @@ class Workdir:
           UserError: if it holds another experiment, naming the first field that differs, or files
             that are no run's.
         """
+        if set("[]") & set(str(self.path.absolute())):
+            # orbax takes them for patterns and leaves checkpoints that nobody can read.
+            raise UserError(f"{self.path.absolute()}: checkpoints need a --workdir without [ or ].")
         new = recipes.to_json(experiment)
         if self._experiment_file.exists():
-            difference = recipes.first_difference(self._read_experiment(), new)
+            # Through the components: a field that has come since the run began has its default.
+            old = recipes.to_json(self.experiment())
+            difference = recipes.first_difference(old, new)
             if difference:
                 raise UserError(
                     f"{self.path} holds another experiment ({difference}): give another --workdir, "

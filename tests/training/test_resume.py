@@ -44,7 +44,7 @@ def stop_at(monkeypatch, trainer, stop):
 
     def step_and_signal(self, step, progress, results):
         if step == stop:
-            trainer._remember_signal(15, None)
+            trainer._stop = "SIGTERM"
         return step_of(self, step, progress, results)
 
     monkeypatch.setattr(loop.Metrics, "step", step_and_signal)

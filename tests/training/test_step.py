@@ -18,7 +18,7 @@ LEXICON = examples.plain_lexicon(5)
 COLUMNS = Columns(
     words=np.array([[0, 3, 1, 2], [4, 4, 0, 0]], np.int32),
     targets=np.array([[3, 1, 2, 0], [4, 2, 0, 0]], np.int32),
-    weights=np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32),
+    weights=np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float64),
     reset=np.array([[0, 0, 1, 0], [1, 0, 0, 0]], bool),
     lanes=np.arange(2, dtype=np.int32),
 )

@@ -54,7 +54,7 @@ class Devices:
         if self.count == 1:
             # A copy of each leaf: what a step donates must stand in the tree once only.
             return jax.device_put(jax.tree.map(np.array, tree), self.devices[0])
-        return jax.pmap(lambda x: x, devices=self.devices)(
+        return jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)(
             jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count, *jnp.shape(x))), tree)
         )
 
@@ -67,6 +67,13 @@ class Devices:
         return jax.tree.map(
             lambda x: x.reshape(self.count, x.shape[0] // self.count, *x.shape[1:]), tree
         )
+
+    def place(self, tree):
+        """Leaves [B, ...] shared out and put on the devices, just as a step returns them: a step
+        that gets them elsewhere is compiled anew."""
+        if self.count == 1:
+            return jax.device_put(tree, self.devices[0])
+        return jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)(self.split(tree))
 
     def join(self, tree):
         """The inverse of `split`, on the host."""

@@ -104,7 +104,7 @@ class Trainer:
         """The state on the devices: lanes split, everything else replicated."""
         state = jax.tree.map(jnp.asarray, state)
         replicated = self.devices.replicate(state._replace(carry=()))
-        return replicated._replace(carry=self.devices.split(state.carry))
+        return replicated._replace(carry=self.devices.place(state.carry))
 
     def _gather(self, state: TrainState) -> TrainState:
         """The inverse of `_place`, on the host."""
@@ -169,7 +169,7 @@ class Trainer:
             lanes = self._lanes(progress.epoch)
             if progress.index == 0:
                 carry = self.model.core.initial_carry(recipe.batch)
-                state = state._replace(carry=devices.split(carry))
+                state = state._replace(carry=devices.place(carry))
             while progress.index < len(lanes):
                 batch = lanes[progress.index]
                 columns = devices.split(
@@ -202,8 +202,8 @@ class Trainer:
                     save()
                 if self._stop:
                     raise Interrupted(f"{self._stop} after step {step}: the state is saved.")
-                if progress.finished:
-                    break
+                if ended or progress.finished:
+                    break  # the next epoch has lanes of its own and an empty carry
 
     def _validate(self, step, state, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""

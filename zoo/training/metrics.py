@@ -33,7 +33,11 @@ class Metrics:
 
     def __exit__(self, *error):
         self._file.close()
-        self._board.close()
+        try:
+            self._board.close()
+        except OSError:
+            if error[0] is None:  # else what ended the run is the thing to tell
+                raise
 
     def _write(self, step, values):
         self._file.write(json.dumps({"step": step, **values}) + "\n")
