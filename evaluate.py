@@ -2,7 +2,6 @@
 
 import argparse
 import pathlib
-import sys
 
 from zoo import cli
 from zoo.data.lanes import POLICIES
@@ -53,4 +52,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(cli.run(main))
+    cli.leave(cli.run(main))

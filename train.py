@@ -48,4 +48,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(cli.run(main))
+    cli.leave(cli.run(main))

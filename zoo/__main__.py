@@ -1,7 +1,6 @@
 """python -m zoo generate | compare | micro-report: what is done with trained models."""
 
 import argparse
-import sys
 
 from zoo import cli
 
@@ -69,4 +68,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(cli.run(main))
+    cli.leave(cli.run(main))

@@ -24,11 +24,15 @@ def run(main) -> int:
     threading.excepthook = _thread_failed
     try:
         main()
+        sys.stdout.flush()  # here, where a closed pipe is no traceback
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except Interrupted as interruption:
         print(interruption, file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
+        print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -43,3 +47,16 @@ def run(main) -> int:
         )
         return 2
     return 0
+
+
+def leave(code: int):
+    """Ends the program with `run`'s exit code.
+
+    After an error without Python's exit handlers: on a full disk TensorBoard's would print two more
+    tracebacks under the sentence that says what is wrong.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if code:
+        os._exit(code)
+    sys.exit(code)

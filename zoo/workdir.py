@@ -1,6 +1,6 @@
 """The folder of a run: its experiment, its lexicon, its checkpoints and its results.
 
-experiment.json   the resolved experiment        checkpoints/   last (two) and best (one)
+experiment.json   the resolved experiment        checkpoints/   last (two) and best (two)
 lexicon.npz       the words                      results/       figures with their passports
 metrics.jsonl, tensorboard/                      training as it went
 """
@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo import recipes
+from zoo import cli, recipes, storage
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -63,17 +63,21 @@ class Workdir:
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+        except OSError as error:
+            if error.errno in cli.FULL:
+                raise
             raise UserError(
                 f"{self.path} cannot be made ({error.strerror}): give another --workdir."
             ) from error
         text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        _write_whole(self._experiment_file, lambda path: path.write_text(text, encoding="utf-8"))
+        storage.write_whole(
+            self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
+        )
 
     def _read_experiment(self):
         try:
             return json.loads(self._experiment_file.read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise UserError(
                 f"{self.path} holds no run that can be read ({error}): give the --workdir of a "
                 "training run."
@@ -87,7 +91,7 @@ class Workdir:
         """Writes the lexicon, or checks that it is the one that the run began with."""
         path = self.path / "lexicon.npz"
         if not path.exists():
-            _write_whole(path, lexicon.save)
+            storage.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
                 f"the data have changed since {path} was written: words, counts or features are "
@@ -112,14 +116,3 @@ class Workdir:
             )
         step, arrays, _ = restored
         return step, jax.tree.map(jnp.asarray, arrays["params"])
-
-
-def _write_whole(path: pathlib.Path, write):
-    """write(path), so that after a kill or on a full disk the file is there whole or not at all."""
-    partial = path.with_name(f"partial-{path.name}")
-    try:
-        write(partial)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

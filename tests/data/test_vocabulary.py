@@ -100,7 +100,8 @@ def test_unknown_words_are_refused_by_name():
 
 
 @pytest.mark.parametrize(
-    ("unknown", "counted"), [("counted", [True, True]), ("refused", [True, True])]
+    ("unknown", "counted"),
+    [("counted", [True, True]), ("refused", [True, True]), ("skipped", [True, False])],
 )
 def test_a_text_that_has_marks_of_its_own(unknown, counted):
     """As the Penn Treebank does: they are the marks, once each in the lexicon."""

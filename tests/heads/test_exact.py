@@ -133,6 +133,7 @@ def test_blocks_of_tokens_are_even(monkeypatch):
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():
     assert exact.vocabulary_block(1, 13) == 13
+    assert exact.vocabulary_block(40_000, 100) == 100  # many tokens of a small vocabulary
     assert exact.vocabulary_block(1, 10**6) == 10**6
     assert exact.vocabulary_block(10**9, 10**6) == 128
     assert exact.vocabulary_block(256, 10**6) == exact.MOST_ROWS_AT_A_TIME

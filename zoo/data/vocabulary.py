@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import hashlib
 
 import numpy as np
 
@@ -136,7 +137,9 @@ class Vocabulary:
                     )
                 words.append(lexicon.ids[UNKNOWN] if place is None else place)
                 known.append(place is not None)
-                counted.append(place is not None or self.unknown == "counted")
+                # A text may have <unk> written in it, as the Penn Treebank's has.
+                unknown = place is None or word == UNKNOWN
+                counted.append(not (unknown and self.unknown == "skipped"))
             words += boundaries
             known += [True] * len(boundaries)
             counted += [self.boundary == "counted"] * len(boundaries)
@@ -162,6 +165,11 @@ class EncodedText:
     known: np.ndarray
     counted: np.ndarray
     starts: np.ndarray
+
+    def digest(self) -> str:
+        """A hash of the words, their order, and what is counted of them."""
+        arrays = (self.words, self.counted, self.starts)
+        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
         """How often each word of the text occurred in training, int64 [n]; 0 if it is unknown."""

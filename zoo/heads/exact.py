@@ -29,7 +29,9 @@ MOST_ROWS_AT_A_TIME = 2048
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
     """Rows of W to take at a time; all of them where the logits are few."""
     most = LOGITS_AT_A_TIME // max(tokens, 1)
-    return vocabulary if vocabulary <= most else min(MOST_ROWS_AT_A_TIME, max(128, most))
+    if vocabulary <= most:
+        return vocabulary
+    return min(vocabulary, MOST_ROWS_AT_A_TIME, max(128, most))
 
 
 def token_block(tokens: int, vocabulary: int) -> int:

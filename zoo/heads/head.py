@@ -12,6 +12,7 @@ class Head:
 
         init(key, hidden_size, lexicon) -> params
         loss(params, tables, hidden, targets, *, key=None, context=None) -> [...]
+        weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
         log_prob(params, tables, hidden, targets, *, context=None) -> [...]      exact, normalised
         log_probs(params, tables, hidden, *, context=None) -> [..., V]           closed heads
         sample(params, tables, hidden, key, *, context=None) -> [...]

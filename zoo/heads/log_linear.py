@@ -91,7 +91,7 @@ class LogLinear(Head):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar; the gradients are formed in the same pass."""
+        """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
         weights, bias = self._signature_weights(params, tables)
         signatures = tables["signature"][targets]
         summed = exact.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)

@@ -46,7 +46,7 @@ class Softmax(Head):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar; the gradients are formed in the same pass."""
+        """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
         return exact.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
 
     def log_prob(self, params, tables, hidden, targets, *, context=None):

@@ -1,4 +1,4 @@
-"""Checkpoints through orbax: the last two states of a run, and its best parameters.
+"""Checkpoints through orbax: the last two states of a run, and its two best parameters.
 
 A state is everything that a resumed run needs to go on bit for bit: parameters, optimiser state,
 carry and step as arrays; cursor, best-so-far and sums as JSON.
@@ -24,10 +24,10 @@ class Checkpoints:
             kind: ocp.CheckpointManager(
                 self.folder / kind,
                 options=ocp.CheckpointManagerOptions(
-                    max_to_keep=keep, create=True, enable_async_checkpointing=False
+                    max_to_keep=2, create=True, enable_async_checkpointing=False
                 ),
             )
-            for kind, keep in (("last", 2), ("best", 1))
+            for kind in ("last", "best")
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
@@ -43,7 +43,7 @@ class Checkpoints:
             manager.save(step, args=arguments, force=True)
         except Exception as error:
             # orbax and tensorstore wrap the system's error in their own; only its text remains.
-            if "space" not in str(error).lower() and "quota" not in str(error).lower():
+            if not any(text in str(error).lower() for text in ("no space left", "quota exceeded")):
                 raise
             raise UserError(
                 f"the disk is full: the checkpoint of step {step} could not be written to "
@@ -82,7 +82,7 @@ class Checkpoints:
         if self.steps(kind):
             raise UserError(
                 f"none of the checkpoints in {self.folder / kind} can be read: put back a copy of "
-                "one, or delete that folder to begin again."
+                f"one, or delete {self.folder} to begin again."
             )
         return None
 

@@ -28,6 +28,7 @@ class Progress:
     epoch, index: the batch that comes next. loss, tokens: sums since the epoch's start.
     best: lowest validation log-perplexity, nats; best_step: where; stale: validations since.
     seconds: spent training, over all interruptions. finished: nothing is left to do.
+    data: a hash of the training and validation text.
     """
 
     epoch: int = 0
@@ -39,6 +40,7 @@ class Progress:
     stale: int = 0
     seconds: float = 0.0
     finished: bool = False
+    data: str = ""
 
 
 class Trainer:
@@ -70,11 +72,18 @@ class Trainer:
         self.validation_lanes = Lanes(
             self.validation, judged.lanes, judged.length, judged.state, self.boundary
         )
+        if not self.validation.counted.any():
+            raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
+        self.data = f"{self.text.digest()}-{self.validation.digest()}"
         self.epoch_steps = len(self._lanes(0))
         self.total_steps = self.epoch_steps * self.recipe.epochs
+        if self.recipe.shuffle and self.recipe.state == "sentences":
+            # How well whole sentences fill the lanes depends on their order.
+            self.total_steps = sum(len(self._lanes(epoch)) for epoch in range(self.recipe.epochs))
         self.optimizer = optimizers.build(
             self.recipe.optimizer, self.recipe.clip, self.epoch_steps, self.total_steps
         )
+        self._validation_tables = lexicon.tables()
         self._stop = None
 
     def summary(self) -> str:
@@ -122,11 +131,17 @@ class Trainer:
           Interrupted: SIGTERM or Ctrl-C; the state is saved.
         """
         checkpoints = Checkpoints(self.workdir / "checkpoints")
-        state, progress = self.initial_state(), Progress()
+        state, progress = self.initial_state(), Progress(data=self.data)
         restored = checkpoints.restore("last", state, self.say)
         if restored:
             step, state, kept = restored
             state, progress = TrainState(*state), Progress(**kept)
+            if progress.data and progress.data != self.data:
+                checkpoints.close()
+                raise UserError(
+                    f"the training or validation text has changed since {self.workdir} was begun: "
+                    "put it back or give another --workdir."
+                )
             if progress.finished:
                 self.say(f"this run is finished, at step {step}; nothing is left to train.")
                 checkpoints.close()
@@ -159,10 +174,14 @@ class Trainer:
 
         def save(kind="last"):
             progress.seconds = time.perf_counter() - started
-            host = self._gather(state)
-            if not _all_finite(host.params):
+            if kind == "last":
+                arrays = self._gather(state)
+                params = arrays.params
+            else:
+                params = devices.first(state.params)
+                arrays = {"params": params}
+            if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
-            arrays = host if kind == "last" else {"params": host.params}
             checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
         while progress.epoch < recipe.epochs and not progress.finished:
@@ -180,7 +199,7 @@ class Trainer:
                 results = devices.first(results)
                 if not compiled:
                     compiled = True
-                    self.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
+                    bar.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
                 step += 1
                 progress.index += 1
                 if not math.isfinite(float(results.loss)):
@@ -211,7 +230,7 @@ class Trainer:
         scores = perplexity.score(
             self.model,
             jax.device_put(params),
-            self.lexicon.tables(),
+            self._validation_tables,
             self.validation,
             self.validation_lanes,
         )

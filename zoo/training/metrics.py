@@ -1,12 +1,15 @@
 """What a run tells while it trains: JSON lines, TensorBoard, and a progress bar."""
 
 import json
+import os
 import pathlib
 import sys
 import time
 
 import tensorboardX
 import tqdm
+
+from zoo import storage
 
 # A line of metrics every so many steps.
 EVERY = 100
@@ -24,7 +27,9 @@ class Metrics:
         path = workdir / "metrics.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
         kept = [line for line in lines if _step_of(line) <= step]
-        path.write_text("".join(line + "\n" for line in kept))
+        if kept != lines:
+            text = "".join(line + "\n" for line in kept)
+            storage.write_whole(path, lambda path: path.write_text(text))
         self._file = path.open("a")
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
@@ -108,4 +113,10 @@ class ProgressBar:
 
     def say(self, line):
         """A line above the bar."""
-        self._bar.write(line, file=sys.stdout) if not self._bar.disable else print(line, flush=True)
+        try:
+            if self._bar.disable:
+                print(line, flush=True)
+            else:
+                self._bar.write(line, file=sys.stdout)
+        except BrokenPipeError:  # nobody reads any more, as behind "| head": train on in silence
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
