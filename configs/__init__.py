@@ -2,8 +2,10 @@
 
 import ast
 import difflib
+import hashlib
 import importlib.util
 import pathlib
+import sys
 
 from zoo import Experiment
 from zoo.errors import UserError
@@ -35,10 +37,18 @@ def load(name: str) -> Experiment:
             f"there is no config {name!r}; the nearest are {', '.join(close)} "
             "(python train.py --list shows all)."
         )
-    spec = importlib.util.spec_from_file_location(f"configs.{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a run is resumed with the components defined there
     spec.loader.exec_module(module)
     experiment = module.get_config() if hasattr(module, "get_config") else None
     if not isinstance(experiment, Experiment):
         raise UserError(f"{path} has no get_config() that returns a zoo.Experiment.")
     return experiment
+
+
+def _module_name(path):
+    """configs.NAME here; for a file elsewhere a name of its own, the same in every process."""
+    if path.parent == FOLDER.resolve():
+        return f"configs.{path.stem}"
+    return f"config_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"

@@ -56,6 +56,21 @@ def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):
     assert dataclasses.replace(value, **{last: getattr(before, last)}) == before
 
 
+WITH_FEATURES = "vocabulary.features=Morphology,TopWords"
+
+
+def test_an_item_of_a_tuple_is_set_by_its_number():
+    found = changed(WITH_FEATURES, "vocabulary.features.1.count=5").vocabulary
+    assert found.features == (Morphology(), TopWords(count=5))
+    assert changed(WITH_FEATURES, "vocabulary.features.0=TopWords").vocabulary.features == (
+        TopWords(),
+        TopWords(),
+    )
+    for name in ("2", "-1", "count"):
+        with pytest.raises(UserError, match=f"'{name}' is none of the 2 items there"):
+            changed(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
+
+
 def test_several_settings_apply_in_order():
     found = changed(
         "training.optimizer=RMSProp",
@@ -87,6 +102,17 @@ def test_several_settings_apply_in_order():
         ("training.optimizer=Cosine", "'Cosine' is not a Optimizer"),
         ("vocabulary.features=TopWord", "'TopWord' is not a FeaturePrior; the nearest are TopW"),
         ("data=Conllu", "Conllu has fields without defaults"),
+        ("training.clip=-1", "training.clip is -1.0: give at least 0."),
+        ("training.clip=nan", "training.clip is nan: give at least 0."),
+        ("training.patience=-1", "training.patience is -1: give at least 0."),
+        ("training.validate_every=-1", "training.validate_every is -1: give at least 0."),
+        ("training.seed=-1", "training.seed is -1: give at least 0."),
+        ("model.core.size=0", "model.core.size is 0: give at least 1."),
+        ("model.core.layers=0", "model.core.layers is 0: give at least 1."),
+        ("model.embedding.size=0", "model.embedding.size is 0: give at least 1."),
+        ("vocabulary.minimum_count=0", "vocabulary.minimum_count is 0: give at least 1."),
+        ("vocabulary.maximum_size=-1", "vocabulary.maximum_size is -1: give at least 0."),
+        ("vocabulary.boundary_marks=0", "vocabulary.boundary_marks is 0: give at least 1."),
         ("vocabulary.boundary=some", "vocabulary.boundary is 'some': give one of counted, unco"),
     ],
 )
@@ -95,6 +121,20 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
         changed(setting)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "value", "message"),
+    [
+        (Features, "size", 0, "size is 0: give at least 1."),
+        (TopWords, "count", -1, "count is -1: give at least 0."),
+        (Unigram, "smoothing", -0.5, "smoothing is -0.5: give at least 0."),
+        (Decay, "factor", 0.0, "factor is 0.0: give a number above 0."),
+    ],
+)
+def test_a_value_out_of_range_is_refused(component, field, value, message):
+    with pytest.raises(UserError, match=message):
+        component(**{field: value})
 
 
 @pytest.mark.parametrize(
@@ -128,6 +168,49 @@ def test_fields_that_have_come_since_take_their_defaults():
     kept = recipes.to_json(changed("training.batch=8", "training.length=3"))
     del kept["training"]["length"]
     assert recipes.from_json(kept) == changed("training.batch=8")
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        ({"component": "config_gone:Mine"}, "component config_gone:Mine, which cannot be imported"),
+        ({"component": "zoo.heads:Gone"}, "component zoo.heads:Gone, which cannot be imported"),
+        ({"component": "zoo.errors:UserError"}, "zoo.errors:UserError, which cannot be imported"),
+        ({"size": 3}, "cannot be imported"),
+        ({"component": "zoo.heads:Softmax", "old": 1}, "has no longer the fields old of the saved"),
+        ({"component": "zoo.data:Text", "train": "a"}, "'validation'.*use the version that saved"),
+    ],
+)
+def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
+    with pytest.raises(UserError, match=message):
+        recipes.from_json(recipe)
+
+
+def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
+    path = tmp_path / "llrnn_french.py"
+    path.write_text(OWN_CONFIG)
+    recipe = configs.load(str(path))
+    assert recipe.model.head.scale == 2.0
+    assert recipes.from_json(recipes.to_json(recipe)) == recipe
+    assert type(recipe.model.head).__module__.startswith("config_llrnn_french_")
+    in_folder = configs.load(str(configs.FOLDER / "llrnn_french.py"))
+    assert in_folder == configs.load("llrnn_french") != recipe
+
+
+OWN_CONFIG = """
+import dataclasses
+from zoo import Experiment
+from zoo.data import Text
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+
+@dataclasses.dataclass(frozen=True)
+class Scaled(Softmax):
+    scale: float = 2.0
+
+def get_config():
+    return Experiment(Text("a.txt", "b.txt"), model=LanguageModel(head=Scaled()))
+"""
 
 
 def test_a_description_has_every_field():

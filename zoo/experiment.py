@@ -5,7 +5,7 @@ import dataclasses
 from zoo.data import Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 from zoo.models import LanguageModel
 from zoo.training.optimizers import Adam, Optimizer
 
@@ -39,7 +39,9 @@ class Training:
     seed: int = 0
 
     def __post_init__(self):
-        _check(self, "training", ("batch", "length", "epochs", "checkpoint_every"))
+        check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
+        check_least(self, "training", clip=0, patience=0, validate_every=0, seed=0)
+        _check_state(self, "training")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,14 +60,12 @@ class Evaluation:
     length: int = 64
 
     def __post_init__(self):
-        _check(self, "evaluation", ("lanes", "length"))
+        check_least(self, "evaluation", lanes=1, length=1)
+        _check_state(self, "evaluation")
 
 
-def _check(recipe, name, positive):
-    """UserError for a number below 1 where it counts something, or an unknown state policy."""
-    for field in positive:
-        if getattr(recipe, field) < 1:
-            raise UserError(f"{name}.{field} is {getattr(recipe, field)}: give at least 1.")
+def _check_state(recipe, name):
+    """UserError for an unknown state policy."""
     if recipe.state not in POLICIES:
         raise UserError(f"{name}.state is {recipe.state!r}: give one of {', '.join(POLICIES)}.")
 

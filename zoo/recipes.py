@@ -29,12 +29,23 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
         path, equals, value = setting.partition("=")
         if not equals:
             raise UserError(f"--set {setting}: write it as field=value, as in training.batch=16.")
-        recipe = _set(recipe, path.strip().split("."), value.strip(), setting)
+        recipe = _set(recipe, type(recipe), path.strip().split("."), value.strip(), setting)
     return recipe
 
 
-def _set(recipe, path, text, setting):
+def _set(recipe, kind, path, text, setting):
+    if not path:
+        return parse(text, kind, f"--set {setting}")
     name, *rest = path
+    if isinstance(recipe, tuple):
+        if not name.isdecimal() or int(name) >= len(recipe):
+            raise UserError(
+                f"--set {setting}: {name!r} is none of the {len(recipe)} items there, which are "
+                "numbered from 0."
+            )
+        place = int(name)
+        value = _set(recipe[place], typing.get_args(kind)[0], rest, text, setting)
+        return (*recipe[:place], value, *recipe[place + 1 :])
     if not dataclasses.is_dataclass(recipe):
         raise UserError(
             f"--set {setting}: nothing is below a value such as {recipe!r}; drop .{name}."
@@ -45,10 +56,8 @@ def _set(recipe, path, text, setting):
             f"--set {setting}: {type(recipe).__name__} has no field {name!r}; "
             f"{_nearest(name, names)}."
         )
-    if rest:
-        value = _set(getattr(recipe, name), rest, text, setting)
-    else:
-        value = parse(text, typing.get_type_hints(type(recipe))[name], f"--set {setting}")
+    kind = typing.get_type_hints(type(recipe))[name]
+    value = _set(getattr(recipe, name), kind, rest, text, setting)
     return dataclasses.replace(recipe, **{name: value})
 
 
@@ -128,14 +137,45 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The inverse of `to_json`; fields that have come since take their defaults."""
+    """The inverse of `to_json`; fields that have come since take their defaults.
+
+    Raises:
+      UserError: for a component that cannot be imported, or that does not have these fields.
+    """
     if isinstance(value, dict):
-        module, _, name = value["component"].partition(":")
-        component = getattr(importlib.import_module(module), name)
-        return component(**{k: from_json(v) for k, v in value.items() if k != "component"})
+        fields = {k: from_json(v) for k, v in value.items() if k != "component"}
+        component = _component(value)
+        unknown = set(fields) - {field.name for field in dataclasses.fields(component)}
+        if unknown:
+            raise UserError(
+                f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
+                "the saved recipe: use the version that saved it."
+            )
+        try:
+            return component(**fields)
+        except TypeError as error:
+            raise UserError(
+                f"{value['component']} cannot be made from the saved recipe ({error}): use the "
+                "version that saved it."
+            ) from error
     if isinstance(value, list):
         return tuple(from_json(item) for item in value)
     return value
+
+
+def _component(value):
+    """The class of a dataclass in JSON."""
+    try:
+        module, _, name = value["component"].partition(":")
+        component = getattr(importlib.import_module(module), name)
+        dataclasses.fields(component)  # TypeError if it is no dataclass
+    except (ImportError, AttributeError, TypeError, KeyError, ValueError) as error:
+        raise UserError(
+            f"the saved recipe has the component {value.get('component')}, which cannot be "
+            f"imported ({error}): put its class in a module that can, such as a file in zoo/ or "
+            "configs/."
+        ) from error
+    return component
 
 
 def describe(value: Any, indent: str = "") -> str:

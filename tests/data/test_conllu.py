@@ -79,7 +79,11 @@ def test_a_form_may_have_any_character_but_tab_and_newline(tmp_path):
     [
         ("4\tle\tle\tDET\t_", "4\tle\tle DET\t_", "line 7: 9 columns where CoNLL-U has 10"),
         ("1\tOui\toui", "1\tOui\toui\toui", "line 11: 11 columns"),
-        ("2\tparle\tparler", "zwei\tparle\tparler", "is not CoNLL-U"),
+        ("2\tparle\tparler", "zwei\tparle\tparler", "line 4 is not CoNLL-U.*'zwei'"),
+        ("0\troot\t_\t_\n3", "x\troot\t_\t_\n3", "line 4 is not CoNLL-U.*'head'.*'x'"),
+        ("2\tparle\tparler", "_\tparle\tparler", "line 4 is not CoNLL-U: it has no ID"),
+        ("2\tparle\tparler", "\tparle\tparler", "line 4 is not CoNLL-U: it has no ID"),
+        ("1\tOui\toui", "1\tOui  oui\toui", "line 11: two spaces in a column"),
     ],
 )
 def test_wrong_columns_are_refused_with_file_and_line(bank, old, new, message):
@@ -88,6 +92,12 @@ def test_wrong_columns_are_refused_with_file_and_line(bank, old, new, message):
         read(bank)
     assert str(bank) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_last_column_may_have_two_spaces(bank):
+    before = read(bank)
+    bank.write_text(BANK.replace("SpaceAfter=No", "Gloss=a  b"), encoding="utf-8")
+    assert read(bank) == before
 
 
 def test_other_errors(bank, tmp_path):

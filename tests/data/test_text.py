@@ -53,6 +53,22 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
         sentences(tmp_path / "empty")
 
 
+def test_a_quotation_mark_is_text_where_tabs_separate(tmp_path):
+    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two\n2\tthree\n3\t"four" été\n')
+    assert sentences(tmp_path / "a.tsv") == [['"one', "two"], ["three"], ['"four"', "été"]]
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("one\n")
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    with pytest.raises(UserError, match=r"a\.txt cannot be read: Permission denied"):
+        sentences(tmp_path / "a.txt")
+
+
 def test_cells_are_text_and_not_numbers(tmp_path):
     (tmp_path / "a.csv").write_text("text\n007\n2.50\nNA\nnull\n")
     assert sentences(tmp_path / "a.csv") == [["007"], ["2.50"], ["NA"], ["null"]]

@@ -114,3 +114,9 @@ def test_without_a_boundary_there_is_nothing_to_start_from():
     vocabulary = Vocabulary(boundary="none")
     with pytest.raises(UserError, match=r"vocabulary\.boundary"):
         score_pairs(MODEL, params, {}, lexicon, vocabulary, [(["a"], ["b"])])
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("True\ta\u2028b\nFalse\ta\x85c\n", encoding="utf-8")
+    assert minimal_pairs.read(str(path)) == [(["a", "b"], ["a", "c"])]

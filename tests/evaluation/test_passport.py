@@ -1,6 +1,7 @@
 """Passports say what a figure is of."""
 
 import dataclasses
+import errno
 import json
 import math
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 import zoo
 from zoo.data import Conllu
+from zoo.errors import UserError
 from zoo.evaluation import passport
 
 
@@ -122,3 +124,19 @@ def test_texts_given_by_path_do_not_overwrite_each_other(judged, run):
         "data_x.txt_9_-01234567.carried.json",
         "data_x.txt_9_-98765432.carried.json",
     }
+
+
+def test_a_result_is_replaced_only_by_a_whole_one(judged, run, tmp_path, monkeypatch):
+    found, _ = judged
+    elsewhere = dataclasses.replace(run, path=tmp_path)
+    path = passport.write(elsewhere, found)
+    old = path.read_text(encoding="utf-8")
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(passport.os, "replace", refuse)
+    with pytest.raises(UserError, match="cannot be written"):
+        passport.write(elsewhere, {**found, "tokens": 0})
+    assert path.read_text(encoding="utf-8") == old
+    assert list(path.parent.iterdir()) == [path]

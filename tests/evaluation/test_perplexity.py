@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tests import references
+from zoo.data import Corpus
 from zoo.data.lanes import Lanes
+from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.perplexity import Scores
 
@@ -95,3 +97,12 @@ def test_a_model_that_is_nan_keeps_its_tokens_and_shows_nan(run):
     _, scores = broken.score(run.read("test"))
     assert scores.tokens == 20
     assert math.isnan(scores.log_perplexity)
+
+
+def test_without_a_counted_token_there_is_no_perplexity(run):
+    scores = Scores(np.zeros(2, np.float32), np.zeros(2, bool))
+    assert math.isnan(scores.log_perplexity) and math.isnan(scores.perplexity)
+    vocabulary = dataclasses.replace(run.experiment.vocabulary, unknown="skipped")
+    experiment = dataclasses.replace(run.experiment, vocabulary=vocabulary)
+    with pytest.raises(UserError, match="no token of strange is counted"):
+        dataclasses.replace(run, experiment=experiment).score(Corpus("strange", [["zèbre"]]))

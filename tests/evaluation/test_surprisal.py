@@ -46,3 +46,6 @@ def test_a_path_that_cannot_be_written_is_named(run, tmp_path):
     text, scores = run.score(corpus)
     with pytest.raises(UserError, match="nowhere"):
         surprisal.write(tmp_path / "nowhere" / "s.tsv", corpus, text, scores, run.lexicon)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="file"):
+        surprisal.write(tmp_path / "file" / "s.tsv", corpus, text, scores, run.lexicon)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from zoo import priors
 from zoo.data.corpus import Corpus
 from zoo.errors import UserError
 from zoo.priors import Morphology, TopWords, Uniform, Unigram
@@ -110,3 +111,9 @@ def test_the_unigram_background_of_one_split_smoothed():
 def test_a_word_without_mass_is_an_error():
     with pytest.raises(UserError, match=r"no mass to 'la', .* vocabulary\.background\.smoothing"):
         Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)
+
+
+def test_priors_do_not_import_the_data():
+    for module in (priors.morphology, priors.prior, priors.top_words, priors.unigram):
+        origins = [getattr(value, "__module__", "") for value in vars(module).values()]
+        assert not any(str(origin).startswith("zoo.data") for origin in origins)

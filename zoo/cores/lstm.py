@@ -19,7 +19,7 @@ import jax.numpy as jnp
 
 from zoo.cores import dropout
 from zoo.cores.core import Core
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 
 
 def cell(gates, previous_cell):
@@ -140,6 +140,7 @@ class LSTM(Core):
     forget_bias: float = 1.0
 
     def __post_init__(self):
+        check_least(self, "model.core", size=1, layers=1)
         for name in ("dropout", "input_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(

@@ -1,10 +1,9 @@
 """Treebanks in CoNLL-U: words, UPOS and FEATS (https://universaldependencies.org/format.html)."""
 
 import dataclasses
-import io
 
-import conllu
 import conllu.exceptions
+import conllu.parser
 
 from zoo.data import files
 from zoo.data.corpus import Corpus, Source
@@ -58,29 +57,41 @@ class Conllu(Source):
 
 
 def read_conllu(path, keep_fused=False):
-    """(sentences, features) of a file; UserError with the line where its columns are wrong."""
-    text = files.read_text(path)
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip() and not line.startswith("#"):
-            columns = line.count("\t") + 1
-            if columns != COLUMNS:
-                raise UserError(
-                    f"{path}, line {number}: {columns} columns where CoNLL-U has {COLUMNS}, "
-                    "separated by tabs: correct the line."
-                )
+    """(sentences, features) of a file; UserError with the line where it is not CoNLL-U."""
     sentences, features = [], []
-    try:
-        for sentence in conllu.parse_incr(io.StringIO(text), fields=conllu.parser.DEFAULT_FIELDS):
+    words, tags = [], []
+    for number, line in enumerate([*files.read_text(path).split("\n"), ""], 1):
+        if line.startswith("#"):
+            continue
+        if line.strip():
+            token = _token(line.rstrip("\r"), f"{path}, line {number}")
+            # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
+            fused = isinstance(token["id"], tuple) and token["id"][1] == "-"
+            if isinstance(token["id"], int) or (fused and keep_fused):
+                words.append(token["form"])
+                tags.append(token_features(token["upos"], token["feats"]))
+        elif words:
+            sentences.append(words)
+            features.append(tags)
             words, tags = [], []
-            for token in sentence:
-                # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
-                fused = isinstance(token["id"], tuple) and token["id"][1] == "-"
-                if isinstance(token["id"], int) or (fused and keep_fused):
-                    words.append(token["form"])
-                    tags.append(token_features(token["upos"], token["feats"]))
-            if words:
-                sentences.append(words)
-                features.append(tags)
-    except conllu.exceptions.ParseException as error:
-        raise UserError(f"{path} is not CoNLL-U: {error}") from error
     return sentences, features
+
+
+def _token(line, where):
+    """The token of a line; UserError, with the place, where the line is not CoNLL-U."""
+    columns = line.split("\t")
+    if len(columns) != COLUMNS:
+        raise UserError(
+            f"{where}: {len(columns)} columns where CoNLL-U has {COLUMNS}, separated by tabs: "
+            "correct the line."
+        )
+    # The parser would take two spaces for a tab; in the last column it does not matter.
+    if any("  " in column for column in columns[:-1]):
+        raise UserError(f"{where}: two spaces in a column: leave one of them out.")
+    try:
+        token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
+    except conllu.exceptions.ParseException as error:
+        raise UserError(f"{where} is not CoNLL-U: {error}") from error
+    if token["id"] is None:
+        raise UserError(f"{where} is not CoNLL-U: it has no ID in its first column.")
+    return token

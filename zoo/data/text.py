@@ -1,5 +1,6 @@
 """Plain text, a sentence a line, words between white space; read through `datasets`."""
 
+import csv
 import dataclasses
 import glob
 
@@ -22,7 +23,8 @@ class Text(Source):
 
     Attributes:
       train, validation: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv,
-        or a folder of such files), perhaps with a range of lines ('news.txt[:-1000]'), or
+        or a folder of such files), perhaps with a range of the lines that are not blank
+        ('news.txt[:-1000]'), or
         'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'
         ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
@@ -64,11 +66,12 @@ class Text(Source):
         for member in members:
             reader = READERS.get(member.suffix, "text")
             if reader in ("text", "csv", "json"):
-                files.check_utf8(member.read_bytes(), member)
+                files.read_text(member)  # its errors are clearer than the library's
             options = dict(OPTIONS.get(reader, {}))
             if reader == "csv":  # "007" and "NA" are text, not a number and nothing
                 options["converters"] = {self.column: str}
-                options["delimiter"] = "\t" if member.suffix == ".tsv" else ","
+            if member.suffix == ".tsv":  # a quotation mark is text there
+                options |= {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
             lines += self._read(
                 member,
                 reader,

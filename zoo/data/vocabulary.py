@@ -8,7 +8,7 @@ import numpy as np
 
 from zoo import lexicon as lexicons
 from zoo.data.corpus import Corpus, Source
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import token_counts
@@ -45,6 +45,7 @@ class Vocabulary:
     background: Background | None = None
 
     def __post_init__(self):
+        check_least(self, "vocabulary", minimum_count=1, maximum_size=0, boundary_marks=1)
         for field, choices in (
             ("unknown", ("refused", "counted", "skipped")),
             ("boundary", ("counted", "uncounted", "none")),

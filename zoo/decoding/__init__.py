@@ -1,4 +1,4 @@
-"""Decoding: from a step function to words. Nothing here knows what a model is."""
+"""Decoding: from a step function to words. Only `steps` and `generate` know of models."""
 
 from zoo.decoding.sampling import feed, sample
 

@@ -10,7 +10,7 @@ import jax
 
 from zoo import lexicon as lexicons
 from zoo.embeddings.embedding import Embedding
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +23,9 @@ class Features(Embedding):
 
     size: int = 256
     initial_scale: float = 0.05
+
+    def __post_init__(self):
+        check_least(self, "model.embedding", size=1)
 
     def init(self, key, lexicon):
         """{"table": [F, E]}; UserError if the lexicon has no features."""

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 
 from zoo.embeddings.embedding import Embedding
+from zoo.errors import check_least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +18,9 @@ class Lookup(Embedding):
 
     size: int = 256
     initial_scale: float = 0.05
+
+    def __post_init__(self):
+        check_least(self, "model.embedding", size=1)
 
     def init(self, key, lexicon):
         """{"table": [V, E]}."""

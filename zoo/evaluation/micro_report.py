@@ -113,8 +113,9 @@ def _say_bands(say, own_bands, bands):
     say("(the language's own is no limit within a band, only over all of them):\n")
     names = "".join(f"{name:>14}" for name in bands)
     say(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
-    for place, row in enumerate(own_bands):
-        values = "".join(f"{run[place]['perplexity']:14,.1f}" for run in bands.values())
+    runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
+    for row in own_bands:
+        values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
         say(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
 
 

@@ -83,7 +83,7 @@ def read(path: str, lower_case: bool = False) -> list[Pair]:
             "True line followed by its False twins."
         )
 
-    for number, line in enumerate(files.read_text(found).splitlines(), 1):
+    for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
         if not line.strip():
             continue
         label, tab, sentence = line.partition("\t")

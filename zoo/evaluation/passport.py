@@ -5,6 +5,7 @@ the same quantity: `zoo.evaluation.compare` refuses to rank them.
 """
 
 import datetime
+import errno
 import functools
 import hashlib
 import importlib.metadata
@@ -25,10 +26,12 @@ import zoo
 from zoo import recipes
 from zoo.data import Corpus
 from zoo.data.vocabulary import EncodedText
+from zoo.errors import UserError
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.run import Run
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What must agree before two figures may be ranked.
 COMPARABLE = (
     "kind",
@@ -215,11 +218,25 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
 
 
 def write(run: Run, passport: dict) -> pathlib.Path:
-    """Keeps a passport in the run's results; a figure of the same name is replaced."""
+    """Keeps a passport in the run's results; one of the same name is replaced when whole.
+
+    Raises:
+      UserError: the run cannot be written to.
+    """
     path = file_of(run, passport)
-    path.parent.mkdir(exist_ok=True)
+    whole = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     text = json.dumps(_finite(passport), indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        whole.write_text(text + "\n", encoding="utf-8")
+        os.replace(whole, path)
+    except OSError as error:
+        whole.unlink(missing_ok=True)
+        if error.errno not in READ_ONLY:
+            raise
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}): judge a copy of the run."
+        ) from error
     return path
 
 

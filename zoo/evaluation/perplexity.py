@@ -32,8 +32,10 @@ class Scores:
 
     @property
     def log_perplexity(self) -> float:
-        """-sum log p / tokens over the counted tokens, nats per token."""
-        return -float(self.log_prob[self.counted].sum(dtype=np.float64)) / max(self.tokens, 1)
+        """-sum log p / tokens over the counted tokens, nats per token; NaN without any."""
+        if not self.tokens:
+            return math.nan
+        return -float(self.log_prob[self.counted].sum(dtype=np.float64)) / self.tokens
 
     @property
     def perplexity(self) -> float:
@@ -64,8 +66,8 @@ class Scores:
 
 
 def perplexity_of(log_perplexity: float) -> float:
-    """exp, inf instead of an overflow."""
-    return math.exp(log_perplexity) if log_perplexity < 700 else math.inf
+    """exp, inf instead of an overflow; NaN of NaN."""
+    return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
 @functools.cache

@@ -132,7 +132,8 @@ def bands(
 
     Args:
       rows: for each run the "bands" of its passport's figures.
-      file: the PNG to write. limit: for each band what no model can be below, nats per token.
+      file: the PNG to write. limit: for each band the language's own log-perplexity,
+        nats per token: no limit within a band, only over all of them.
     """
     values = {
         name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
@@ -153,7 +154,7 @@ def bands(
             [place + 0.42 for place in places],
             color="black",
             linewidth=2,
-            label="the language's own limit",
+            label="the language itself",
         )
     _write(figure, axes, file)
 

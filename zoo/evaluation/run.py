@@ -7,6 +7,7 @@ from typing import Any
 from zoo.data import Corpus, Source, Text
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import EncodedText
+from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -55,12 +56,22 @@ class Run:
         return self.experiment.vocabulary.read(_as_test(self.experiment.data, path), "test")
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        """(the corpus as word ids, exact log-probabilities of them under the state policy)."""
+        """(the corpus as word ids, exact log-probabilities of them under the state policy).
+
+        Raises:
+          UserError: the figures would count no token of the corpus.
+        """
         judged, model = self.experiment.evaluation, self.experiment.model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.ids.get(self.lexicon.boundary)
         lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
-        return text, perplexity.score(model, self.params, self.tables, text, lanes)
+        scores = perplexity.score(model, self.params, self.tables, text, lanes)
+        if not scores.tokens:
+            raise UserError(
+                f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
+                "or another vocabulary.unknown or vocabulary.boundary in training."
+            )
+        return text, scores
 
 
 def _as_test(source: Source, path: str) -> Source:

@@ -54,7 +54,7 @@ def write(path: str | pathlib.Path, corpus, text, scores, lexicon):
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines("\t".join(map(str, line)) + "\n" for line in lines)
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         raise UserError(
             f"{path} cannot be written ({error.strerror}): give --surprisal another."
         ) from error

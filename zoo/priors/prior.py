@@ -1,11 +1,16 @@
 """The contracts of prior knowledge: features of words, and a background distribution over them."""
 
+from __future__ import annotations
+
 import collections
+import typing
 
 import numpy as np
 
-from zoo.data.corpus import Corpus
 from zoo.errors import UserError
+
+if typing.TYPE_CHECKING:  # zoo.data imports the priors
+    from zoo.data.corpus import Corpus
 
 
 class FeaturePrior:

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from zoo.errors import check_least
 from zoo.priors.prior import FeaturePrior, token_counts
 
 NOT_TOP = "Word:@not_top"
@@ -19,6 +20,9 @@ class TopWords(FeaturePrior):
 
     count: int = 2500
     splits: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        check_least(self, "priors.TopWords", count=0)
 
     def features(self, words, corpora, entries):
         """One feature a word; words of equal count in the order of the lexicon."""

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 from zoo.priors.prior import Background, log_of, token_counts
 
 
@@ -29,6 +29,9 @@ class Unigram(Background):
 
     splits: tuple[str, ...] = ()
     smoothing: float = 0.0
+
+    def __post_init__(self):
+        check_least(self, "vocabulary.background", smoothing=0)
 
     def log_probs(self, words, corpora):
         """log b, nats, [V]; UserError if a word of the lexicon would have no mass."""

@@ -57,6 +57,12 @@ class Decay(Schedule):
     after: int = 6
     factor: float = 1.2
 
+    def __post_init__(self):
+        if not self.factor > 0:
+            raise UserError(
+                f"training.optimizer.schedule.factor is {self.factor}: give a number above 0."
+            )
+
     def build(self, peak, epoch_steps, total_steps):
         """peak / factor^max(0, epoch - after + 1), epochs from 0."""
 
