@@ -61,7 +61,10 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     Raises:
       UserError: a run is not of the micro language, or the runs are not of the same one.
     """
-    runs = {pathlib.Path(path).name: Run.load(path) for path in workdirs}
+    names = [pathlib.Path(path).name for path in workdirs]
+    if len(set(names)) < len(names):
+        names = workdirs  # whole paths, where the folders' own names do not tell them apart
+    runs = {name: Run.load(path) for name, path in zip(names, workdirs, strict=True)}
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
         raise UserError("micro-report takes runs of one micro language: give those of its configs.")
@@ -88,13 +91,20 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
 
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
-    plots.training_curves(metrics, files[0], own.log_perplexity)
+    plots.training_curves(metrics, files[0], _validation_limit(language, next(iter(runs.values()))))
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     plots.bands(bands, files[1], by_band)
     plots.accuracy(accuracies, files[2])
     for path in files:
         say(f"wrote {path}")
     return files
+
+
+def _validation_limit(language: Micro, run: Run) -> float:
+    """The language's own log-perplexity of the validation text, nats per token."""
+    corpus = run.read("validation")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    return language_scores(language, corpus, text).log_perplexity
 
 
 def _say_totals(say, language, own, totals):

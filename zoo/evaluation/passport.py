@@ -158,6 +158,7 @@ def _of_run(run: Run) -> dict:
         },
         "head": repr(model.head),
         "model": recipes.to_json(model),
+        "vocabulary": recipes.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),
         "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
         "checkpoint": run.checkpoint,
