@@ -14,7 +14,7 @@ from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.training.optimizers import Adam, Cosine
+from zoo.training.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:
@@ -26,15 +26,15 @@ def get_config() -> Experiment:
         vocabulary=Vocabulary(),
         model=LanguageModel(
             embedding=Lookup(size=256),
-            core=LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.2),
+            core=LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.3),
             head=Softmax(tied=True),
         ),
         training=Training(
-            batch=32,
+            batch=20,
             length=35,
-            optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=400)),
-            clip=1.0,
-            epochs=12,
+            optimizer=SGD(learning_rate=20.0, schedule=Cosine()),
+            clip=0.25,
+            epochs=22,
         ),
         evaluation=Evaluation(state="carried", lanes=8, length=64),
     )

@@ -47,3 +47,7 @@ def lexicon(massless: tuple[int, ...] = ()) -> Lexicon:
 def randomised(tree, random, scale=1.0):
     """A tree of the same shapes with normal numbers, of whatever precision is the default."""
     return jax.tree.map(lambda x: jnp.asarray(scale * random.normal(size=x.shape)), tree)
+
+
+# The tables of a model whose components need to know nothing of the words.
+NO_TABLES = {"embedding": {}, "head": {}}

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import examples
 from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.generate import generate
@@ -33,7 +34,7 @@ def best_continuation(params, words, length):
     found = []
     for _ in range(length):
         ids = np.array([[LEXICON.ids[word] for word in ["</s>", *words, *found]]], np.int32)
-        hidden, _ = MODEL.hidden(params, {}, ids, MODEL.core.initial_carry(1))
+        hidden, _ = MODEL.hidden(params, examples.NO_TABLES, ids, MODEL.core.initial_carry(1))
         logits = hidden[0, -1] @ params["head"]["weights"].T + params["head"]["bias"]
         found.append(LEXICON.words[int(logits.argmax())])
     return found[: found.index("</s>")] if "</s>" in found else found
@@ -45,7 +46,7 @@ def test_greedy_text_is_the_most_probable_word_at_each_step(params, prompt):
     (text,) = generate(
         MODEL,
         params,
-        {},
+        examples.NO_TABLES,
         LEXICON,
         vocabulary,
         prompt=prompt,
@@ -58,22 +59,26 @@ def test_greedy_text_is_the_most_probable_word_at_each_step(params, prompt):
 
 
 def test_unknown_words_of_a_prompt_are_the_vocabularys_matter(params):
-    (text,) = generate(MODEL, params, {}, LEXICON, Vocabulary(), prompt="a zzz", count=1, length=1)
+    (text,) = generate(
+        MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(), prompt="a zzz", count=1, length=1
+    )
     assert text[:2] == ["a", "zzz"]
     refusing = Vocabulary(unknown="refused")
     with pytest.raises(UserError, match="'zzz'"):
-        generate(MODEL, params, {}, LEXICON, refusing, prompt="a zzz")
+        generate(MODEL, params, examples.NO_TABLES, LEXICON, refusing, prompt="a zzz")
 
 
 def test_without_boundary_and_prompt_there_is_no_start(params):
     lexicon = Lexicon(words=LEXICON.words, counts=LEXICON.counts, unknown="<unk>")
     vocabulary = Vocabulary(boundary="none")
     with pytest.raises(UserError, match="--prompt"):
-        generate(MODEL, params, {}, lexicon, vocabulary)
-    (text,) = generate(MODEL, params, {}, lexicon, vocabulary, prompt="a", count=1, length=7)
+        generate(MODEL, params, examples.NO_TABLES, lexicon, vocabulary)
+    (text,) = generate(
+        MODEL, params, examples.NO_TABLES, lexicon, vocabulary, prompt="a", count=1, length=7
+    )
     assert len(text) == 8
 
 
 def test_a_length_of_zero_is_refused(params):
     with pytest.raises(UserError, match="length"):
-        generate(MODEL, params, {}, LEXICON, Vocabulary(), length=0)
+        generate(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(), length=0)

@@ -47,7 +47,8 @@ WORDS = np.array([[0, 2, 2], [12, 9, 5]])
 
 @pytest.mark.usefixtures("float64")
 def test_vectors_and_gradients_of_an_embedding(embedding_case, lexicon, random):
-    embedding, tables = embedding_case.embedding, lexicon.tables()
+    embedding = embedding_case.embedding
+    tables = embedding.tables(lexicon)
     params = examples.randomised(embedding.init(jax.random.key(0), lexicon), random)
     cotangent = random.normal(size=(2, 3, SIZE))
 

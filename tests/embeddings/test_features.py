@@ -11,7 +11,8 @@ from zoo.errors import UserError
 
 
 def test_words_with_the_same_features_have_the_same_vector(lexicon):
-    embedding, tables = Features(5), lexicon.tables()
+    embedding = Features(5)
+    tables = embedding.tables(lexicon)
     params = embedding.init(jax.random.key(0), lexicon)
     vectors = jax.jit(embedding.apply)(params, tables, jnp.arange(13))
     np.testing.assert_array_equal(vectors[3], vectors[4])

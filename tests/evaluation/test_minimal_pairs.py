@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import examples
 from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
@@ -31,7 +32,7 @@ def judge(pairs, **vocabulary):
     params = jax.tree.map(np.zeros_like, MODEL.init(jax.random.key(0), LEXICON))
     params["head"]["bias"] = np.log(np.array(list(PROBABILITIES.values()), np.float32))
     split = [(good.split(), bad.split()) for good, bad in pairs]
-    return score_pairs(MODEL, params, {}, LEXICON, Vocabulary(**vocabulary), split)
+    return score_pairs(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(**vocabulary), split)
 
 
 def test_a_sentence_scores_the_sum_over_its_words_without_the_boundary():
@@ -113,7 +114,7 @@ def test_without_a_boundary_there_is_nothing_to_start_from():
     params = MODEL.init(jax.random.key(0), lexicon)
     vocabulary = Vocabulary(boundary="none")
     with pytest.raises(UserError, match=r"vocabulary\.boundary"):
-        score_pairs(MODEL, params, {}, lexicon, vocabulary, [(["a"], ["b"])])
+        score_pairs(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, [(["a"], ["b"])])
 
 
 def test_only_line_feeds_end_a_line(tmp_path):

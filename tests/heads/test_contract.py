@@ -58,7 +58,7 @@ class HeadOnTrial:
     def __init__(self, case: HeadCase):
         random = np.random.default_rng(11)
         self.case, self.head, self.lexicon = case, case.head, examples.lexicon()
-        self.tables = self.lexicon.tables()
+        self.tables = self.head.tables(self.lexicon)
         model = LanguageModel(Lookup(SIZE), LSTM(SIZE), case.head)
         initial = model.head_params(model.init(jax.random.key(0), self.lexicon))
         self.params = examples.randomised(initial, random, 0.8)

@@ -49,7 +49,8 @@ MODELS = {
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("name", MODELS)
 def test_log_prob_and_loss_along_a_sequence(name, lexicon, random):
-    model, tables = MODELS[name], lexicon.tables()
+    model = MODELS[name]
+    tables = model.tables(lexicon)
     params = examples.randomised(model.init(jax.random.key(0), lexicon), random)
     carry = examples.randomised(model.core.initial_carry(2), random)
     token_weights = random.uniform(size=(2, 4))
@@ -84,7 +85,9 @@ def test_a_tied_table_learns_from_both_ends(lexicon):
             # One word in, another out: of the last, only the output's weights are touched.
             words, targets = jnp.asarray([[1]]), jnp.asarray([[2]])
             carry = model.core.initial_carry(1)
-            return model.weighted_loss(params, {}, words, targets, jnp.ones((1, 1)), carry)[0]
+            return model.weighted_loss(
+                params, examples.NO_TABLES, words, targets, jnp.ones((1, 1)), carry
+            )[0]
 
         return jax.grad(loss)(params)["embedding"]["table"]
 
@@ -129,7 +132,7 @@ def test_a_key_turns_dropout_on(lexicon, random):
 
     @jax.jit
     def loss(params, key):
-        arguments = {}, jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.ones((2, 4))
+        arguments = examples.NO_TABLES, jnp.asarray(WORDS), jnp.asarray(TARGETS), jnp.ones((2, 4))
         return model.weighted_loss(params, *arguments, model.core.initial_carry(2), key=key)[0]
 
     first, second = (loss(params, jax.random.key(seed)) for seed in range(2))

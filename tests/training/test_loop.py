@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import examples
 from tests.training import small
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -46,7 +47,11 @@ def test_the_best_parameters_are_kept_and_give_the_best_figure(tmp_path):
     from zoo.evaluation import perplexity
 
     scores = perplexity.score(
-        trainer.model, best["params"], {}, trainer.validation, trainer.validation_lanes
+        trainer.model,
+        best["params"],
+        examples.NO_TABLES,
+        trainer.validation,
+        trainer.validation_lanes,
     )
     assert scores.log_perplexity == pytest.approx(progress.best, abs=1e-6)
 
@@ -90,7 +95,9 @@ def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
 
     lanes = trainer._lanes(0)
     params = trainer.initial_state().params
-    expected = perplexity.score(trainer.model, params, {}, trainer.text, lanes).log_perplexity
+    expected = perplexity.score(
+        trainer.model, params, examples.NO_TABLES, trainer.text, lanes
+    ).log_perplexity
     losses = [line["epoch_training_loss"] for line in small.metrics(tmp_path)]
     np.testing.assert_allclose(losses, [expected, expected], rtol=1e-5)
 

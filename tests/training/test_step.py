@@ -49,7 +49,9 @@ def one_step(optimizer):
     carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     key = jax.random.key_data(jax.random.key(1))
-    new, results = train_step(state, {}, COLUMNS, key, model=MODEL, optimizer=optimizer)
+    new, results = train_step(
+        state, examples.NO_TABLES, COLUMNS, key, model=MODEL, optimizer=optimizer
+    )
     return state, new, results
 
 
@@ -81,7 +83,9 @@ def test_a_batch_without_words_changes_nothing():
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     columns = COLUMNS._replace(weights=np.zeros((2, 4), np.float32))
     key = jax.random.key_data(jax.random.key(1))
-    new, results = train_step(state, {}, columns, key, model=MODEL, optimizer=optimizer)
+    new, results = train_step(
+        state, examples.NO_TABLES, columns, key, model=MODEL, optimizer=optimizer
+    )
     for before, after in zip(jax.tree.leaves(params), jax.tree.leaves(new.params), strict=True):
         np.testing.assert_array_equal(before, after)
     assert float(results.loss) == float(results.tokens) == 0

@@ -14,3 +14,8 @@ class Core:
     """
 
     size: int
+
+    @property
+    def output_size(self) -> int:
+        """D, the size of a hidden state: `size`, unless a core says otherwise."""
+        return self.size

@@ -14,8 +14,8 @@ class _NextWord:
 
     def __call__(self, params, tables, words, carry):
         hidden, carry = self.model.hidden(params, tables, words[:, None], carry)
-        head = self.model.head
-        return head.log_probs(self.model.head_params(params), tables, hidden[:, 0]), carry
+        head, head_params = self.model.head, self.model.head_params(params)
+        return head.log_probs(head_params, tables["head"], hidden[:, 0]), carry
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:

@@ -1,11 +1,18 @@
 """The contract of an embedding: from words to vectors."""
 
+import jax
+
 
 class Embedding:
     """What every embedding offers. Subclasses are frozen dataclasses; methods are pure functions.
 
+    tables(lexicon) -> pytree of arrays, what the embedding needs to know of the words
     init(key, lexicon) -> params
     apply(params, tables, words [...]) -> [..., E]
     """
 
     size: int
+
+    def tables(self, lexicon) -> dict[str, jax.Array]:
+        """Nothing, unless an embedding says otherwise."""
+        return {}

@@ -27,6 +27,10 @@ class Features(Embedding):
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
+    def tables(self, lexicon):
+        """The signatures: see Lexicon.tables."""
+        return lexicon.tables()
+
     def init(self, key, lexicon):
         """{"table": [F, E]}; UserError if the lexicon has no features."""
         if not lexicon.feature_names:

@@ -4,6 +4,7 @@ A passport is a plain dict that is kept as JSON. Figures whose `comparable` part
 the same quantity: `zoo.evaluation.compare` refuses to rank them.
 """
 
+import dataclasses
 import datetime
 import errno
 import functools
@@ -60,11 +61,12 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
     figures = {
         "log_perplexity": scores.log_perplexity,
         "perplexity": scores.perplexity,
+        **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
         "bands": scores.bands(text.occurrences(lexicon)),
     }
     if vocabulary.boundary == "uncounted":
         boundaries = text.words == lexicon.ids[lexicon.boundary]
-        wider = Scores(scores.log_prob, scores.counted | boundaries)
+        wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
         figures["log_perplexity_with_boundaries"] = wider.log_perplexity
         figures["tokens_with_boundaries"] = wider.tokens
     return {
@@ -261,6 +263,12 @@ def describe(passport: dict) -> str:
         f"{passport['out_of_vocabulary']:,} outside the lexicon; state: "
         f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
     ]
+    if "log_z" in figures:
+        log_z = figures["log_z"]
+        lines.append(
+            f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
+            f"deviation {float(log_z['standard_deviation']):.3f} nats"
+        )
     if "tokens_with_boundaries" in figures:
         lines.append(
             f"  with the boundaries counted too: log-perplexity "

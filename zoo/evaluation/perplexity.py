@@ -20,10 +20,12 @@ class Scores:
     """log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
 
     counted: bool [n], whether figures count it.
+    log_z: float32 [n], nats, of what the head's scores were divided by; None if not known.
     """
 
     log_prob: np.ndarray
     counted: np.ndarray
+    log_z: np.ndarray | None = None
 
     @property
     def tokens(self) -> int:
@@ -41,6 +43,12 @@ class Scores:
     def perplexity(self) -> float:
         """exp of the log-perplexity; inf where that is too large for a float."""
         return perplexity_of(self.log_perplexity)
+
+    def log_z_figures(self) -> dict[str, float]:
+        """Mean and standard deviation of log Z over the counted tokens, nats: with a mean near 0
+        and a small spread, unnormalised scores may be used in place of log-probabilities."""
+        log_z = self.log_z[self.counted].astype(np.float64)
+        return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
 
     def bands(self, occurrences: np.ndarray) -> list[dict]:
         """Figures by how often the word occurred in training, "unseen" first.
@@ -84,15 +92,17 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
     """
     step = compiled_score_step(model)
     log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     carry = jax.device_put(model.core.initial_carry(lanes.batch))
     numbers = np.arange(lanes.batch, dtype=np.int32)
     for index in range(len(lanes)):
         batch = lanes[index]
         columns = Columns(batch.words, batch.targets, batch.counted, batch.reset, numbers)
-        scores, carry = step(params, tables, columns, carry)
+        (scores, normalisers), carry = step(params, tables, columns, carry)
         there = batch.places >= 0
         log_prob[batch.places[there]] = np.asarray(scores)[there]
+        log_z[batch.places[there]] = np.asarray(normalisers)[there]
         predicted[batch.places[there]] = True
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
-    return Scores(log_prob, text.counted & predicted)
+    return Scores(log_prob, text.counted & predicted, log_z)

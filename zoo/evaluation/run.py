@@ -36,7 +36,8 @@ class Run:
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
-        return cls(workdir.path, experiment, lexicon, params, lexicon.tables(), checkpoint)
+        tables = experiment.model.tables(lexicon)
+        return cls(workdir.path, experiment, lexicon, params, tables, checkpoint)
 
     def with_state(self, state: str | None) -> "Run":
         """The same run, judged under another state policy (None changes nothing)."""

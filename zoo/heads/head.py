@@ -1,5 +1,6 @@
 """The contract of a head: from a hidden state to a distribution over words."""
 
+import jax
 import jax.numpy as jnp
 
 
@@ -7,22 +8,32 @@ class Head:
     """What every head offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     Shapes: hidden [..., D], targets and words int32 [...], losses and log-probabilities [...] in
-    nats per token. `tables` is what `Lexicon.tables` gives; `context` is what a prior needs to know
-    beyond the hidden state.
+    nats per token. `tables` is what `tables(lexicon)` gives; `context` is what a prior needs to
+    know beyond the hidden state.
 
+        tables(lexicon) -> pytree of arrays, what the head needs to know of the words
         init(key, hidden_size, lexicon) -> params
         loss(params, tables, hidden, targets, *, key=None, context=None) -> [...]
         weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
         log_prob(params, tables, hidden, targets, *, context=None) -> [...]      exact, normalised
+        log_prob_and_log_z(params, tables, hidden, targets, ...) -> ([...], [...])
         log_probs(params, tables, hidden, *, context=None) -> [..., V]           closed heads
         sample(params, tables, hidden, key, *, context=None) -> [...]
         top_k(params, tables, hidden, k, *, context=None) -> (log_probs [..., k], words [..., k])
 
-    `loss` is what is trained and may be sampled; `log_prob` is what is reported.
+    `loss` is what is trained and may be sampled; `log_prob` is what is reported. log Z is the
+    logarithm of what the head's scores have to be divided by: where it is near 0 for every hidden
+    state, the scores may be used as they are.
     """
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
+    loss_name: str = "loss"
+
+    def tables(self, lexicon) -> dict[str, jax.Array]:
+        """Nothing, unless a head says otherwise."""
+        return {}
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
@@ -30,3 +41,7 @@ class Head:
         """sum of token_weights * loss, a scalar in nats; a head may have a faster way to it."""
         losses = self.loss(params, tables, hidden, targets, key=key, context=context)
         return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+    def log_prob(self, params, tables, hidden, targets, *, context=None):
+        """log p(targets | hidden), nats, [...]; exact."""
+        return self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]

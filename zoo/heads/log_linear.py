@@ -70,6 +70,10 @@ class LogLinear(Head):
             params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return params
 
+    def tables(self, lexicon):
+        """The signatures: see Lexicon.tables."""
+        return lexicon.tables()
+
     def _signature_weights(self, params, tables):
         """Weights [S, D] and bias [S] of the softmax over signatures."""
         weights = lexicons.sum_features(tables, params["weights"])
@@ -98,9 +102,11 @@ class LogLinear(Head):
         within = tables["log_within"][targets]
         return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * within))
 
-    def log_prob(self, params, tables, hidden, targets, *, context=None):
-        """log p(targets | hidden), nats, [...]."""
-        return -self.loss(params, tables, hidden, targets)
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
+        weights, bias = self._signature_weights(params, tables)
+        loss, log_z = exact.softmax_loss(hidden, weights, bias, tables["signature"][targets])
+        return tables["log_within"][targets] - loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""

@@ -49,9 +49,10 @@ class Softmax(Head):
         """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
         return exact.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
 
-    def log_prob(self, params, tables, hidden, targets, *, context=None):
-        """log p(targets | hidden), nats, [...]."""
-        return -self.loss(params, tables, hidden, targets)
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
+        loss, log_z = exact.softmax_loss(hidden, *self._weights(params), targets)
+        return -loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""

@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 
+from zoo import keys
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
@@ -22,6 +23,10 @@ class LanguageModel:
     core: Core = LSTM()
     head: Head = Softmax()
 
+    def tables(self, lexicon):
+        """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
+        return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
+
     def init(self, key, lexicon):
         """{"embedding", "core", "head"}: the parameters of each component."""
         embedding_key, core_key, head_key = jax.random.split(key, 3)
@@ -30,7 +35,7 @@ class LanguageModel:
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
-            "head": self.head.init(head_key, self.core.size, lexicon),
+            "head": self.head.init(head_key, self.core.output_size, lexicon),
         }
 
     def _check_tied(self, embedding_params, lexicon):
@@ -39,7 +44,7 @@ class LanguageModel:
             return
         untied = dataclasses.replace(self.head, tied=False)
         shapes = jax.eval_shape(
-            lambda key: untied.init(key, self.core.size, lexicon), jax.random.key(0)
+            lambda key: untied.init(key, self.core.output_size, lexicon), jax.random.key(0)
         )
         wanted = shapes["weights"].shape
         table = embedding_params.get("table")
@@ -48,7 +53,7 @@ class LanguageModel:
             raise UserError(
                 f"a tied {type(self.head).__name__} shares the embedding's table, which must have "
                 f"the shape {wanted} and is {found} in {self.embedding}: take an embedding of the "
-                f"same kind with model.embedding.size={self.core.size}, or set "
+                f"same kind with model.embedding.size={self.core.output_size}, or set "
                 "model.head.tied=False."
             )
 
@@ -60,7 +65,7 @@ class LanguageModel:
 
     def hidden(self, params, tables, words, carry, *, reset=None, key=None):
         """words [B, T] -> (hidden [B, T, D], carry)."""
-        inputs = self.embedding.apply(params["embedding"], tables, words)
+        inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
 
     def weighted_loss(
@@ -71,15 +76,27 @@ class LanguageModel:
         Args:
           words, targets: int32 [B, T], the word before each position and the one at it.
           token_weights: [B, T]. carry: the core's. reset: bool [B, T] or None.
-          key: turns dropout and a sampled head's noise on; one key or one a row.
+          key: turns dropout and a sampled head's noise on; one key or `zoo.keys.Keys`.
         """
-        hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=key)
+        if key is not None:
+            key = keys.of(key, words.shape[0])
+        rows = None if key is None else key.rows
+        hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=rows)
         loss = self.head.weighted_loss(
-            self.head_params(params), tables, hidden, targets, token_weights, key=key
+            self.head_params(params), tables["head"], hidden, targets, token_weights, key=key
         )
         return loss, carry
 
     def log_prob(self, params, tables, words, targets, carry, *, reset=None):
         """(log p(target) [B, T] in nats, exact; carry)."""
+        (log_prob, _), carry = self.log_prob_and_log_z(
+            params, tables, words, targets, carry, reset=reset
+        )
+        return log_prob, carry
+
+    def log_prob_and_log_z(self, params, tables, words, targets, carry, *, reset=None):
+        """((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
         hidden, carry = self.hidden(params, tables, words, carry, reset=reset)
-        return self.head.log_prob(self.head_params(params), tables, hidden, targets), carry
+        head_params = self.head_params(params)
+        results = self.head.log_prob_and_log_z(head_params, tables["head"], hidden, targets)
+        return results, carry

@@ -83,7 +83,7 @@ class Trainer:
         self.optimizer = optimizers.build(
             self.recipe.optimizer, self.recipe.clip, self.epoch_steps, self.total_steps
         )
-        self._validation_tables = lexicon.tables()
+        self._validation_tables = self.model.tables(lexicon)
         self._stop = None
 
     def summary(self) -> str:
@@ -165,7 +165,7 @@ class Trainer:
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(train_step, model=self.model, optimizer=self.optimizer)
-        tables = devices.replicate(self.lexicon.tables())
+        tables = devices.replicate(self.model.tables(self.lexicon))
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         numbers = np.arange(recipe.batch, dtype=np.int32)
         step = int(devices.first(state.step))

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from zoo.keys import Keys
+
 
 class TrainState(NamedTuple):
     """All that a step changes.
@@ -67,7 +69,7 @@ def train_step(
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
     weights = columns.weights / jnp.maximum(tokens, 1)
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    keys = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
+    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
 
     def objective(params):
         return model.weighted_loss(
@@ -78,7 +80,7 @@ def train_step(
             weights,
             state.carry,
             reset=columns.reset,
-            key=keys,
+            key=Keys(step_key, rows),
         )
 
     (loss, carry), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
@@ -91,7 +93,7 @@ def train_step(
 
 
 def score_step(params, tables, columns: Columns, carry, *, model):
-    """(log p of each target [B, T] in nats, exact; carry)."""
-    return model.log_prob(
+    """((log p of each target, log Z), [B, T] each in nats, exact; carry)."""
+    return model.log_prob_and_log_z(
         params, tables, columns.words, columns.targets, carry, reset=columns.reset
     )

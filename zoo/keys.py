@@ -1,0 +1,24 @@
+"""Random keys of a batch: results must not depend on how its lanes are shared out over devices."""
+
+from typing import NamedTuple
+
+import jax
+
+
+class Keys(NamedTuple):
+    """batch: one key, the same on every device. rows: a key a lane, [B], whatever device it is on.
+
+    What all lanes share (noise words drawn once for the batch) comes from `batch`; what is drawn
+    anew for each position (dropout masks) comes from `rows`.
+    """
+
+    batch: jax.Array
+    rows: jax.Array
+
+
+def of(key, batch: int) -> Keys:
+    """Keys as they are; otherwise made from one key for `batch` lanes."""
+    if isinstance(key, Keys):
+        return key
+    of_batch, of_rows = jax.random.split(key)
+    return Keys(of_batch, jax.random.split(of_rows, batch))
