@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.heads import exact
+from zoo.heads import exact, exact_sum
 
 TOKENS, SIZE, VOCABULARY, TIMED_VOCABULARY = 1_024, 256, 800_000, 50_000
 
@@ -33,7 +33,7 @@ def vocabulary_blocks(hidden, weights, bias, targets):
 def weighted_sum(hidden, weights, bias, targets):
     """The mean as a weighted sum, which takes blocks of tokens or of the vocabulary."""
     weight = jnp.full(targets.shape, 1 / targets.size)
-    return exact.summed_softmax_loss(hidden, weights, bias, targets, weight)
+    return exact_sum.summed_softmax_loss(hidden, weights, bias, targets, weight)
 
 
 SIDES = {

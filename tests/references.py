@@ -52,6 +52,18 @@ def softmax_log_probs(hidden, weights, bias):
     return np.array(rows)
 
 
+def mixture_contexts(params, hidden):
+    """(log pi [N, M], tanh(P_m h + q_m) [N, M, size]) of a mixture's params and hidden [N, D]."""
+    components = params["prior"].shape[1]
+    log_priors, contexts = [], []
+    for h in _doubles(hidden):
+        scores = h @ params["prior"]
+        log_priors.append(scores - log_sum_exp(scores))
+        projected = np.tanh(h @ params["projection"] + params["projection_bias"])
+        contexts.append(np.split(projected, components))
+    return np.array(log_priors), np.array(contexts)
+
+
 # ---------------------------------------------------------------- features
 
 

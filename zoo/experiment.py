@@ -19,6 +19,8 @@ class Training:
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
       shuffle: whether the sentences are put in another order every epoch.
       optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
+      row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
+        updated in these rows only; needs SGD without momentum, Adagrad or Adam.
       epochs: at most so many. patience: stop when validation has not improved for so many
         validations; 0 never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch.
@@ -32,6 +34,7 @@ class Training:
     shuffle: bool = False
     optimizer: Optimizer = Adam()
     clip: float = 0.0
+    row_sparse: bool = False
     epochs: int = 10
     patience: int = 0
     validate_every: int = 0

@@ -13,7 +13,18 @@ import scipy.stats
 from tests import examples, references
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
-from zoo.heads import Head, LogLinear, Softmax
+from zoo.heads import (
+    AdaptiveSoftmax,
+    Head,
+    HierarchicalSoftmax,
+    HuffmanSoftmax,
+    LogLinear,
+    MixtureOfContexts,
+    MixtureOfSoftmaxes,
+    SelfNormalisedSoftmax,
+    Softmax,
+)
+from zoo.heads.huffman import huffman_paths
 from zoo.models import LanguageModel
 
 SIZE = 5
@@ -36,6 +47,74 @@ def log_linear_reference(params, hidden):
     return references.log_linear_log_probs(adaptors, matrix, examples.log_background())
 
 
+def mixture_reference(params, hidden):
+    log_priors, contexts = references.mixture_contexts(params, hidden)
+    rows = []
+    for log_prior, of_token in zip(log_priors, contexts, strict=True):
+        of_each = references.softmax_log_probs(of_token, params["weights"], params["bias"])
+        joint = [
+            [prior + p for p in of_one] for prior, of_one in zip(log_prior, of_each, strict=True)
+        ]
+        rows.append([references.log_sum_exp(column) for column in zip(*joint, strict=True)])
+    return np.array(rows)
+
+
+def mixture_of_contexts_reference(params, hidden):
+    log_priors, contexts = references.mixture_contexts(params, hidden)
+    mixed = [
+        sum(np.exp(p) * g for p, g in zip(prior, of_token, strict=True))
+        for prior, of_token in zip(log_priors, contexts, strict=True)
+    ]
+    return references.softmax_log_probs(mixed, params["weights"], params["bias"])
+
+
+# Counts fall with the place of a word, so that its rank by frequency is its place.
+def adaptive_reference(params, hidden):
+    """A head of three words, tails of five."""
+    rows = []
+    head = references.softmax_log_probs(hidden, params["head"], params["head_bias"])
+    for of_head, h in zip(head, hidden, strict=True):
+        parts = [*of_head[:3]]
+        for tail in range(2):
+            weights = params[f"tail_{tail}"]
+            projected = [h @ params[f"projection_{tail}"]]
+            (within,) = references.softmax_log_probs(projected, weights, np.zeros(len(weights)))
+            parts += [of_head[3 + tail] + p for p in within]
+        rows.append(parts)
+    return np.array(rows)
+
+
+def hierarchical_reference(params, hidden):
+    """Classes of five words, the last of three."""
+    rows = []
+    of_classes = references.softmax_log_probs(hidden, params["classes"], params["class_bias"])
+    for of_class, h in zip(of_classes, hidden, strict=True):
+        parts = []
+        for c, size in enumerate((5, 5, 3)):
+            weights, bias = params["weights"][c][:size], params["bias"][c][:size]
+            (within,) = references.softmax_log_probs([h], weights, bias)
+            parts += [of_class[c] + p for p in within]
+        rows.append(parts)
+    return np.array(rows)
+
+
+def huffman_reference(params, hidden):
+    nodes, turns = huffman_paths(examples.lexicon().counts)
+    return np.array(
+        [
+            [
+                sum(
+                    np.log(references.sigmoid(s * (params["weights"][n] @ h + params["bias"][n])))
+                    for n, s in zip(path, ways, strict=True)
+                    if s
+                )
+                for path, ways in zip(nodes, turns, strict=True)
+            ]
+            for h in hidden
+        ]
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class HeadCase:
     """A head, and log p of every word [N, V] by numpy, of a dict of params and hidden [N, D]."""
@@ -49,6 +128,13 @@ HEADS = {
     "softmax without bias": HeadCase(Softmax(bias=False), softmax_reference),
     "tied softmax": HeadCase(Softmax(tied=True), softmax_reference),
     "log-linear": HeadCase(LogLinear(), log_linear_reference),
+    "adaptive": HeadCase(AdaptiveSoftmax(cutoffs=(3, 8), division=2), adaptive_reference),
+    "hierarchical": HeadCase(HierarchicalSoftmax(), hierarchical_reference),
+    "Huffman": HeadCase(HuffmanSoftmax(), huffman_reference),
+    "mixture": HeadCase(MixtureOfSoftmaxes(components=3), mixture_reference),
+    "small mixture": HeadCase(MixtureOfSoftmaxes(components=2, size=3), mixture_reference),
+    "contexts": HeadCase(MixtureOfContexts(components=3), mixture_of_contexts_reference),
+    "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), softmax_reference),
 }
 
 
@@ -230,12 +316,21 @@ def test_samples_have_the_declared_probabilities(trial):
         assert result.pvalue > 1e-3
 
 
+# Where a head without knowledge starts: uniform over its classes, and over the words of a class.
+UNEVEN = {
+    "adaptive": np.log([1 / 5] * 3 + [1 / 25] * 10),
+    "hierarchical": np.log([1 / 15] * 10 + [1 / 9] * 3),
+    "Huffman": np.log(0.5) * np.abs(huffman_paths(examples.lexicon().counts)[1]).sum(1),
+}
+
+
 @pytest.mark.parametrize("name", HEADS)
-def test_new_heads_are_almost_uniform_and_float32(name, lexicon):
+def test_new_heads_know_nothing_yet_in_float32(name, lexicon):
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), HEADS[name].head)
     params = model.head_params(model.init(jax.random.key(0), lexicon))
     assert {leaf.dtype for leaf in jax.tree.leaves(params)} == {jnp.dtype(jnp.float32)}
-    scale = np.abs(params["weights"]).max()
-    assert 0.04 < scale <= 0.05
-    if "bias" in params:
-        assert not params["bias"].any()
+    head = HEADS[name].head
+    hidden = jnp.asarray(np.random.default_rng(2).uniform(-1, 1, (2, SIZE)), jnp.float32)
+    log_probs = np.asarray(head.log_probs(params, head.tables(lexicon), hidden))
+    start = {"log-linear": examples.log_background(), **UNEVEN}.get(name, np.full(13, -np.log(13)))
+    assert np.abs(log_probs - start).max() < 0.4

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.heads import exact
+from zoo.heads import exact, exact_sum
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -54,7 +54,7 @@ def weighted(block, factor=1.0):
     """The jitted value and gradients of factor * weighted_softmax_loss."""
 
     def objective(hidden, weights, bias, targets, token_weights):
-        sums = exact.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
+        sums = exact_sum.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
         return factor * sums
 
     return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
@@ -92,7 +92,7 @@ def test_weighted_loss_and_gradients(random, block):
 @pytest.mark.usefixtures("float64")
 def test_weighted_loss_without_gradients(random):
     arguments, token_weights = problem(random), random.uniform(size=7)
-    value = jax.jit(exact.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
+    value = jax.jit(exact_sum.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
     loss, _ = references.softmax_loss(*arguments)
     np.testing.assert_allclose(value, loss @ token_weights, rtol=1e-12)
 
@@ -115,20 +115,20 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
     np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
     token_weights = np.arange(6.0).reshape(2, 3)
-    total = jax.jit(exact.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
+    total = jax.jit(exact_sum.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
     # Blocks of tokens this small are not worth it; with this constant they are.
-    monkeypatch.setattr(exact, "LEAST_TOKENS_AT_A_TIME", 1)
-    total = exact.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
+    monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", 1)
+    total = exact_sum.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
     monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 1000 * 100)
-    assert exact.token_block(90, 1000) == 90
-    assert exact.token_block(101, 1000) == 51
-    assert exact.token_block(210, 1000) == 70
-    assert exact.token_block(640, 10**6) == 1
+    assert exact_sum.token_block(90, 1000) == 90
+    assert exact_sum.token_block(101, 1000) == 51
+    assert exact_sum.token_block(210, 1000) == 70
+    assert exact_sum.token_block(640, 10**6) == 1
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():

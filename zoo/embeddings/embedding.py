@@ -12,6 +12,8 @@ class Embedding:
     """
 
     size: int
+    # Names of the parameters that `apply` reads by `zoo.rows.take` alone; see Head.row_tables.
+    row_tables = ()
 
     def tables(self, lexicon) -> dict[str, jax.Array]:
         """Nothing, unless an embedding says otherwise."""

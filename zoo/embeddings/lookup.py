@@ -4,6 +4,7 @@ import dataclasses
 
 import jax
 
+from zoo import rows
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import check_least
 
@@ -19,6 +20,8 @@ class Lookup(Embedding):
     size: int = 256
     initial_scale: float = 0.05
 
+    row_tables = ("table",)
+
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
@@ -29,4 +32,4 @@ class Lookup(Embedding):
 
     def apply(self, params, tables, words):
         """words int32 [...] -> [..., E]."""
-        return params["table"][words]
+        return rows.take(params["table"], words)

@@ -1,7 +1,33 @@
 """Heads: from a hidden state to a distribution over words."""
 
+from zoo.heads.adaptive import AdaptiveSoftmax
+from zoo.heads.blackout import BlackOut
 from zoo.heads.head import Head
+from zoo.heads.hierarchical import HierarchicalSoftmax
+from zoo.heads.huffman import HuffmanSoftmax
+from zoo.heads.importance import ImportanceSampling
 from zoo.heads.log_linear import LogLinear
+from zoo.heads.mixture import MixtureOfContexts, MixtureOfSoftmaxes
+from zoo.heads.nce import NCE
+from zoo.heads.noise import LogUniform, Noise, Uniform, Unigram
+from zoo.heads.self_normalised import SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax
 
-__all__ = ["Head", "LogLinear", "Softmax"]
+__all__ = [
+    "NCE",
+    "AdaptiveSoftmax",
+    "BlackOut",
+    "Head",
+    "HierarchicalSoftmax",
+    "HuffmanSoftmax",
+    "ImportanceSampling",
+    "LogLinear",
+    "LogUniform",
+    "MixtureOfContexts",
+    "MixtureOfSoftmaxes",
+    "Noise",
+    "SelfNormalisedSoftmax",
+    "Softmax",
+    "Uniform",
+    "Unigram",
+]

@@ -6,21 +6,18 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
 `plain_softmax_loss` is that formula. `blocked_softmax_loss` walks over blocks of the vocabulary
 with a running log-sum-exp and computes the logits once more in its backward pass: losses per
-token, memory of tokens * block. `weighted_softmax_loss` walks over blocks of tokens and forms the
-gradients in its forward pass, while the logits are at hand: no product is computed twice, but it
-gives only a sum with weights that are known beforehand, which is what a trainer needs.
+token, memory of tokens * block. `blocked_pass` walks the same way to the most probable words and to
+a sample. The sum of losses that a trainer needs is made faster, in `exact_sum`.
 """
 
 import functools
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
-# Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
-# 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
-LEAST_TOKENS_AT_A_TIME = 128
 # Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which pays more than the
 # larger products of larger blocks.
 MOST_ROWS_AT_A_TIME = 2048
@@ -32,12 +29,6 @@ def vocabulary_block(tokens: int, vocabulary: int) -> int:
     if vocabulary <= most:
         return vocabulary
     return min(vocabulary, MOST_ROWS_AT_A_TIME, max(128, most))
-
-
-def token_block(tokens: int, vocabulary: int) -> int:
-    """Tokens to take at a time in the weighted loss: even blocks, so that little is padded."""
-    most = max(1, LOGITS_AT_A_TIME // vocabulary)
-    return -(-tokens // -(-tokens // most))
 
 
 def plain_softmax_loss(hidden, weights, bias, targets):
@@ -56,11 +47,11 @@ def plain_softmax_loss(hidden, weights, bias, targets):
 
 def logits(hidden, weights, bias):
     """w_v . h + c_v, [..., V], accumulated and kept in at least float32."""
-    products = jnp.matmul(hidden, weights.T, preferred_element_type=_accumulator(hidden))
+    products = jnp.matmul(hidden, weights.T, preferred_element_type=accumulator(hidden))
     return products + jnp.broadcast_to(bias.astype(products.dtype), products.shape)
 
 
-def _accumulator(array):
+def accumulator(array):
     """The type in which long sums are kept: bfloat16 stands still after some hundred additions."""
     return jnp.promote_types(array.dtype, jnp.float32)
 
@@ -95,7 +86,7 @@ def blocked_log_z(hidden, weights, bias, block):
         total += jnp.exp(block_logits - new_largest[:, None]).sum(axis=-1)
         return (new_largest, total), None
 
-    tokens, dtype = hidden.shape[0], _accumulator(hidden)
+    tokens, dtype = hidden.shape[0], accumulator(hidden)
     # The least finite number stands for -inf, whose difference with itself would be NaN.
     initial = (jnp.full(tokens, jnp.finfo(dtype).min, dtype), jnp.zeros(tokens, dtype))
     (largest, total), _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
@@ -145,9 +136,9 @@ def _blocked_backward(block, residuals, cotangents):
         ), None
 
     initial = (
-        -(observed * weights[targets]).astype(_accumulator(hidden)),
-        _summed_rows(-observed * hidden, targets, weights),
-        _summed_rows(-loss_cotangent, targets, bias),
+        -(observed * weights[targets]).astype(accumulator(hidden)),
+        summed_rows(-observed * hidden, targets, weights),
+        summed_rows(-loss_cotangent, targets, bias),
     )
     gradients, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
     hidden_gradient, weights_gradient, bias_gradient = gradients
@@ -159,9 +150,9 @@ def _blocked_backward(block, residuals, cotangents):
     )
 
 
-def _summed_rows(rows, targets, like):
+def summed_rows(rows, targets, like):
     """Zeros of the shape of `like` with rows added at targets, in at least float32."""
-    zeros = jnp.zeros(like.shape, _accumulator(like))
+    zeros = jnp.zeros(like.shape, accumulator(like))
     return zeros.at[targets].add(rows.astype(zeros.dtype))
 
 
@@ -173,80 +164,60 @@ def _add_rows(array, rows, start):
 blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 
 
-# ---------------------------------------------------------------- blocks of tokens
+class Pass(NamedTuple):
+    """What one walk over the vocabulary finds. log_z: [N]. values, words: the k highest logits
+    and their words, [N, k]. sample: words drawn from the softmax, int32 [N]; None without a key.
+    """
+
+    log_z: jax.Array
+    values: jax.Array
+    words: jax.Array
+    sample: jax.Array | None
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(5,))
-def weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block):
-    """sum_n u_n loss(h_n, x_n), `block` tokens at a time, gradients formed in the forward pass.
+def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
+    """log Z, the k best words and a draw, in one walk over blocks of the vocabulary.
+
+    The draw is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    distributed as the softmax of o.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
-      token_weights: [N], the u_n. They get no gradient.
-      block: tokens at a time; need not divide N.
-
-    Returns:
-      The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * V).
+      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V, at least k; need not divide V.
     """
-    return _over_token_blocks(hidden, weights, bias, targets, token_weights, block, False)[0]
+    tokens, dtype = hidden.shape[0], accumulator(hidden)
+    lowest = jnp.finfo(dtype).min
 
+    def step(carry, starts):
+        log_z, values, words, best, sample = carry
+        start, first = starts
+        block_logits, _ = _block_logits(hidden, weights, bias, start, first, block)
+        log_z = jnp.logaddexp(log_z, jax.nn.logsumexp(block_logits, axis=-1))
+        if k:
+            block_values, places = jax.lax.top_k(block_logits, k)
+            values = jnp.concatenate([values, block_values], axis=-1)
+            words = jnp.concatenate([words, (places + start).astype(jnp.int32)], axis=-1)
+            values, places = jax.lax.top_k(values, k)
+            words = jnp.take_along_axis(words, places, axis=-1)
+        if key is not None:
+            noise = jax.random.gumbel(jax.random.fold_in(key, first), block_logits.shape, dtype)
+            noisy = block_logits + noise
+            sample = jnp.where(
+                noisy.max(-1) > best, (noisy.argmax(-1) + start).astype(jnp.int32), sample
+            )
+            best = jnp.maximum(best, noisy.max(-1))
+        return (log_z, values, words, best, sample), None
 
-def _weighted_forward(hidden, weights, bias, targets, token_weights, block):
-    return _over_token_blocks(hidden, weights, bias, targets, token_weights, block, True)
-
-
-def _over_token_blocks(hidden, weights, bias, targets, token_weights, block, with_gradients):
-    tokens, size = hidden.shape
-    block = min(block, tokens)
-    count = -(-tokens // block)
-    padding = count * block - tokens
-    # Padded tokens have weight 0 and a valid target, so they add nothing to sum or gradients.
-    hidden_blocks = jnp.pad(hidden, ((0, padding), (0, 0))).reshape(count, block, size)
-    target_blocks = jnp.pad(targets, (0, padding)).reshape(count, block)
-    weight_blocks = jnp.pad(token_weights, (0, padding)).reshape(count, block)
-
-    def step(carry, inputs):
-        total, weights_gradient, bias_gradient = carry
-        h, x, u = inputs
-        block_logits = logits(h, weights, bias)
-        largest = block_logits.max(axis=-1)
-        exponentials = jnp.exp(block_logits - largest[:, None])
-        z = exponentials.sum(axis=-1)
-        target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
-        # A token without weight must not turn an infinite loss into NaN.
-        losses = jnp.where(u == 0, 0, largest + jnp.log(z) - target_logits)
-        total += jnp.sum(u * losses)
-        if not with_gradients:
-            return (total, weights_gradient, bias_gradient), None
-        expected = exponentials * (u / z)[:, None]
-        expected_rows = expected.astype(h.dtype)
-        weights_gradient += (expected_rows.T @ h).astype(weights_gradient.dtype)
-        bias_gradient += expected.sum(axis=0).astype(bias_gradient.dtype)
-        return (total, weights_gradient, bias_gradient), expected_rows @ weights
-
-    zero = jnp.zeros((), _accumulator(hidden))
-    blocks = (hidden_blocks, target_blocks, weight_blocks)
-    if not with_gradients:
-        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), blocks)
-        return total, None
-    observed = token_weights[:, None].astype(hidden.dtype)
     initial = (
-        zero,
-        _summed_rows(-observed * hidden, targets, weights),
-        _summed_rows(-token_weights, targets, bias),
+        jnp.full(tokens, lowest, dtype),
+        jnp.full((tokens, k), -jnp.inf, dtype),
+        jnp.zeros((tokens, k), jnp.int32),
+        jnp.full(tokens, -jnp.inf, dtype),
+        jnp.zeros(tokens, jnp.int32),
     )
-    (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, blocks)
-    hidden_gradient = hidden_gradient.reshape(count * block, size)[:tokens]
-    hidden_gradient -= observed * weights[targets]
-    gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
-    return total, (hidden_gradient, *gradients)
-
-
-def _weighted_backward(block, gradients, cotangent):
-    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None
-
-
-weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
+    (log_z, values, words, _, sample), _ = jax.lax.scan(
+        step, initial, _blocks(weights.shape[0], block)
+    )
+    return Pass(log_z, values, words, None if key is None else sample)
 
 
 # ---------------------------------------------------------------- for heads: any leading axes
@@ -264,19 +235,17 @@ def softmax_loss(hidden, weights, bias, targets):
     return loss.reshape(shape), log_z.reshape(shape)
 
 
-def summed_softmax_loss(hidden, weights, bias, targets, token_weights):
-    """sum of token_weights [...] * loss, of hidden [..., D] and targets [...]; a scalar in nats.
+def softmax_top_k(hidden, weights, bias, k):
+    """(log-probabilities [..., k], words [..., k]) of the k most probable words, best first."""
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = max(k, vocabulary_block(flat.shape[0], weights.shape[0]))
+    found = blocked_pass(flat, weights, bias, block, k=k)
+    shape = (*hidden.shape[:-1], k)
+    return (found.values - found.log_z[:, None]).reshape(shape), found.words.reshape(shape)
 
-    In blocks of tokens, or of the vocabulary where that is faster; beyond arguments and results the
-    memory is some multiple of LOGITS_AT_A_TIME.
-    """
-    hidden = hidden.reshape(-1, hidden.shape[-1])
-    targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    tokens, vocabulary = targets.size, weights.shape[0]
-    block = token_block(tokens, vocabulary)
-    if block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
-        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
-    losses, _ = softmax_loss(hidden, weights, bias, targets)
-    token_weights = jax.lax.stop_gradient(token_weights)
-    # A token without weight must not turn an infinite loss into NaN.
-    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+def softmax_sample(hidden, weights, bias, key):
+    """Words drawn from the softmax, int32 [...]."""
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = vocabulary_block(flat.shape[0], weights.shape[0])
+    return blocked_pass(flat, weights, bias, block, key=key).sample.reshape(hidden.shape[:-1])

@@ -28,8 +28,11 @@ class Head:
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # Names of the parameters that `loss` reads by `zoo.rows.take` alone: a training step then needs
+    # the gradients of some rows only. See zoo.training.row_sparse.
+    row_tables = ()
     # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
-    loss_name: str = "loss"
+    loss_name = "loss"
 
     def tables(self, lexicon) -> dict[str, jax.Array]:
         """Nothing, unless a head says otherwise."""

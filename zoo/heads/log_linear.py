@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from zoo import lexicon as lexicons
 from zoo.errors import UserError
-from zoo.heads import exact
+from zoo.heads import exact, exact_sum
 from zoo.heads.head import Head
 
 
@@ -95,10 +95,10 @@ class LogLinear(Head):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
+        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
         weights, bias = self._signature_weights(params, tables)
         signatures = tables["signature"][targets]
-        summed = exact.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
+        summed = exact_sum.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
         within = tables["log_within"][targets]
         return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * within))
 

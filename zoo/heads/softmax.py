@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import exact
+from zoo.heads import exact, exact_sum
 from zoo.heads.head import Head
 
 
@@ -46,8 +46,8 @@ class Softmax(Head):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
-        return exact.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
+        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        return exact_sum.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
@@ -60,8 +60,8 @@ class Softmax(Head):
 
     def sample(self, params, tables, hidden, key, *, context=None):
         """Words drawn from p(. | hidden), int32 [...]."""
-        return jax.random.categorical(key, self.log_probs(params, tables, hidden))
+        return exact.softmax_sample(hidden, *self._weights(params), key)
 
     def top_k(self, params, tables, hidden, k, *, context=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)
+        return exact.softmax_top_k(hidden, *self._weights(params), k)

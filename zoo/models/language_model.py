@@ -63,6 +63,18 @@ class LanguageModel:
             return {**params["head"], "weights": params["embedding"]["table"]}
         return params["head"]
 
+    def row_tables(self, params):
+        """Paths of the parameters of which a loss reads rows alone: [("embedding", "table")]."""
+        of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
+        if self.head.tied and "weights" not in of_head:
+            of_embedding = ()  # the head reads all of the shared table
+        return [
+            (part, name)
+            for part, names in (("embedding", of_embedding), ("head", of_head))
+            for name in names
+            if name in params[part]
+        ]
+
     def hidden(self, params, tables, words, carry, *, reset=None, key=None):
         """words [B, T] -> (hidden [B, T, D], carry)."""
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)

@@ -14,7 +14,7 @@ from zoo.data.lanes import Lanes
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.training import optimizers
+from zoo.training import optimizers, row_sparse
 from zoo.training.checkpoint import Checkpoints
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
@@ -80,11 +80,24 @@ class Trainer:
         if self.recipe.shuffle and self.recipe.state == "sentences":
             # How well whole sentences fill the lanes depends on their order.
             self.total_steps = sum(len(self._lanes(epoch)) for epoch in range(self.recipe.epochs))
-        self.optimizer = optimizers.build(
-            self.recipe.optimizer, self.recipe.clip, self.epoch_steps, self.total_steps
-        )
+        self.step, self.optimizer = self._step_and_optimizer()
         self._validation_tables = self.model.tables(lexicon)
         self._stop = None
+
+    def _step_and_optimizer(self):
+        """(the training step, the optimiser that it is for)."""
+        recipe, steps = self.recipe, (self.epoch_steps, self.total_steps)
+        if not recipe.row_sparse:
+            return train_step, optimizers.build(recipe.optimizer, recipe.clip, *steps)
+        params = jax.eval_shape(lambda key: self.model.init(key, self.lexicon), jax.random.key(0))
+        paths = self.model.row_tables(params)
+        if not paths:
+            raise UserError(
+                f"training.row_sparse=True, but every step of a {type(self.model.head).__name__} "
+                "reads all rows of its tables: take a sampled head, or leave it out."
+            )
+        optimizer = row_sparse.RowSparseOptimizer(recipe.optimizer, recipe.clip, paths, *steps)
+        return row_sparse.train_step, optimizer
 
     def summary(self) -> str:
         """One line: words, parameters, tokens, steps and devices."""
@@ -147,9 +160,10 @@ class Trainer:
                 checkpoints.close()
                 return progress
             self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
+        loss_name = self.model.head.loss_name
         with (
-            Metrics(self.workdir, int(state.step)) as metrics,
-            ProgressBar(self.total_steps, int(state.step)) as bar,
+            Metrics(self.workdir, int(state.step), loss_name) as metrics,
+            ProgressBar(self.total_steps, int(state.step), loss_name) as bar,
             _signals(self._remember_signal),
         ):
             try:
@@ -164,7 +178,7 @@ class Trainer:
     def _run(self, state, progress, checkpoints, metrics, bar):
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
-        step_function = devices.compile(train_step, model=self.model, optimizer=self.optimizer)
+        step_function = devices.compile(self.step, model=self.model, optimizer=self.optimizer)
         tables = devices.replicate(self.model.tables(self.lexicon))
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         numbers = np.arange(recipe.batch, dtype=np.int32)
@@ -244,7 +258,7 @@ class Trainer:
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
         metrics.validation(step, progress, log_perplexity, scores.perplexity)
         bar.say(
-            f"epoch {progress.epoch + 1}, step {step}: training loss "
+            f"epoch {progress.epoch + 1}, step {step}: training {self.model.head.loss_name} "
             f"{progress.loss / max(progress.tokens, 1):.4f}, validation log-perplexity "
             f"{log_perplexity:.4f}, perplexity {scores.perplexity:.2f}{' (best)' if better else ''}"
             f"{'; stopping early' if progress.finished else ''}"

@@ -18,12 +18,14 @@ EVERY = 100
 class Metrics:
     """`metrics.jsonl` and TensorBoard events in a work directory.
 
-    Training losses are called "training_loss" and never turned into perplexities: a head's loss may
-    be sampled. Lines after the step that a run resumes from are dropped, for they will come again.
+    Training losses are never turned into perplexities, for a head's loss may be sampled; if it has
+    a name of its own, lines have it as "loss_name" and TensorBoard in the name of the curve. Lines
+    after the step that a run resumes from are dropped, for they will come again.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int):
+    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss"):
         """Opens both for a run that stands after `step`."""
+        self._loss_name = loss_name
         path = workdir / "metrics.jsonl"
         lines = path.read_text().splitlines() if path.exists() else []
         kept = [line for line in lines if _step_of(line) <= step]
@@ -45,10 +47,14 @@ class Metrics:
                 raise
 
     def _write(self, step, values):
-        self._file.write(json.dumps({"step": step, **values}) + "\n")
+        line = {"step": step, **values}
+        if self._loss_name != "loss":
+            line["loss_name"] = self._loss_name
+        self._file.write(json.dumps(line) + "\n")
         self._file.flush()
+        own_name = self._loss_name.replace(" ", "_")
         for name, value in values.items():
-            self._board.add_scalar(name, value, step)
+            self._board.add_scalar(name.replace("loss", own_name), value, step)
 
     def step(self, step, progress, results):
         """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm."""
@@ -82,8 +88,9 @@ def _step_of(line):
 class ProgressBar:
     """Steps, tokens per second, loss and time left on a terminal; lines of text elsewhere."""
 
-    def __init__(self, total: int, step: int):
+    def __init__(self, total: int, step: int, loss_name: str = "loss"):
         """A bar of `total` steps that stands at `step`."""
+        self._loss_name = loss_name
         self._bar = tqdm.tqdm(
             total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
         )
@@ -106,7 +113,8 @@ class ProgressBar:
             rate = self._tokens / (now - self._since)
             loss = progress.loss / max(progress.tokens, 1)
             self._bar.set_postfix_str(
-                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, training loss {loss:.3f}",
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, training {self._loss_name} "
+                f"{loss:.3f}",
                 refresh=False,
             )
         self._bar.update(1)

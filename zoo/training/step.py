@@ -44,8 +44,35 @@ class StepMetrics(NamedTuple):
     gradient_norm: jax.Array
 
 
-def _sum_over_devices(tree, axis):
+def sum_over_devices(tree, axis):
+    """The sum of each leaf over the devices of a named axis; the tree itself where it is None."""
     return tree if axis is None else jax.lax.psum(tree, axis)
+
+
+def mean_loss(state, tables, columns, key, *, model, axis):
+    """(params -> (mean loss of the batch's tokens, carry), tokens); arguments as train_step's.
+
+    On several devices each has its part of the mean: the parts add up.
+    """
+    tokens = sum_over_devices(columns.weights.sum(), axis)
+    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
+    weights = columns.weights / jnp.maximum(tokens, 1)
+    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
+    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
+
+    def objective(params):
+        return model.weighted_loss(
+            params,
+            tables,
+            columns.words,
+            columns.targets,
+            weights,
+            state.carry,
+            reset=columns.reset,
+            key=Keys(step_key, rows),
+        )
+
+    return objective, tokens
 
 
 def train_step(
@@ -65,26 +92,9 @@ def train_step(
         depend neither on devices nor on interruptions.
       model, optimizer, axis: static. axis: the devices' axis under pmap, None on one device.
     """
-    tokens = _sum_over_devices(columns.weights.sum(), axis)
-    # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
-    weights = columns.weights / jnp.maximum(tokens, 1)
-    step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
-
-    def objective(params):
-        return model.weighted_loss(
-            params,
-            tables,
-            columns.words,
-            columns.targets,
-            weights,
-            state.carry,
-            reset=columns.reset,
-            key=Keys(step_key, rows),
-        )
-
+    objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
     (loss, carry), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
-    loss, gradients = _sum_over_devices((loss, gradients), axis)
+    loss, gradients = sum_over_devices((loss, gradients), axis)
     updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, state.params)
     new_state = TrainState(
         optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1

@@ -1,0 +1,119 @@
+"""Noise distributions: what is drawn is what is declared."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from zoo.errors import UserError
+from zoo.heads import LogUniform, Uniform, Unigram, noise
+from zoo.keys import Keys
+
+COUNTS = np.array([5, 0, 90, 3, 3, 40, 1, 1, 7, 0, 12, 2, 30])
+NOISES = {
+    "uniform": Uniform(),
+    "log-uniform": LogUniform(),
+    "unigram": Unigram(),
+    "unigram to a power": Unigram(power=0.4, smoothing=0.1),
+}
+
+
+@pytest.fixture(params=NOISES)
+def probabilities(request):
+    return NOISES[request.param].probabilities(COUNTS)
+
+
+def test_probabilities_by_hand():
+    np.testing.assert_allclose(Uniform().probabilities([4, 1, 2]), [1 / 3] * 3)
+    # Ranks: the second word first, then the two of equal count in their order.
+    found = LogUniform().probabilities([2, 9, 2])
+    np.testing.assert_allclose(found, np.log([3 / 2, 2, 4 / 3]) / np.log(4))
+    np.testing.assert_allclose(Unigram(smoothing=0).probabilities([1, 3, 4]), [1 / 8, 3 / 8, 1 / 2])
+    found = Unigram(power=0.5, smoothing=1).probabilities([0, 3, 8])
+    np.testing.assert_allclose(found, [1 / 6, 2 / 6, 3 / 6])
+
+
+def test_probabilities_sum_to_one(probabilities):
+    np.testing.assert_allclose(probabilities.sum(), 1, rtol=1e-12)
+
+
+def test_alias_cells_hold_the_distribution(probabilities):
+    threshold, alias = noise.alias_table(probabilities)
+    cells = np.zeros(13)
+    for cell in range(13):
+        cells[cell] += threshold[cell] / 13
+        cells[alias[cell]] += (1 - threshold[cell]) / 13
+    np.testing.assert_allclose(cells, probabilities, rtol=1e-12)
+
+
+def test_frequencies_are_those_declared(probabilities):
+    tables = noise.tables(probabilities)
+    draws = jax.jit(noise.draw, static_argnums=2)(tables, jax.random.key(4), (200, 101))
+    observed = np.bincount(draws.ravel(), minlength=13)
+    declared = np.exp(np.asarray(tables["log_q"], np.float64))
+    result = scipy.stats.chisquare(observed, observed.sum() * declared / declared.sum())
+    assert result.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+@pytest.mark.parametrize("draws", [1, 3, 20])
+def test_expected_counts_are_those_declared(probabilities, draws, distinct):
+    """Mean counts over many samples, within five standard errors of the declared expectation."""
+    tables, samples = noise.tables(probabilities), 4000
+    drawn = jax.jit(
+        lambda key: noise.sample(tables, key, (samples,), draws, shared=False, distinct=distinct)
+    )(jax.random.key(9))
+    assert drawn.words.shape == drawn.kept.shape == (samples, draws)
+    counts = np.zeros((samples, 13))
+    np.add.at(counts, (np.arange(samples)[:, None], drawn.words), drawn.kept)
+    if distinct:
+        assert counts.max() == 1
+    else:
+        assert (counts.sum(1) == draws).all()
+    declared = np.exp(noise.log_expected_count(tables["log_q"], draws, distinct))
+    by_formula = 1 - (1 - probabilities) ** draws if distinct else draws * probabilities
+    np.testing.assert_allclose(declared, by_formula, rtol=1e-4)
+    errors = np.sqrt(counts.var(0) / samples) + 1e-3
+    assert (np.abs(counts.mean(0) - declared) < 5 * errors).all()
+    of_words = np.asarray(declared)[drawn.words]
+    np.testing.assert_allclose(np.exp(drawn.log_expected), of_words, rtol=1e-5)
+
+
+def test_shared_words_do_not_depend_on_the_rows_and_others_do():
+    tables = noise.tables(Uniform().probabilities(np.ones(1000)))
+    batch, rows = jax.random.key(0), jax.random.split(jax.random.key(1), 4)
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def words(rows, shared):
+        keys = Keys(batch, rows)
+        shape = (len(rows), 5)
+        return noise.sample(tables, keys, shape, 6, shared=shared, distinct=False).words
+
+    assert words(rows, True).shape == (6,)
+    np.testing.assert_array_equal(words(rows, True), words(rows[2:], True))
+    whole = words(rows, False)
+    assert whole.shape == (4, 5, 6)
+    # A lane draws the same words whichever lanes are beside it.
+    np.testing.assert_array_equal(whole[2:], words(rows[2:], False))
+    assert len(np.unique(whole)) > 100
+
+
+def test_a_large_table_is_exact_and_quick():
+    counts = 1e7 / np.arange(1, 100_001)
+    probabilities = Unigram(power=0.75).probabilities(counts)
+    threshold, alias = noise.alias_table(probabilities)
+    cells = threshold.copy()
+    np.add.at(cells, alias, 1 - threshold)
+    np.testing.assert_allclose(cells / 100_000, probabilities, rtol=1e-9)
+
+
+def test_words_without_mass_are_refused():
+    with pytest.raises(UserError, match="smoothing above 0"):
+        Unigram(smoothing=0).probabilities(COUNTS)
+
+
+def test_one_certain_word_has_an_expected_count_of_one():
+    assert float(noise.log_expected_count(jnp.zeros(()), 5, True)) == 0

@@ -1,0 +1,242 @@
+"""Sampled losses: against loops, at their optima, and where they must not be fooled."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.heads import NCE, BlackOut, ImportanceSampling, LogUniform, Uniform, Unigram, noise
+from zoo.heads.blackout import blackout_loss
+from zoo.heads.importance import importance_loss
+from zoo.heads.nce import nce_loss
+from zoo.keys import Keys
+
+SIZE, WORDS, DRAWS = 5, 13, 7
+HEADS = {
+    "NCE": NCE,
+    "importance sampling": ImportanceSampling,
+    "BlackOut": BlackOut,
+}
+
+
+def loss_by_hand(kind, true, others, log_expected_true, log_expected, kept, hits):
+    """One token's loss, draw by draw."""
+    true = true - log_expected_true
+    if kind is NCE:
+        total = -np.log(references.sigmoid(true))
+        for score, expected, keep in zip(others, log_expected, kept, strict=True):
+            if keep:
+                total -= np.log(1 - references.sigmoid(score - expected))
+        return total
+    inside = [
+        score - expected
+        for score, expected, keep, hit in zip(others, log_expected, kept, hits, strict=True)
+        if keep and not hit
+    ]
+    log_z = references.log_sum_exp([true, *inside])
+    loss = log_z - true
+    if kind is BlackOut:
+        loss -= sum(np.log(1 - np.exp(score - log_z)) for score in inside)
+    return loss
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize("name", HEADS)
+def test_losses_follow_the_formula_word_by_word(random, name, shared, distinct):
+    kind, lexicon = HEADS[name], examples.plain_lexicon()
+    head = kind(noise=Unigram(power=0.5), samples=DRAWS, shared=shared, distinct=distinct)
+    tables = head.tables(lexicon)
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
+    keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
+    loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
+    drawn = noise.sample(tables, keys, (3, 2), DRAWS, shared=shared, distinct=distinct)
+    words, kept = (np.broadcast_to(x, (3, 2, DRAWS)) for x in drawn[:2])
+    assert distinct != kept.all()
+    assert (words == targets[..., None]).any()
+    q = head.noise.probabilities(lexicon.counts)
+    expected_counts = 1 - (1 - q) ** DRAWS if distinct else DRAWS * q
+    scores = hidden @ np.asarray(params["weights"]).T + np.asarray(params["bias"])
+    for place in np.ndindex(3, 2):
+        expected = loss_by_hand(
+            kind,
+            scores[place][targets[place]],
+            scores[place][words[place]],
+            np.log(expected_counts[targets[place]]),
+            np.log(expected_counts[words[place]]),
+            kept[place],
+            words[place] == targets[place],
+        )
+        np.testing.assert_allclose(loss[place], expected, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+def test_importance_sampling_of_every_word_is_the_exact_loss(random):
+    hidden, weights = random.normal(size=(4, SIZE)), random.normal(size=(WORDS, SIZE))
+    bias, targets = random.normal(size=WORDS), random.integers(WORDS, size=4)
+    scores = jnp.asarray(hidden @ weights.T + bias)
+    loss = importance_loss(
+        scores[jnp.arange(4), targets],
+        scores,
+        jnp.zeros(4),
+        jnp.zeros((4, WORDS)),
+        jnp.arange(WORDS)[None] == jnp.asarray(targets)[:, None],
+    )
+    expected, _ = references.softmax_loss(hidden, weights, bias, targets)
+    np.testing.assert_allclose(loss, expected, rtol=1e-10)
+
+
+@functools.cache
+def _gradient_of_sampled_loss():
+    def mean_loss(scores, target, words, log_q):
+        draws = words.shape[-1]
+        log_expected = noise.log_expected_count(log_q, draws, False)
+        loss = importance_loss(
+            jnp.broadcast_to(scores[target], words.shape[:1]),
+            scores[words],
+            jnp.broadcast_to(log_expected[target], words.shape[:1]),
+            log_expected[words],
+            words == target,
+        )
+        return loss.mean()
+
+    return jax.jit(jax.grad(mean_loss))
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_bias_of_the_sampled_gradient_falls_as_samples_grow(random):
+    scores, target = jnp.asarray(random.normal(size=WORDS) * 2), 4
+    exact = np.asarray(jax.nn.softmax(scores)) - np.eye(WORDS)[target]
+    tables = noise.tables(Unigram(power=0.7).probabilities(np.arange(1, WORDS + 1)))
+    biases = []
+    for draws in (2, 8, 64):
+        words = noise.draw(tables, jax.random.key(draws), (5000, draws))
+        mean = _gradient_of_sampled_loss()(scores, target, words, tables["log_q"])
+        biases.append(float(np.abs(np.asarray(mean) - exact).sum()))
+    assert biases[0] > 2 * biases[1] > 4 * biases[2]
+    assert biases[2] < 0.1
+
+
+@pytest.mark.parametrize("log_partition", [0.0, 2.0])
+@pytest.mark.usefixtures("float64")
+def test_nce_recovers_the_distribution_and_normalises_itself(random, log_partition):
+    """Gradient descent on the expected loss over data and noise ends at p."""
+    p = random.dirichlet(np.full(WORDS, 0.8)) * 0.9 + 0.1 / WORDS
+    q, draws = random.dirichlet(np.full(WORDS, 3.0)), 6
+    log_expected = jnp.log(draws * jnp.asarray(q))
+
+    def expected_loss(scores):
+        """Each word as the data's with probability p and as the noise's q K times."""
+        shifted = scores - log_partition
+        of_data = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], False)
+        of_noise = nce_loss(shifted, shifted[:, None], log_expected, log_expected[:, None], True)
+        return jnp.sum(p * of_data) + jnp.sum(draws * q * (of_noise - of_data))
+
+    step = jax.jit(lambda scores: scores - 2.0 * jax.grad(expected_loss)(scores))
+    scores = jnp.full(WORDS, log_partition - np.log(WORDS))
+    for _ in range(3000):
+        scores = step(scores)
+    np.testing.assert_allclose(scores - log_partition, np.log(p), atol=1e-3)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("loss", [importance_loss, blackout_loss])
+def test_a_noise_word_that_is_the_target_changes_nothing(loss):
+    true, others = jnp.asarray([1.5]), jnp.asarray([[0.3, 1.5, -2.0]])
+    zeros = jnp.zeros((1, 3))
+    hit = jnp.asarray([[False, True, False]])
+    without = loss(true, others[:, [0, 2]], zeros[:, 0], zeros[:, :2], hit[:, [0, 2]])
+    np.testing.assert_allclose(loss(true, others, zeros[:, 0], zeros, hit), without, rtol=1e-12)
+
+
+def test_a_noise_word_that_is_the_target_stays_in_nce():
+    true, zero = jnp.asarray([1.5]), jnp.zeros(1)
+    with_hit = nce_loss(true, true[:, None], zero, zero[:, None])
+    expected = -np.log(references.sigmoid(1.5)) - np.log(1 - references.sigmoid(1.5))
+    np.testing.assert_allclose(with_hit, expected, rtol=1e-6)
+
+
+def test_blackout_stays_finite_where_a_noise_word_has_all_the_mass():
+    def loss(score):
+        one = jnp.zeros(1)
+        return blackout_loss(one, score[None, None], one, one[None], jnp.zeros((1, 1), bool))[0]
+
+    value, gradient = jax.value_and_grad(loss)(jnp.asarray(80.0))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient)
+
+
+@pytest.mark.parametrize("log_partition", [0.0, 9.0])
+def test_nce_starts_normalised(log_partition):
+    head, lexicon = NCE(log_partition=log_partition, samples=3), examples.plain_lexicon()
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    np.testing.assert_allclose(params["bias"], log_partition - np.log(13), rtol=1e-6)
+    hidden, targets = jnp.zeros((2, SIZE)), jnp.zeros(2, jnp.int32)
+    _, log_z = head.log_prob_and_log_z(params, head.tables(lexicon), hidden, targets)
+    np.testing.assert_allclose(log_z, 0, atol=1e-6)
+
+
+def test_a_learned_partition_gets_a_gradient_and_enters_log_z(random):
+    head, lexicon = NCE(learned_partition=True, samples=3), examples.plain_lexicon()
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    tables, hidden = head.tables(lexicon), jnp.asarray(random.normal(size=(4, SIZE)))
+    targets = jnp.arange(4)
+    gradient = jax.jit(
+        jax.grad(
+            lambda params: head.loss(params, tables, hidden, targets, key=jax.random.key(1)).sum()
+        )
+    )(params)
+    assert abs(float(gradient["log_partition"])) > 0.01
+    judge = jax.jit(head.log_prob_and_log_z)
+    before_log_prob, before = judge(params, tables, hidden, targets)
+    moved = {**params, "log_partition": params["log_partition"] + 2}
+    log_prob, after = judge(moved, tables, hidden, targets)
+    np.testing.assert_allclose(after, before - 2, rtol=1e-5)
+    np.testing.assert_allclose(log_prob, before_log_prob, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_reported_probabilities_are_the_exact_softmax(random, name):
+    head, lexicon = HEADS[name](noise=LogUniform(), samples=3), examples.plain_lexicon()
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    hidden, targets = random.normal(size=(4, SIZE)), np.array([0, 12, 5, 5])
+    log_prob = head.log_prob(
+        params, head.tables(lexicon), jnp.asarray(hidden, jnp.float32), jnp.asarray(targets)
+    )
+    expected = references.softmax_log_probs(hidden, params["weights"], params["bias"])
+    np.testing.assert_allclose(log_prob, expected[np.arange(4), targets], rtol=2e-5)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_tokens_without_weight_give_no_gradient(random, name):
+    head, lexicon = HEADS[name](noise=Uniform(), samples=4), examples.plain_lexicon()
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    hidden = jnp.asarray(random.normal(size=(1, 3, SIZE)))
+    arguments = head.tables(lexicon), hidden, jnp.asarray([[1, 2, 3]]), jnp.asarray([[1.0, 0, 2]])
+    of_hidden = jax.jit(
+        jax.grad(
+            lambda hidden: head.weighted_loss(
+                params, arguments[0], hidden, *arguments[2:], key=jax.random.key(2)
+            )
+        )
+    )(hidden)
+    assert not of_hidden[0, 1].any()
+    assert of_hidden[0, 0].any()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_loss_without_a_key_is_an_error(name):
+    head, lexicon = HEADS[name](samples=4), examples.plain_lexicon()
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    with pytest.raises(ValueError, match="draws noise words: give it a key"):
+        head.loss(params, head.tables(lexicon), jnp.zeros((1, SIZE)), jnp.zeros(1, jnp.int32))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_loss_has_a_name_of_its_own(name):
+    assert HEADS[name].loss_name != "loss"

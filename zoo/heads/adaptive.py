@@ -1,0 +1,187 @@
+"""The adaptive softmax: rare words behind clusters with smaller vectors.
+
+Grave et al., "Efficient softmax approximation for GPUs" (2017). Words sorted by frequency are cut
+at c_0 < c_1 < ... into a head of the c_0 most frequent words and tails. The head is a softmax over
+its words and one class a tail; a word of tail i has a vector of D / division^i numbers:
+
+    p(x | h) = p_head(x | h)                              x in the head
+    p(x | h) = p_head(tail i | h) softmax(U_i P_i h)_x    x in tail i
+
+It is a distribution of its own, not an approximation: losses and probabilities are exact. Tokens
+are sorted by cluster and taken in blocks, and a block computes the tails only that it has words of.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.errors import UserError, check_least
+from zoo.heads import exact, exact_sum
+from zoo.heads.clusters import frequency_tables
+from zoo.heads.head import Head
+
+# Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
+# of two clusters are few, enough for efficient products.
+TOKENS_AT_A_TIME = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class AdaptiveSoftmax(Head):
+    """A softmax over frequent words and clusters, and one within each cluster.
+
+    Attributes:
+      cutoffs: c_0 < c_1 < ..., ranks at which the vocabulary is cut. division: each tail's vectors
+        are so many times smaller than those of the tail before.
+      initial_scale: vectors start uniform in +-initial_scale, projections in +-1/sqrt(D).
+    """
+
+    cutoffs: tuple[int, ...] = (2000, 10000)
+    division: float = 4.0
+    initial_scale: float = 0.05
+
+    def __post_init__(self):
+        check_least(self, "model.head", division=1)
+        if not self.cutoffs or list(self.cutoffs) != sorted({*self.cutoffs}) or self.cutoffs[0] < 1:
+            raise UserError(
+                f"model.head.cutoffs={self.cutoffs}: give one or more whole numbers that rise."
+            )
+
+    def tables(self, lexicon):
+        """Ranks by frequency: see clusters.frequency_tables."""
+        return frequency_tables(lexicon.counts)
+
+    def init(self, key, hidden_size, lexicon):
+        """{"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}."""
+        if self.cutoffs[-1] >= len(lexicon):
+            raise UserError(
+                f"model.head.cutoffs={self.cutoffs} leave no words for the last cluster: the "
+                f"lexicon has {len(lexicon):,}."
+            )
+        scale, frequent = self.initial_scale, self.cutoffs[0]
+        of_head, *of_tails = jax.random.split(key, 1 + 2 * len(self.cutoffs))
+        classes = frequent + len(self.cutoffs)
+        params = {
+            "head": jax.random.uniform(
+                of_head, (classes, hidden_size), minval=-scale, maxval=scale
+            ),
+            "head_bias": jnp.zeros(classes),
+        }
+        ends = (*self.cutoffs[1:], len(lexicon))
+        for place, (start, end) in enumerate(zip(self.cutoffs, ends, strict=True)):
+            size = max(1, int(hidden_size / self.division ** (place + 1)))
+            for name, k, shape, width in (
+                ("projection", of_tails[2 * place], (hidden_size, size), hidden_size**-0.5),
+                ("tail", of_tails[2 * place + 1], (end - start, size), scale),
+            ):
+                params[f"{name}_{place}"] = jax.random.uniform(
+                    k, shape, minval=-width, maxval=width
+                )
+        return params
+
+    def _targets(self, tables, targets):
+        """(class in the head, cluster (0: the head), place within the tail) of each target."""
+        rank = tables["rank"][targets]
+        cutoffs = jnp.asarray(self.cutoffs, rank.dtype)
+        cluster = jnp.searchsorted(cutoffs, rank, side="right").astype(rank.dtype)
+        in_head = jnp.where(cluster == 0, rank, self.cutoffs[0] + cluster - 1)
+        return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
+
+    def _tail_losses(self, params, hidden, cluster, place):
+        """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
+        tokens = cluster.size
+        block = min(TOKENS_AT_A_TIME, tokens)
+        padding = -tokens % block
+        cluster = jnp.pad(cluster, (0, padding))
+        order = jnp.argsort(cluster)
+        hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(-1, block, hidden.shape[-1])
+        cluster = cluster[order].reshape(-1, block)
+        place = jnp.pad(place, (0, padding))[order].reshape(-1, block)
+
+        # Logits are computed again in the backward pass rather than kept for all blocks.
+        @jax.checkpoint
+        def of_tail(projection, weights, h, targets):
+            bias = jnp.zeros(weights.shape[0], weights.dtype)
+            return exact.softmax_loss(h @ projection, weights, bias, targets)[0]
+
+        def step(_, inputs):
+            h, clusters, places = inputs
+            losses = jnp.zeros(block, jnp.promote_types(h.dtype, jnp.float32))
+            for tail in range(len(self.cutoffs)):
+                mine = clusters == tail + 1
+                arrays = params[f"projection_{tail}"], params[f"tail_{tail}"]
+                losses += jax.lax.cond(
+                    mine.any(),
+                    lambda mine, h, places, arrays: jnp.where(
+                        mine, of_tail(*arrays, h, jnp.where(mine, places, 0)), 0
+                    ),
+                    lambda mine, h, places, arrays: jnp.zeros_like(losses),  # noqa: B023
+                    mine,
+                    h,
+                    places,
+                    arrays,
+                )
+            return None, losses
+
+        _, losses = jax.lax.scan(step, None, (hidden, cluster, place))
+        return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), nats, [...]; exact."""
+        in_head, cluster, place = self._targets(tables, targets)
+        of_head, _ = exact.softmax_loss(hidden, params["head"], params["head_bias"], in_head)
+        flat = hidden.reshape(-1, hidden.shape[-1])
+        of_tails = self._tail_losses(params, flat, cluster.ravel(), place.ravel())
+        return of_head + of_tails.reshape(targets.shape)
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar in nats."""
+        in_head, cluster, place = self._targets(tables, targets)
+        of_head = exact_sum.summed_softmax_loss(
+            hidden, params["head"], params["head_bias"], in_head, token_weights
+        )
+        # A token without weight is none of a tail's work.
+        cluster = jnp.where(token_weights == 0, 0, cluster).ravel()
+        flat = hidden.reshape(-1, hidden.shape[-1])
+        of_tails = self._tail_losses(params, flat, cluster, place.ravel())
+        return of_head + jnp.sum(token_weights.ravel() * of_tails)
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""
+        log_prob = -self.loss(params, tables, hidden, targets)
+        return log_prob, jnp.zeros_like(log_prob)
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        frequent = self.cutoffs[0]
+        head = jax.nn.log_softmax(
+            exact.logits(hidden, params["head"], params["head_bias"]), axis=-1
+        )
+        parts = [head[..., :frequent]]
+        for tail in range(len(self.cutoffs)):
+            weights = params[f"tail_{tail}"]
+            bias = jnp.zeros(weights.shape[0], weights.dtype)
+            scores = exact.logits(hidden @ params[f"projection_{tail}"], weights, bias)
+            within = jax.nn.log_softmax(scores, axis=-1)
+            parts.append(head[..., frequent + tail, None] + within)
+        return jnp.concatenate(parts, axis=-1)[..., tables["rank"]]
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]: a class of the head, then a word of it."""
+        frequent = self.cutoffs[0]
+        of_head, *of_tails = jax.random.split(key, 1 + len(self.cutoffs))
+        drawn = exact.softmax_sample(hidden, params["head"], params["head_bias"], of_head)
+        rank = drawn
+        for tail, k in enumerate(of_tails):
+            weights = params[f"tail_{tail}"]
+            bias = jnp.zeros(weights.shape[0], weights.dtype)
+            projected = hidden @ params[f"projection_{tail}"]
+            within = exact.softmax_sample(projected, weights, bias, k)
+            rank = jnp.where(drawn == frequent + tail, self.cutoffs[tail] + within, rank)
+        return tables["word"][rank]
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

@@ -1,0 +1,124 @@
+"""The weighted sum of exact softmax losses, in blocks of tokens: the form that trainers use.
+
+`weighted_softmax_loss` forms the gradients in its forward pass, while the logits of a block are at
+hand: no product is computed twice, where the per-token losses of `exact` compute the logits again.
+The price: it gives only a sum, with weights that are known beforehand.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from zoo.heads import exact
+
+# Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
+# 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
+LEAST_TOKENS_AT_A_TIME = 128
+
+
+def token_block(tokens: int, vocabulary: int) -> int:
+    """Tokens to take at a time in the weighted loss: even blocks, so that little is padded."""
+    most = max(1, exact.LOGITS_AT_A_TIME // vocabulary)
+    return -(-tokens // -(-tokens // most))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
+def weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, penalty=0.0):
+    """sum_n u_n (loss(h_n, x_n) + penalty log^2 Z_n), `block` tokens at a time.
+
+    The gradients are formed in the forward pass.
+
+    Args:
+      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
+      token_weights: [N], the u_n. They get no gradient.
+      block: tokens at a time; need not divide N. penalty: of the squared log Z, 0 for none.
+
+    Returns:
+      The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * V).
+    """
+    arguments = hidden, weights, bias, targets, token_weights
+    return _over_token_blocks(*arguments, block, penalty, with_gradients=False)[0]
+
+
+def _weighted_forward(hidden, weights, bias, targets, token_weights, block, penalty):
+    arguments = hidden, weights, bias, targets, token_weights
+    return _over_token_blocks(*arguments, block, penalty, with_gradients=True)
+
+
+def _over_token_blocks(
+    hidden, weights, bias, targets, token_weights, block, penalty, *, with_gradients
+):
+    tokens, size = hidden.shape
+    block = min(block, tokens)
+    count = -(-tokens // block)
+    padding = count * block - tokens
+    # Padded tokens have weight 0 and a valid target, so they add nothing to sum or gradients.
+    hidden_blocks = jnp.pad(hidden, ((0, padding), (0, 0))).reshape(count, block, size)
+    target_blocks = jnp.pad(targets, (0, padding)).reshape(count, block)
+    weight_blocks = jnp.pad(token_weights, (0, padding)).reshape(count, block)
+
+    def step(carry, inputs):
+        total, weights_gradient, bias_gradient = carry
+        h, x, u = inputs
+        block_logits = exact.logits(h, weights, bias)
+        largest = block_logits.max(axis=-1)
+        exponentials = jnp.exp(block_logits - largest[:, None])
+        z = exponentials.sum(axis=-1)
+        target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
+        log_z = largest + jnp.log(z)
+        # A token without weight must not turn an infinite loss into NaN.
+        losses = jnp.where(u == 0, 0, log_z - target_logits + penalty * log_z * log_z)
+        total += jnp.sum(u * losses)
+        if not with_gradients:
+            return (total, weights_gradient, bias_gradient), None
+        expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
+        expected_rows = expected.astype(h.dtype)
+        weights_gradient += (expected_rows.T @ h).astype(weights_gradient.dtype)
+        bias_gradient += expected.sum(axis=0).astype(bias_gradient.dtype)
+        return (total, weights_gradient, bias_gradient), expected_rows @ weights
+
+    zero = jnp.zeros((), exact.accumulator(hidden))
+    blocks = (hidden_blocks, target_blocks, weight_blocks)
+    if not with_gradients:
+        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), blocks)
+        return total, None
+    observed = token_weights[:, None].astype(hidden.dtype)
+    initial = (
+        zero,
+        exact.summed_rows(-observed * hidden, targets, weights),
+        exact.summed_rows(-token_weights, targets, bias),
+    )
+    (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, blocks)
+    hidden_gradient = hidden_gradient.reshape(count * block, size)[:tokens]
+    hidden_gradient -= observed * weights[targets]
+    gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
+    return total, (hidden_gradient, *gradients)
+
+
+def _weighted_backward(block, penalty, gradients, cotangent):
+    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None
+
+
+weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
+
+
+def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0.0):
+    """sum of token_weights [...] * (loss + penalty log^2 Z), a scalar in nats.
+
+    Of hidden [..., D] and targets [...].
+    In blocks of tokens, or of the vocabulary where that is faster; beyond arguments and results the
+    memory is some multiple of exact.LOGITS_AT_A_TIME.
+    """
+    hidden = hidden.reshape(-1, hidden.shape[-1])
+    targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
+    tokens, vocabulary = targets.size, weights.shape[0]
+    block = token_block(tokens, vocabulary)
+    if block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
+        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, penalty)
+    losses, log_z = exact.softmax_loss(hidden, weights, bias, targets)
+    if penalty:
+        losses += penalty * log_z * log_z
+    token_weights = jax.lax.stop_gradient(token_weights)
+    # A token without weight must not turn an infinite loss into NaN.
+    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))

@@ -1,0 +1,142 @@
+"""Mixtures: of softmaxes, and of contexts.
+
+Yang et al., "Breaking the softmax bottleneck: a high-rank RNN language model" (2018). The logits of
+a softmax over V words are a product of rank D + 1 at most, whatever the contexts. M softmaxes with
+contexts of their own and one table of words,
+
+    g_m = tanh(P_m h + q_m),   pi = softmax(R h),
+    p(x | h) = sum_m pi_m exp(w_x . g_m + c_x) / sum_v exp(w_v . g_m + c_v),
+
+are not: the logarithm of a sum is not linear in the words' vectors. A mixture of contexts,
+
+    p(x | h) = softmax(W sum_m pi_m g_m + c),
+
+has the same parameters and the softmax's rank: the control.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.errors import check_least
+from zoo.heads import exact
+from zoo.heads.softmax import Softmax
+
+
+@dataclasses.dataclass(frozen=True)
+class _Mixture(Softmax):
+    components: int = 5
+    size: int = 0
+
+    def __post_init__(self):
+        check_least(self, "model.head", components=1, size=0)
+
+    def init(self, key, hidden_size, lexicon):
+        """The softmax's over vectors of `size` (D if 0), "prior": R [D, M], "projection": P
+        [D, M size], "projection_bias": q [M size]."""
+        of_words, of_prior, of_projection = jax.random.split(key, 3)
+        size, scale = self.size or hidden_size, hidden_size**-0.5
+        params = super().init(of_words, size, lexicon)
+        for name, k, columns in (
+            ("prior", of_prior, self.components),
+            ("projection", of_projection, self.components * size),
+        ):
+            shape = (hidden_size, columns)
+            params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+        params["projection_bias"] = jnp.zeros(self.components * size)
+        return params
+
+    def contexts(self, params, hidden):
+        """(log pi [..., M] in nats, g [..., M, size])."""
+        log_prior = jax.nn.log_softmax(hidden @ params["prior"], axis=-1)
+        projected = hidden @ params["projection"]
+        projected += jnp.broadcast_to(params["projection_bias"], projected.shape)
+        shape = (*hidden.shape[:-1], self.components, -1)
+        return log_prior, jnp.tanh(projected).reshape(shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureOfSoftmaxes(_Mixture):
+    """p(x | h) = sum_m pi_m softmax(W g_m + c)_x, in log space throughout.
+
+    Attributes:
+      components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+    """
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), 0), nats, [...]: the mixture is normalised as it stands."""
+        log_prior, contexts = self.contexts(params, hidden)
+        targets = jnp.broadcast_to(targets[..., None], contexts.shape[:-1])
+        losses, _ = exact.softmax_loss(contexts, *self._weights(params), targets)
+        log_prob = jax.nn.logsumexp(log_prior - losses, axis=-1)
+        return log_prob, jnp.zeros_like(log_prob)
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
+        return -self.log_prob(params, tables, hidden, targets)
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar in nats."""
+        losses = self.loss(params, tables, hidden, targets)
+        return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        log_prior, contexts = self.contexts(params, hidden)
+        of_each = jax.nn.log_softmax(exact.logits(contexts, *self._weights(params)), axis=-1)
+        return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]: a component, then one of its words."""
+        of_component, of_word = jax.random.split(key)
+        log_prior, contexts = self.contexts(params, hidden)
+        chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
+        context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
+        return exact.softmax_sample(context, *self._weights(params), of_word)
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)
+
+
+@dataclasses.dataclass(frozen=True)
+class MixtureOfContexts(_Mixture):
+    """p(x | h) = softmax(W sum_m pi_m g_m + c)_x.
+
+    Attributes:
+      components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+    """
+
+    def _mixed(self, params, hidden):
+        log_prior, contexts = self.contexts(params, hidden)
+        return jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), nats, [...]."""
+        return super().loss(params, tables, self._mixed(params, hidden), targets)
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        mixed = self._mixed(params, hidden)
+        return super().weighted_loss(params, tables, mixed, targets, token_weights)
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """As the softmax's of the mixed context."""
+        return super().log_prob_and_log_z(params, tables, self._mixed(params, hidden), targets)
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        return super().log_probs(params, tables, self._mixed(params, hidden))
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]."""
+        return super().sample(params, tables, self._mixed(params, hidden), key)
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return super().top_k(params, tables, self._mixed(params, hidden), k)

@@ -1,0 +1,86 @@
+"""Noise-contrastive estimation: is this word the data's or the noise's?
+
+Gutmann and Hyvarinen (2010); Mnih and Teh (2012); Jozefowicz et al. (2016), section 3.1. Each word,
+the target and the K noise words alike, is one binary problem. With the unnormalised model
+exp(o_v - log Z) and expected counts E_v = K q(v) of the noise, a word comes from the data with
+
+    P(data | v) = exp(o_v - log Z) / (exp(o_v - log Z) + E_v) = sigmoid(o_v - log Z - log E_v)
+
+    loss = -log P(data | x) - sum_k log(1 - P(data | v_k))
+
+A noise word equal to the target stays: the noise does draw it. Z is a constant, not a sum: the
+classifier can only be right if the model normalises itself, which it learns. Fixed to 1, it needs
+scores that start near -log V, hence the start of the bias.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.errors import UserError
+from zoo.heads.sampled import SampledSoftmax
+
+
+def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
+    """-log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
+
+    Args:
+      true_logits, log_expected_true: o_x - log Z and log E_x, [...].
+      noise_logits, log_expected_noise: o_k - log Z and log E_k, [..., K]. kept: bool [..., K],
+        False for draws that do not count.
+
+    Returns:
+      [...], nats of K + 1 binary problems.
+    """
+    of_noise = jax.nn.softplus(noise_logits - log_expected_noise)
+    return jax.nn.softplus(log_expected_true - true_logits) + jnp.where(kept, of_noise, 0).sum(-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class NCE(SampledSoftmax):
+    """The softmax trained by noise-contrastive estimation.
+
+    Attributes:
+      log_partition: log Z. learned_partition: log Z is a parameter that starts there.
+    """
+
+    log_partition: float = 0.0
+    learned_partition: bool = False
+
+    loss_name = "NCE loss"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.bias:
+            raise UserError(
+                "model.head.bias=False: noise-contrastive estimation needs the bias, which starts "
+                "at log Z - log V."
+            )
+
+    def init(self, key, hidden_size, lexicon):
+        """The softmax's, with the bias at log Z - log V; "log_partition" if it is learned."""
+        params = super().init(key, hidden_size, lexicon)
+        params["bias"] += self.log_partition - jnp.log(len(lexicon))
+        if self.learned_partition:
+            params["log_partition"] = jnp.asarray(self.log_partition, jnp.float32)
+        return params
+
+    def _log_partition(self, params):
+        return params["log_partition"] if self.learned_partition else self.log_partition
+
+    def sampled_loss(self, params, true, noise, log_expected_true, log_expected_noise, kept, hits):
+        """See nce_loss."""
+        log_partition = self._log_partition(params)
+        return nce_loss(
+            true - log_partition,
+            noise - log_partition,
+            log_expected_true,
+            log_expected_noise,
+            kept,
+        )
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """As the softmax's; log Z is of exp(o_v - log Z), the scores that NCE normalises."""
+        log_prob, log_z = super().log_prob_and_log_z(params, tables, hidden, targets)
+        return log_prob, log_z - self._log_partition(params)

@@ -1,0 +1,100 @@
+"""What heads with sampled losses share: the softmax's parameters, and scores of a few words."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo import rows
+from zoo.errors import check_least
+from zoo.heads import noise as noises
+from zoo.heads.softmax import Softmax
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledSoftmax(Softmax):
+    """A softmax whose training loss scores the target and K noise words instead of V words.
+
+    Everything but `loss` is the exact softmax's. Subclasses say what the loss of the scores is:
+
+        sampled_loss(params, true_logits [...], noise_logits [..., K], log_expected_true [...],
+                     log_expected_noise [..., K], kept [..., K], hits [..., K]) -> [...]
+
+    kept marks noise words that were not dropped as repeats, hits those equal to the target.
+
+    Attributes:
+      noise: the distribution. samples: K, draws. shared: one draw for all tokens of a batch, so
+        that scores are one product, instead of one draw a token. distinct: repeated draws are
+        dropped.
+    """
+
+    noise: noises.Noise = noises.LogUniform()
+    samples: int = 1024
+    shared: bool = True
+    distinct: bool = False
+
+    row_tables = ("weights", "bias")
+
+    def __post_init__(self):
+        check_least(self, "model.head", samples=1)
+
+    def tables(self, lexicon):
+        """The noise distribution: see noise.tables."""
+        return noises.tables(self.noise.probabilities(lexicon.counts))
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """The sampled loss, [...]: for training only, not a log-probability. It needs a key."""
+        if key is None:
+            raise ValueError(f"{type(self).__name__}.loss draws noise words: give it a key")
+        drawn = noises.sample(
+            tables,
+            key,
+            targets.shape,
+            self.samples,
+            shared=self.shared,
+            distinct=self.distinct,
+        )
+        log_q = tables["log_q"][targets]
+        shape = (*targets.shape, self.samples)
+        words, kept, log_expected = (jnp.broadcast_to(x, shape) for x in drawn)
+        return self.sampled_loss(
+            params,
+            self._scores(params, hidden, targets, "...d,...d->..."),
+            self._scores(
+                params, hidden, drawn.words, "...d,kd->...k" if self.shared else "...d,...kd->...k"
+            ),
+            noises.log_expected_count(log_q, self.samples, self.distinct),
+            log_expected,
+            kept,
+            words == targets[..., None],
+        )
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss: the sampled loss too, not the exact one of the softmax."""
+        losses = self.loss(params, tables, hidden, targets, key=key)
+        return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+    def _scores(self, params, hidden, words, product):
+        """w_v . h + c_v of some words, in at least float32."""
+        found = jnp.einsum(
+            product,
+            hidden,
+            rows.take(params["weights"], words),
+            preferred_element_type=jnp.promote_types(hidden.dtype, jnp.float32),
+        )
+        if not self.bias:
+            return found
+        bias = rows.take(params["bias"], words).astype(found.dtype)
+        return found + jnp.broadcast_to(bias, found.shape)
+
+
+def masked(logits, out):
+    """The logits with the least finite number where `out`: exp of it is 0, and no NaN follows."""
+    return jnp.where(out, jnp.finfo(logits.dtype).min, logits)
+
+
+def log_sum_exp(true_logits, noise_logits):
+    """log(exp(true) + sum_k exp(noise_k)), [...]."""
+    return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))

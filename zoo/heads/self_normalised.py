@@ -1,0 +1,46 @@
+"""A softmax that learns to need no normalisation.
+
+Devlin et al., "Fast and robust neural network joint models for statistical machine translation"
+(2014), section 2.2. The penalty holds log Z near 0 in training,
+
+    loss = -log p(x | h) + penalty log^2 Z(h),
+
+so that the score o_x alone may stand for log p(x | h) where a sum over V words is too much, as in
+re-scoring; how far it may be trusted is what evaluation reports of log Z.
+"""
+
+import dataclasses
+
+from zoo.errors import check_least
+from zoo.heads import exact, exact_sum
+from zoo.heads.softmax import Softmax
+
+
+@dataclasses.dataclass(frozen=True)
+class SelfNormalisedSoftmax(Softmax):
+    """The softmax with a penalty on log Z.
+
+    Attributes:
+      penalty: of log^2 Z, a nat a squared nat; the paper's alpha is 0.1.
+    """
+
+    penalty: float = 0.1
+
+    loss_name = "cross-entropy with log Z penalty"
+
+    def __post_init__(self):
+        check_least(self, "model.head", penalty=0)
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden) + penalty log^2 Z, [...]."""
+        loss, log_z = exact.softmax_loss(hidden, *self._weights(params), targets)
+        return loss + self.penalty * log_z * log_z
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss; see exact_sum."""
+        weights, bias = self._weights(params)
+        return exact_sum.summed_softmax_loss(
+            hidden, weights, bias, targets, token_weights, self.penalty
+        )

@@ -1,0 +1,41 @@
+"""Rows of a table, looked up so that a trainer can differentiate the rows instead of the table."""
+
+import jax
+import jax.numpy as jnp
+
+
+def take(table, ids):
+    """table[ids], [..., *row], of a table [V, *row] or of one whose rows are being watched."""
+    return table.take(ids) if isinstance(table, Watched) else table[ids]
+
+
+class Watched:
+    """A table that stands in for itself while its gradient is formed, a row a lookup.
+
+    Every lookup gives table[ids] + offset, the offset being zeros that are differentiated in the
+    table's stead: what comes back is [lookups, *row], never [V, *row].
+
+    Attributes:
+      ids: what was looked up, in order.
+    """
+
+    def __init__(self, table, offsets=None):
+        """offsets: the zeros of each lookup to come, in order; None to learn of the lookups."""
+        self.table, self._offsets, self.ids = table, offsets, []
+
+    @property
+    def shape(self):
+        """Of the table."""
+        return self.table.shape
+
+    @property
+    def dtype(self):
+        """Of the table."""
+        return self.table.dtype
+
+    def take(self, ids):
+        """The rows, and a note of it."""
+        ids = jnp.asarray(ids)
+        self.ids.append(ids)
+        rows = jax.lax.stop_gradient(self.table)[ids]
+        return rows if self._offsets is None else rows + self._offsets[len(self.ids) - 1]

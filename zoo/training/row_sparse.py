@@ -1,0 +1,259 @@
+"""Training steps whose cost does not grow with the vocabulary.
+
+A sampled loss reads some thousand rows of the word tables, but its dense gradient, clipping and
+update would still walk over all V of them. Here the rows that a step looks up are differentiated
+in their tables' stead (`zoo.rows.Watched`), rows that were looked up more than once are merged, and
+the update touches these rows alone, in the donated buffers of the tables and of the optimiser's
+state. For SGD without momentum and for Adagrad this is the dense update, to rounding: rows without
+gradient stay as they are in both. Adam becomes lazy: the moments of a row decay only when the row
+is touched.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from zoo.errors import UserError
+from zoo.rows import Watched
+from zoo.training import optimizers
+from zoo.training.step import Columns, StepMetrics, TrainState, mean_loss, sum_over_devices
+
+Path = tuple[str, str]
+
+
+class RowGradient(NamedTuple):
+    """The gradient of a table in its rows.
+
+    ids: int32 [n], each row once, in order; then V, V + 1, ..., which are no rows. rows: [n, *row].
+    """
+
+    ids: jax.Array
+    rows: jax.Array
+
+
+def merged(ids, rows, size: int) -> RowGradient:
+    """Rows [n, *row] of a table of `size` rows with those of equal ids added up."""
+    count = ids.shape[0]
+    order = jnp.argsort(ids)
+    ids, rows = ids[order], rows[order]
+    new = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]])
+    slot = jnp.cumsum(new) - 1
+    sums = jax.ops.segment_sum(rows, slot, count, indices_are_sorted=True)
+    # Ids that are no rows differ too, so that scatters may rely on it.
+    kept = (size + jnp.arange(count, dtype=ids.dtype)).at[slot].set(ids)
+    filled = jnp.arange(count) <= slot[-1]
+    return RowGradient(jnp.where(filled, kept, size + jnp.arange(count, dtype=ids.dtype)), sums)
+
+
+# ---------------------------------------------------------------- updates of rows
+
+_AT = {"mode": "drop", "indices_are_sorted": True, "unique_indices": True}
+
+
+@dataclasses.dataclass(frozen=True)
+class RowSGD:
+    """row -= rate g."""
+
+    def init(self, table):
+        """Nothing."""
+        return ()
+
+    def update(self, table, state, gradient, rate, count):
+        """(table, state) after the step; see RowSparseOptimizer.update."""
+        return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
+
+
+@dataclasses.dataclass(frozen=True)
+class RowAdagrad:
+    """s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad."""
+
+    initial_accumulator: float
+    epsilon: float = 1e-7
+
+    def init(self, table):
+        """s of every entry."""
+        return jnp.full_like(table, self.initial_accumulator)
+
+    def update(self, table, state, gradient, rate, count):
+        """(table, state) after the step; see RowSparseOptimizer.update."""
+        ids, rows = gradient
+        sums = state.at[ids].get(mode="fill", fill_value=0) + rows * rows
+        step = jnp.where(sums > 0, rows * jax.lax.rsqrt(sums + self.epsilon), 0)
+        return table.at[ids].add(-rate * step, **_AT), state.at[ids].set(sums, **_AT)
+
+
+@dataclasses.dataclass(frozen=True)
+class RowAdam:
+    """Adam in which a row's moments decay when it is touched, with the bias correction of the
+    step, not of the row."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+
+    def init(self, table):
+        """The two moments of every entry."""
+        return jnp.zeros_like(table), jnp.zeros_like(table)
+
+    def update(self, table, state, gradient, rate, count):
+        """(table, state) after the step; see RowSparseOptimizer.update."""
+        ids, rows = gradient
+        mean, square = (moment.at[ids].get(mode="fill", fill_value=0) for moment in state)
+        mean = self.beta1 * mean + (1 - self.beta1) * rows
+        square = self.beta2 * square + (1 - self.beta2) * rows * rows
+        corrected = jnp.sqrt(square / (1 - self.beta2**count)) + self.epsilon
+        step = mean / (1 - self.beta1**count) / corrected
+        new_state = tuple(
+            moment.at[ids].set(new, **_AT)
+            for moment, new in zip(state, (mean, square), strict=True)
+        )
+        return table.at[ids].add(-rate * step, **_AT), new_state
+
+
+def _row_rule(recipe: optimizers.Optimizer):
+    """The update of rows that goes with an optimiser."""
+    match recipe:
+        case optimizers.SGD(momentum=0.0):
+            return RowSGD()
+        case optimizers.Adagrad():
+            return RowAdagrad(recipe.initial_accumulator)
+        case optimizers.Adam(weight_decay=0.0):
+            return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
+    raise UserError(
+        f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, Adagrad, "
+        "or Adam without weight decay."
+    )
+
+
+class RowSparseOptimizer:
+    """Updates tables by their touched rows, and everything else by optax.
+
+    Its state is {"dense": optax's, "rows": {path: the rule's state}}; paths are "embedding.table".
+    """
+
+    def __init__(self, recipe, clip: float, paths: list[Path], epoch_steps: int, total_steps: int):
+        """For tables at `paths` of the parameters; UserError for an optimiser without a row rule.
+
+        Args:
+          clip: greatest norm of the gradient of everything together; 0 does not clip.
+        """
+        self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe)
+        self.dense = recipe.build(epoch_steps, total_steps)
+        self.rate = recipe.rate(epoch_steps, total_steps)
+
+    def init(self, params):
+        """The state before the first step."""
+        dense, tables = split(params, self.paths)
+        rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
+        return {"dense": self.dense.init(dense), "rows": rows}
+
+    def update(self, params, state, step, dense_gradients, row_gradients):
+        """(params, state, norm of the gradient before clipping) after a step.
+
+        Args:
+          step: steps done before. dense_gradients: as `split` leaves the parameters.
+          row_gradients: {path: RowGradient}.
+        """
+        dense, tables = split(params, self.paths)
+        norm = optax.tree.norm((dense_gradients, [g.rows for g in row_gradients.values()]))
+        scale = jnp.minimum(1.0, self.clip / norm) if self.clip else 1.0
+        dense_gradients = jax.tree.map(lambda g: g * scale, dense_gradients)
+        updates, dense_state = self.dense.update(dense_gradients, state["dense"], dense)
+        dense = optax.apply_updates(dense, updates)
+        row_states = {}
+        for path, gradient in row_gradients.items():
+            name, gradient = _name(path), gradient._replace(rows=gradient.rows * scale)
+            tables[path], row_states[name] = self.rule.update(
+                tables[path], state["rows"][name], gradient, self.rate(step), step + 1
+            )
+        return join(dense, tables), {"dense": dense_state, "rows": row_states}, norm
+
+
+def _name(path: Path) -> str:
+    return ".".join(path)
+
+
+def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
+    """(the parameters without the tables at `paths`, {path: table})."""
+    tables = {path: params[path[0]][path[1]] for path in paths}
+    dense = {
+        part: (
+            {name: value for name, value in of_part.items() if (part, name) not in tables}
+            if isinstance(of_part, dict)
+            else of_part
+        )
+        for part, of_part in params.items()
+    }
+    return dense, tables
+
+
+def join(dense: dict, tables: dict[Path, Any]) -> dict:
+    """The inverse of `split`."""
+    params = {part: dict(of) if isinstance(of, dict) else of for part, of in dense.items()}
+    for (part, name), table in tables.items():
+        params[part][name] = table
+    return params
+
+
+def value_and_gradients(objective, params, paths: list[Path]):
+    """((value, auxiliary), dense gradients, {path: (ids [n], rows [n, *row])}).
+
+    Args:
+      objective: params -> (value, auxiliary); it reads the tables at `paths` by `rows.take` alone.
+    """
+    dense, tables = split(params, paths)
+
+    def watched(dense, offsets):
+        watchers = {path: Watched(table, offsets.get(path)) for path, table in tables.items()}
+        value, auxiliary = objective(join(dense, watchers))
+        return value, (auxiliary, {path: watcher.ids for path, watcher in watchers.items()})
+
+    # Which rows will be looked up depends on words and keys alone: a first, abstract run tells how
+    # many, so that each lookup gets its zeros.
+    _, (_, ids) = jax.eval_shape(lambda dense: watched(dense, {}), dense)
+    offsets = {
+        path: [jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in of_path]
+        for path, of_path in ids.items()
+    }
+    (value, (auxiliary, ids)), (dense_gradients, rows) = jax.value_and_grad(
+        watched, argnums=(0, 1), has_aux=True
+    )(dense, offsets)
+    touched = {}
+    for path, table in tables.items():
+        shape = (-1, *table.shape[1:])
+        touched[path] = (
+            jnp.concatenate([i.reshape(-1) for i in ids[path]]),
+            jnp.concatenate([r.reshape(shape) for r in rows[path]]),
+        )
+    return (value, auxiliary), dense_gradients, touched
+
+
+def train_step(
+    state: TrainState,
+    tables: dict,
+    columns: Columns,
+    key: jax.Array,
+    *,
+    model,
+    optimizer: RowSparseOptimizer,
+    axis: str | None = None,
+) -> tuple[TrainState, StepMetrics]:
+    """`zoo.training.step.train_step` with rows in the place of tables."""
+    objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
+    (loss, carry), dense_gradients, touched = value_and_gradients(
+        objective, state.params, optimizer.paths
+    )
+    loss, dense_gradients = sum_over_devices((loss, dense_gradients), axis)
+    if axis is not None:  # rows differ from device to device: each gets those of all
+        touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
+    gradients = {
+        path: merged(*touched[path], state.params[path[0]][path[1]].shape[0]) for path in touched
+    }
+    params, optimizer_state, norm = optimizer.update(
+        state.params, state.optimizer_state, state.step, dense_gradients, gradients
+    )
+    new_state = TrainState(params, optimizer_state, carry, state.step + 1)
+    return new_state, StepMetrics(loss * tokens, tokens, norm)
