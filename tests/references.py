@@ -118,14 +118,15 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
     Args:
       inputs: [B, T, E]. weights: {"input": [E, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, whose
         columns are D for the input gate, D for the forget gate, D candidates, D output gates.
-      hidden, cell: [B, D] each. reset: bool [B, T] or None.
+        With "projection" [D, R], a hidden state is the projected one.
+      hidden, cell: [B, D or R], [B, D]. reset: bool [B, T] or None.
 
     Returns:
       (hidden of all positions [B, T, D], last hidden [B, D], last cell [B, D]).
     """
     inputs, outputs = _doubles(inputs), []
     hidden, cell = np.array(hidden, np.float64), np.array(cell, np.float64)
-    size = hidden.shape[1]
+    size = cell.shape[1]
     for row, sequence in enumerate(inputs):
         states = []
         for time, x in enumerate(sequence):
@@ -136,7 +137,8 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
             input_gate, forget_gate = sigmoid(z[:size]), sigmoid(z[size : 2 * size])
             candidate, output_gate = np.tanh(z[2 * size : 3 * size]), sigmoid(z[3 * size :])
             cell[row] = forget_gate * cell[row] + input_gate * candidate
-            hidden[row] = output_gate * np.tanh(cell[row])
+            of_cells = output_gate * np.tanh(cell[row])
+            hidden[row] = of_cells @ weights["projection"] if "projection" in weights else of_cells
             states.append(hidden[row].copy())
         outputs.append(states)
     return np.array(outputs), hidden, cell

@@ -17,6 +17,7 @@ SIZE = 5
 CORES = {
     "lstm": LSTM(SIZE),
     "lstm of three layers": LSTM(SIZE, layers=3),
+    "projected lstm": LSTM(SIZE + 2, layers=2, projection=3),
 }
 # The same with dropout wherever there can be some.
 DROPPING_CORES = {
@@ -58,7 +59,7 @@ def dropping(request):
 def test_shapes_of_a_core(core, random):
     params, inputs, carry = core_problem(core, random)
     hidden, new_carry = jax.eval_shape(core.apply, params, inputs, carry)
-    assert hidden.shape == (BATCH, TIME, core.size)
+    assert hidden.shape == (BATCH, TIME, core.output_size)
     assert jax.tree.map(jnp.shape, new_carry) == jax.tree.map(jnp.shape, carry)
     assert all(not leaf.any() for leaf in jax.tree.leaves(core.initial_carry(BATCH)))
 

@@ -16,15 +16,17 @@ RESET = np.zeros((BATCH, TIME), bool)
 RESET[0, [0, 3]] = RESET[2, [1, 2, 4]] = True
 
 
-def recurrence_problem(random, reset):
-    """Arguments of `recurrence`."""
-    arguments = (
+def recurrence_problem(random, reset, projection=0):
+    """Arguments of `recurrence`, the projection last if there is one."""
+    arguments = [
         random.normal(size=(TIME, BATCH, 4 * SIZE)),
-        random.normal(size=(SIZE, 4 * SIZE)),
-        random.normal(size=(BATCH, SIZE)),
+        random.normal(size=(projection or SIZE, 4 * SIZE)),
+        random.normal(size=(BATCH, projection or SIZE)),
         random.normal(size=(BATCH, SIZE)),
         1.0 - reset.T[:, :, None],
-    )
+    ]
+    if projection:
+        arguments.append(random.normal(size=(SIZE, projection)))
     return [jnp.asarray(argument) for argument in arguments]
 
 
@@ -58,9 +60,31 @@ def test_recurrence_and_its_gradients_are_those_of_the_plain_scan(random, reset,
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_values_are_those_of_a_loop(random, layers):
-    core = LSTM(SIZE, layers=layers)
+def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(random):
+    *arguments, keep, projection = recurrence_problem(random, RESET, projection=3)
+    cotangents = (
+        jnp.asarray(random.normal(size=(TIME, BATCH, 3))),
+        tuple(jnp.asarray(random.normal(size=(BATCH, size))) for size in (3, SIZE)),
+    )
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def forward_and_backward(function, cotangents):
+        results, transpose = jax.vjp(
+            lambda projection, *x: function(*x, keep, projection), projection, *arguments
+        )
+        return results, transpose(cotangents)
+
+    found = forward_and_backward(recurrence, cotangents)
+    expected = forward_and_backward(recurrence_reference, cotangents)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert np.abs(other).max() > 1e-3
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("layers", "projection"), [(1, 0), (2, 0), (3, 0), (2, 3)])
+def test_values_are_those_of_a_loop(random, layers, projection):
+    core = LSTM(SIZE, layers=layers, projection=projection)
     params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random, 0.7)
     assert params[0]["input"].shape == (INPUT_SIZE, 4 * SIZE)
     carry = examples.randomised(core.initial_carry(BATCH), random)

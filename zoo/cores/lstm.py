@@ -7,6 +7,9 @@ Ghahramani 2016). For layer input x_t, previous hidden h and cell c:
     i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
     c_t = f * c + i * g,   h_t = o * tanh(c_t)
 
+or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer numbers than there are
+cells: what the recurrence, the next layer and the head see.
+
 The products x_t W of all positions are one product before the scan. The backward pass is written by
 hand: the forward pass keeps the gates, the backward scan carries only the gradients of h and c, and
 the gradient of U is one product after it, where autodiff of a scan would add up T small ones.
@@ -36,13 +39,18 @@ def _activate(projection, hidden, recurrent):
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
 
 
-def recurrence_reference(projections, recurrent, hidden, cell_state, keep):
+def _project(hidden, projection):
+    return hidden if projection is None else hidden @ projection
+
+
+def recurrence_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
     """The plain scan that `recurrence` is tested against: same arguments, same results."""
 
     def step(carry, inputs):
-        projection, kept = inputs
+        inputs_product, kept = inputs
         hidden, cell_state = carry[0] * kept, carry[1] * kept
-        carry = cell(_activate(projection, hidden, recurrent), cell_state)
+        new_hidden, new_cell = cell(_activate(inputs_product, hidden, recurrent), cell_state)
+        carry = _project(new_hidden, projection), new_cell
         return carry, carry[0]
 
     carry, outputs = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
@@ -50,35 +58,38 @@ def recurrence_reference(projections, recurrent, hidden, cell_state, keep):
 
 
 @jax.custom_vjp
-def recurrence(projections, recurrent, hidden, cell_state, keep):
+def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None):
     """The recurrent part of a layer.
 
     Args:
-      projections: x W + b, [T, B, 4 D]; recurrent: U, [D, 4 D].
-      hidden, cell_state: the carry, [B, D] each.
+      projections: x W + b, [T, B, 4 D]; recurrent: U, [R, 4 D], R = D without a projection.
+      hidden, cell_state: the carry, [B, R] and [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
+      projection: P, [D, R], or None.
 
     Returns:
-      (hidden of all positions [T, B, D], (last hidden, last cell)).
+      (hidden of all positions [T, B, R], (last hidden, last cell)).
     """
-    return _forward(projections, recurrent, hidden, cell_state, keep)[0]
+    return _forward(projections, recurrent, hidden, cell_state, keep, projection)[0]
 
 
-def _forward(projections, recurrent, hidden, cell_state, keep):
+def _forward(projections, recurrent, hidden, cell_state, keep, projection):
     def step(carry, inputs):
-        projection, kept = inputs
+        inputs_product, kept = inputs
         previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
-        gates = _activate(projection, previous_hidden, recurrent)
-        carry = cell(gates, previous_cell)
+        gates = _activate(inputs_product, previous_hidden, recurrent)
+        new_hidden, new_cell = cell(gates, previous_cell)
+        carry = _project(new_hidden, projection), new_cell
         return carry, (*carry, gates)
 
     carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
-    return (hiddens, carry), (recurrent, hidden, cell_state, keep, hiddens, cells, gates)
+    residuals = (recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection)
+    return (hiddens, carry), residuals
 
 
 def _backward(residuals, cotangents):
-    recurrent, hidden, cell_state, keep, hiddens, cells, gates = residuals
+    recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection = residuals
     hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
     previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
     transposed = recurrent.T
@@ -88,6 +99,9 @@ def _backward(residuals, cotangents):
         output_gradient, new_cell, previous_cell, gates, kept = inputs
         input_gate, forget, candidate, output = gates
         hidden_gradient += output_gradient
+        total = hidden_gradient
+        if projection is not None:
+            hidden_gradient = hidden_gradient @ projection.T
         activated = jnp.tanh(new_cell)
         cell_gradient += hidden_gradient * output * (1 - activated * activated)
         z_gradient = jnp.concatenate(
@@ -100,9 +114,9 @@ def _backward(residuals, cotangents):
             axis=-1,
         )
         carry = (z_gradient @ transposed * kept, cell_gradient * forget * kept)
-        return carry, z_gradient
+        return carry, (z_gradient, None if projection is None else total)
 
-    (hidden_gradient, cell_gradient), z_gradients = jax.lax.scan(
+    (hidden_gradient, cell_gradient), (z_gradients, totals) = jax.lax.scan(
         step,
         (last_hidden_gradient, last_cell_gradient),
         (hiddens_gradient, cells, previous_cells, gates, keep),
@@ -110,7 +124,11 @@ def _backward(residuals, cotangents):
     )
     previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
     recurrent_gradient = _flat(previous_hiddens).T @ _flat(z_gradients)
-    return z_gradients, recurrent_gradient, hidden_gradient, cell_gradient, None
+    projection_gradient = None
+    if projection is not None:
+        projection_gradient = _flat(gates[3] * jnp.tanh(cells)).T @ _flat(totals)
+    gradients = (z_gradients, recurrent_gradient, hidden_gradient, cell_gradient)
+    return *gradients, None, projection_gradient
 
 
 def _flat(array):
@@ -127,6 +145,7 @@ class LSTM(Core):
 
     Attributes:
       size: D, cells of each layer. layers: how many.
+      projection: R, the size of the hidden states; 0 for one number a cell.
       dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
       variational: one mask for all positions of a call instead of one a position.
       forget_bias: where the bias of the forget gate starts.
@@ -134,30 +153,39 @@ class LSTM(Core):
 
     size: int = 256
     layers: int = 1
+    projection: int = 0
     dropout: float = 0.0
     input_dropout: float = 0.0
     variational: bool = False
     forget_bias: float = 1.0
 
     def __post_init__(self):
-        check_least(self, "model.core", size=1, layers=1)
+        check_least(self, "model.core", size=1, layers=1, projection=0)
         for name in ("dropout", "input_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
                     f"model.core.{name}={getattr(self, name)}: give a rate of at least 0, below 1."
                 )
 
+    @property
+    def output_size(self):
+        """R, the size of a hidden state."""
+        return self.projection or self.size
+
     def init(self, key, input_size):
-        """A tuple of {"input": [E or D, 4 D], "recurrent": [D, 4 D], "bias": [4 D]}, a layer each.
+        """A tuple of {"input": [E or R, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, a layer each,
+        with "projection": [D, R] if there is one.
 
         Weights start uniform in +-1/sqrt(D); the gates' order is input, forget, candidate, output.
         """
         scale = self.size**-0.5
         params = []
         for layer in range(self.layers):
-            rows = self.size if layer else input_size
-            keys = jax.random.split(jax.random.fold_in(key, layer))
-            shapes = {"input": (rows, 4 * self.size), "recurrent": (self.size, 4 * self.size)}
+            rows, columns = self.output_size if layer else input_size, 4 * self.size
+            shapes = {"input": (rows, columns), "recurrent": (self.output_size, columns)}
+            if self.projection:
+                shapes["projection"] = (self.size, self.projection)
+            keys = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
                 name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
                 for k, (name, shape) in zip(keys, shapes.items(), strict=True)
@@ -167,13 +195,15 @@ class LSTM(Core):
         return tuple(params)
 
     def initial_carry(self, batch):
-        """Zeros: for each layer (hidden [B, D], cell [B, D])."""
-        shape = (batch, self.size)
+        """Zeros: for each layer (hidden [B, R], cell [B, D])."""
         # An array each, never one array twice: the carry of a training step is donated.
-        return tuple((jnp.zeros(shape), jnp.zeros(shape)) for _ in range(self.layers))
+        return tuple(
+            (jnp.zeros((batch, self.output_size)), jnp.zeros((batch, self.size)))
+            for _ in range(self.layers)
+        )
 
     def apply(self, params, inputs, carry, *, reset=None, key=None):
-        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
+        """inputs [B, T, E] -> (hidden [B, T, R], carry); see Core."""
         batch, time, _ = inputs.shape
         dtype = inputs.dtype
         keep = jnp.ones((time, batch, 1), dtype)
@@ -185,7 +215,14 @@ class LSTM(Core):
         for layer, (weights, (hidden, cell_state)) in enumerate(zip(params, carry, strict=True)):
             projections = _flat(x) @ weights["input"] + weights["bias"][None]
             projections = projections.reshape(time, batch, -1)
-            x, last = recurrence(projections, weights["recurrent"], hidden, cell_state, keep)
+            x, last = recurrence(
+                projections,
+                weights["recurrent"],
+                hidden,
+                cell_state,
+                keep,
+                weights.get("projection"),
+            )
             x = self._drop(x, self.dropout, keys, 1 + layer)
             new_carry.append(last)
         return jnp.swapaxes(x, 0, 1), tuple(new_carry)

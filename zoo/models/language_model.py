@@ -53,7 +53,7 @@ class LanguageModel:
             raise UserError(
                 f"a tied {type(self.head).__name__} shares the embedding's table, which must have "
                 f"the shape {wanted} and is {found} in {self.embedding}: take an embedding of the "
-                f"same kind with model.embedding.size={self.core.output_size}, or set "
+                f"same kind with model.embedding.size={wanted[1]}, or set "
                 "model.head.tied=False."
             )
 

@@ -1,0 +1,203 @@
+"""Row-sparse steps: the dense optimisers' numbers, from the rows alone."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests import examples
+from tests.training import small
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.heads import (
+    NCE,
+    BlackOut,
+    HierarchicalSoftmax,
+    HuffmanSoftmax,
+    ImportanceSampling,
+    Softmax,
+    Unigram,
+)
+from zoo.models import LanguageModel
+from zoo.rows import Watched, take
+from zoo.training import optimizers, row_sparse, step
+from zoo.training.optimizers import SGD, Adagrad, Adam, RMSProp
+
+LEXICON = examples.plain_lexicon()
+HEADS = {
+    "NCE": NCE(samples=6, noise=Unigram()),
+    "importance sampling": ImportanceSampling(samples=6),
+    "tied": ImportanceSampling(samples=6, tied=True),
+    "words for each token": BlackOut(samples=3, shared=False),
+    "hierarchical": HierarchicalSoftmax(),
+    "Huffman": HuffmanSoftmax(),
+}
+COLUMNS = step.Columns(
+    words=np.array([[0, 3, 1], [4, 4, 0]], np.int32),
+    targets=np.array([[3, 1, 2], [4, 0, 7]], np.int32),
+    weights=np.array([[1, 1, 1], [1, 1, 0]], np.float32),
+    reset=np.zeros((2, 3), bool),
+    lanes=np.arange(2, dtype=np.int32),
+)
+
+
+def trained(model, recipe, sparse, steps=3, clip=0.05):
+    """(parameters after some steps, their metrics, the parameters before)."""
+    params = model.init(jax.random.key(1), LEXICON)
+    params = examples.randomised(params, np.random.default_rng(0), 0.5)
+    if sparse:
+        paths = model.row_tables(params)
+        optimizer = row_sparse.RowSparseOptimizer(recipe, clip, paths, 5, 20)
+        train_step = row_sparse.train_step
+    else:
+        optimizer, train_step = optimizers.build(recipe, clip, 5, 20), step.train_step
+    state = step.TrainState(
+        params,
+        optimizer.init(params),
+        model.core.initial_carry(2),
+        jnp.zeros((), jnp.int32),
+    )
+    tables, key = model.tables(LEXICON), jax.random.key_data(jax.random.key(5))
+    compiled = jax.jit(
+        lambda state: train_step(state, tables, COLUMNS, key, model=model, optimizer=optimizer)
+    )
+    found = []
+    for _ in range(steps):
+        state, results = compiled(state)
+        found.append(results)
+    return state.params, found, params
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("recipe", [SGD(0.7), Adagrad(0.3)], ids=["SGD", "Adagrad"])
+def test_equal_to_the_dense_optimiser_with_clipping(name, recipe):
+    model = LanguageModel(Lookup(5), LSTM(5), HEADS[name])
+    found, found_metrics, before = trained(model, recipe, sparse=True)
+    expected, expected_metrics, _ = trained(model, recipe, sparse=False)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
+    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), before, found)
+    assert min(jax.tree.leaves(moved)) > 1e-4
+    for one, other in zip(found_metrics, expected_metrics, strict=True):
+        assert one.gradient_norm > 0.05  # clipped
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+def test_rows_that_are_not_touched_stay(random):
+    model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=1))
+    found, _, before = trained(model, Adam(0.1), sparse=True, steps=1)
+    old, new = before["embedding"]["table"], found["embedding"]["table"]
+    changed = np.flatnonzero(np.abs(old - new).max(1) > 0)
+    assert changed.tolist() == [0, 1, 3, 4]  # the words that are read
+
+
+def test_the_first_lazy_adam_step_is_adam_s_on_the_touched_rows():
+    model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=6))
+    found, _, _ = trained(model, Adam(0.1), sparse=True, steps=1)
+    expected, _, _ = trained(model, Adam(0.1), sparse=False, steps=1)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_lazy_moments_decay_when_touched_by_hand():
+    rule = row_sparse.RowAdam(0.9, 0.99, 1e-8)
+    table, state = jnp.zeros((3, 1)), rule.init(jnp.zeros((3, 1)))
+    first = row_sparse.RowGradient(jnp.asarray([1, 3]), jnp.asarray([[2.0], [0.0]]))
+    other = row_sparse.RowGradient(jnp.asarray([0, 3]), jnp.asarray([[5.0], [0.0]]))
+    table, state = rule.update(table, state, first, 0.1, 1)
+    table, state = rule.update(table, state, other, 0.1, 2)
+    table, state = rule.update(table, state, first, 0.1, 3)
+    np.testing.assert_allclose(state[0][1], 0.9 * 0.2 + 0.1 * 2)
+    np.testing.assert_allclose(state[1][1], 0.99 * 0.04 + 0.01 * 4, rtol=1e-6)
+    mean, square = 0.38 / (1 - 0.9**3), 0.0796 / (1 - 0.99**3)
+    np.testing.assert_allclose(table[1], -0.1 - 0.1 * mean / square**0.5, rtol=1e-5)
+    np.testing.assert_array_equal(table[2], 0)
+
+
+def test_rows_of_equal_ids_are_added_up():
+    ids = jnp.asarray([7, 2, 7, 0, 2, 7])
+    rows = jnp.arange(12.0).reshape(6, 2)
+    found = jax.jit(row_sparse.merged, static_argnums=2)(ids, rows, 9)
+    np.testing.assert_array_equal(found.ids[:3], [0, 2, 7])
+    np.testing.assert_array_equal(found.rows, [[6, 7], [10, 12], [14, 17], *[[0, 0]] * 3])
+    # The rest is no row of the table, each number once and in order.
+    assert (np.diff(found.ids) > 0).all()
+    assert found.ids[3] >= 9
+
+
+def test_a_watched_table_notes_what_is_read_and_hands_out_offsets():
+    table = jnp.arange(6.0).reshape(3, 2)
+    watched = Watched(table, [jnp.ones((2, 2)), jnp.zeros((1, 2))])
+    np.testing.assert_array_equal(take(watched, jnp.asarray([2, 0])), [[5, 6], [1, 2]])
+    np.testing.assert_array_equal(take(watched, jnp.asarray([1])), [[2, 3]])
+    assert [ids.tolist() for ids in watched.ids] == [[2, 0], [1]]
+    assert (watched.shape, watched.dtype) == (table.shape, table.dtype)
+    np.testing.assert_array_equal(take(table, jnp.asarray([1])), [[2, 3]])
+
+
+def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
+    model = LanguageModel(Lookup(5), LSTM(5), Softmax(tied=True))
+    assert model.row_tables(model.init(jax.random.key(0), LEXICON)) == []
+    model = LanguageModel(Lookup(5), LSTM(5), Softmax())
+    params = model.init(jax.random.key(0), LEXICON)
+    assert model.row_tables(params) == [("embedding", "table")]
+
+
+@pytest.mark.parametrize("recipe", [RMSProp(), SGD(momentum=0.9), Adam(weight_decay=0.1)])
+def test_optimisers_without_a_row_rule_are_refused(recipe):
+    with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
+        row_sparse.RowSparseOptimizer(recipe, 0.0, [], 5, 20)
+
+
+def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
+    recipe = small.with_settings(
+        small.experiment(),
+        "training.row_sparse=true",
+        "training.optimizer=SGD",
+        "model.head=Softmax",
+        "model.head.tied=true",
+        "model.embedding.size=6",
+        "model.core.size=6",
+    )
+    with pytest.raises(UserError, match=r"training.row_sparse=True, but every step of a Softmax"):
+        small.trainer(recipe, tmp_path)
+
+
+@pytest.mark.parametrize("devices", [2, 4])
+def test_several_devices_agree_with_one(tmp_path, devices):
+    recipe = small.with_settings(
+        small.experiment(sentences=9, length=4, epochs=2),
+        "training.row_sparse=true",
+        "training.optimizer=Adagrad",
+        "training.clip=0.1",
+        "model.head=NCE",
+        "model.head.samples=5",
+    )
+    alone = small.trainer(recipe, tmp_path / "1", 1)
+    alone.train()
+    several = small.trainer(recipe, tmp_path / "n", devices)
+    several.train()
+    expected, found = small.last_state(alone)[1], small.last_state(several)[1]
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, atol=5e-6)
+
+
+def test_the_norm_is_that_of_everything_together():
+    recipe = row_sparse.RowSparseOptimizer(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
+    params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}
+    gradient = row_sparse.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
+    dense = {"embedding": {}, "core": {"w": jnp.asarray([4.0])}}
+    new, _, norm = recipe.update(
+        params,
+        recipe.init(params),
+        jnp.zeros((), jnp.int32),
+        dense,
+        {("embedding", "table"): gradient},
+    )
+    np.testing.assert_allclose(norm, 5)
+    np.testing.assert_allclose(new["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)
+    np.testing.assert_allclose(new["core"]["w"], [-0.8], rtol=1e-6)
+    assert isinstance(recipe.dense, optax.GradientTransformation)
