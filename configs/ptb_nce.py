@@ -1,0 +1,25 @@
+"""The Penn Treebank by noise-contrastive estimation: 100 noise words a token.
+
+    python train.py --config ptb_nce --workdir runs/ptb_nce
+    python evaluate.py --workdir runs/ptb_nce
+
+Mnih and Teh (2012), with Z fixed to 1. Data and budget are those of ptb_softmax; steps update the
+rows that they touch. The perplexity is the exact one, over all words. Results: docs/results.md.
+"""
+
+import dataclasses
+
+from configs import ptb_softmax
+from zoo import Experiment
+from zoo.heads import NCE, Unigram
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    base = ptb_softmax.get_config()
+    head = NCE(noise=Unigram(), samples=100, shared=False)
+    return dataclasses.replace(
+        base,
+        model=dataclasses.replace(base.model, head=head),
+        training=dataclasses.replace(base.training, row_sparse=True),
+    )
