@@ -1,4 +1,4 @@
-"""The Penn Treebank by noise-contrastive estimation: 100 noise words a token.
+"""The Penn Treebank by noise-contrastive estimation: 100 noise words a batch.
 
     python train.py --config ptb_nce --workdir runs/ptb_nce
     python evaluate.py --workdir runs/ptb_nce
@@ -17,7 +17,7 @@ from zoo.heads import NCE, Unigram
 def get_config() -> Experiment:
     """The experiment."""
     base = ptb_softmax.get_config()
-    head = NCE(noise=Unigram(), samples=100, shared=False)
+    head = NCE(noise=Unigram(), samples=100)
     return dataclasses.replace(
         base,
         model=dataclasses.replace(base.model, head=head),
