@@ -41,6 +41,8 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.training_step
 	$(BIN)/python -m benchmarks.blocked_softmax_memory
 	$(BIN)/python -m benchmarks.lstm
+	$(BIN)/python -m benchmarks.sampled_step
+	$(BIN)/python -m benchmarks.adaptive
 
 clean:
 	rm -rf $(QUICKSTART)

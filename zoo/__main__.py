@@ -1,4 +1,4 @@
-"""python -m zoo generate | compare | micro-report: what is done with trained models."""
+"""python -m zoo generate | compare | rank | micro-report: what is done with trained models."""
 
 import argparse
 
@@ -32,6 +32,12 @@ def _compare(arguments):
     print(compare(arguments.workdirs))
 
 
+def _rank(arguments):
+    from zoo.evaluation.rank import report
+
+    report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
+
+
 def _micro_report(arguments):
     from zoo.evaluation.micro_report import report
 
@@ -56,6 +62,16 @@ def main():
     command = commands.add_parser("compare", help="puts the results of runs side by side")
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
     command.set_defaults(do=_compare)
+
+    command = commands.add_parser(
+        "rank", help="measures and draws the rank of heads' log-probability matrices"
+    )
+    add = command.add_argument
+    add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add("--contexts", type=int, default=1024, help="rows of the matrix")
+    add("--split", default="validation")
+    add("--file", default="rank.png", help="the picture to write")
+    command.set_defaults(do=_rank)
 
     command = commands.add_parser(
         "micro-report", help="puts models of the micro language beside the language itself"

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 
 from tests import references
 from zoo.heads import exact, exact_sum
@@ -231,3 +232,68 @@ def test_weighted_loss_with_words_without_mass(random):
     np.testing.assert_array_equal(gradients[0][6], 0)
     assert_all_close(gradients[1:], expected[1:], rtol=1e-9, atol=1e-12)
     assert np.isinf(function(hidden, weights, bias, targets, np.ones(7))[0])
+
+
+@functools.cache
+def passed(block, k, with_key):
+    """The jitted walk over the vocabulary."""
+
+    def walk(hidden, weights, bias, key):
+        key = key if with_key else None
+        return exact.blocked_pass(hidden, weights, bias, block, k=k, key=key)
+
+    return jax.jit(walk)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("words", "block"), [(13, 5), (13, 13), (2049, 256)])
+def test_one_walk_finds_log_z_and_the_best_words(random, words, block):
+    hidden, weights, bias, targets = problem(random, words, scale=0.1)
+    found = passed(block, 5, False)(hidden, weights, bias, jax.random.key(0))
+    scores = hidden @ weights.T + bias
+    _, log_z = references.softmax_loss(hidden, weights, bias, targets)
+    np.testing.assert_allclose(found.log_z, log_z, rtol=1e-12)
+    best = np.argsort(-scores, axis=-1)[:, :5]
+    np.testing.assert_array_equal(found.words, best)
+    np.testing.assert_allclose(found.values, np.take_along_axis(scores, best, 1), rtol=1e-12)
+    assert found.sample is None
+
+
+@pytest.mark.parametrize("block", [4, 13])
+def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, block):
+    draws = 20_000
+    hidden, weights, bias, _ = problem(random, tokens=1)
+    many = np.broadcast_to(hidden, (draws, 5))
+    words = passed(block, 0, True)(many, weights, bias, jax.random.key(1)).sample
+    (log_probs,) = references.softmax_log_probs(hidden, weights, bias)
+    observed = np.bincount(words, minlength=13)
+    assert scipy.stats.chisquare(observed, draws * np.exp(log_probs)).pvalue > 1e-3
+
+
+def test_top_k_and_samples_keep_the_leading_axes(random):
+    hidden, weights, bias, _ = problem(random, tokens=6)
+    log_probs, words = exact.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
+    expected = references.softmax_log_probs(hidden, weights, bias)
+    assert words.shape == (2, 3, 4)
+    sorted_log_probs = -np.sort(-expected, axis=-1)[:, :4].reshape(2, 3, 4)
+    np.testing.assert_allclose(log_probs, sorted_log_probs, rtol=1e-4)
+    sample = exact.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
+    assert sample.shape == (2, 3)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("least", [1, 128])
+def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
+    monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 13 * 3)
+    arguments = problem(random)
+    token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
+
+    def objective(*arguments):
+        return exact_sum.summed_softmax_loss(*arguments, token_weights, 0.4)
+
+    value, gradients = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))(*arguments)
+    loss, log_z = references.softmax_loss(*arguments)
+    np.testing.assert_allclose(value, (loss + 0.4 * log_z**2) @ token_weights, rtol=1e-10)
+    expected = references.softmax_gradients(*arguments, token_weights, 0.8 * log_z * token_weights)
+    assert_all_close(gradients, expected, rtol=1e-9, atol=1e-12)

@@ -8,6 +8,7 @@ import json
 import math
 import pathlib
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -179,4 +180,21 @@ def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
     _grouped_bars(axes, groups, percent, "{:.0f}".format)
     axes.set_ylim(0, 105)
     axes.axhline(50, color="black", linestyle=":", label="chance")
+    _write(figure, axes, file)
+
+
+def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
+    """Singular values of log-probability matrices, largest first, on a logarithmic scale.
+
+    Args:
+      values: of each run, divided by the largest. file: the PNG to write.
+    """
+    figure, axes = _axes(
+        "Singular values of the log-probability matrix", "place", "divided by the largest"
+    )
+    for place, (name, of_run) in enumerate(values.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
+    # What is smaller is the rounding of float32.
+    axes.set(yscale="log", ylim=(1e-8, 1.5))
     _write(figure, axes, file)

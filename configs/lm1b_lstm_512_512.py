@@ -1,0 +1,26 @@
+"""LSTM-512-512 on the 1 Billion Word benchmark.
+
+    python train.py --config lm1b_lstm_512_512 --workdir runs/lm1b_lstm_512_512
+    python evaluate.py --workdir runs/lm1b_lstm_512_512
+
+Jozefowicz et al. (2016), table 1: test perplexity 54.1, 0.82 billion parameters; not run here.
+Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
+"""
+
+import dataclasses
+
+from configs import lm1b_lstm_2048_512
+from zoo import Experiment
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    base = lm1b_lstm_2048_512.get_config()
+    model = dataclasses.replace(
+        base.model,
+        embedding=Lookup(size=512),
+        core=LSTM(size=512, projection=512, dropout=0.1, input_dropout=0.1),
+    )
+    return dataclasses.replace(base, model=model)

@@ -1,0 +1,42 @@
+"""Ranks of log-probability matrices: of matrices by hand, and of heads on random contexts."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.evaluation import rank
+from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
+
+
+def test_the_rank_of_a_product_by_hand(random):
+    matrix = random.normal(size=(19, 3)) @ random.normal(size=(3, 11))
+    found = rank.spectrum(matrix.astype(np.float32))
+    assert (found.rank, found.bound) == (3, 11)
+    assert (np.diff(found.singular_values) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("head", "bounded"),
+    [
+        (Softmax(), True),
+        (MixtureOfContexts(components=3), True),
+        (MixtureOfSoftmaxes(components=3), False),
+    ],
+)
+def test_only_a_mixture_of_softmaxes_passes_the_bound(random, head, bounded):
+    size, lexicon = 4, examples.plain_lexicon(29)
+    params = examples.randomised(head.init(jax.random.key(0), size, lexicon), random)
+    hidden = jnp.asarray(random.normal(size=(23, size)), jnp.float32)
+    found = rank.spectrum(np.asarray(head.log_probs(params, head.tables(lexicon), hidden)))
+    assert (found.rank <= size + 2) == bounded
+    assert found.rank == (size + 2 if bounded else 23)
+
+
+def test_the_report_prints_ranks_and_draws(tmp_path, trained):
+    lines = []
+    rank.report([str(trained)], 7, "validation", str(tmp_path / "rank.png"), lines.append)
+    assert "rank " in lines[0]
+    assert "7 contexts of validation" in lines[0]
+    assert (tmp_path / "rank.png").stat().st_size > 1000

@@ -1,0 +1,81 @@
+"""The adaptive softmax against PyTorch's, and in blocks of tokens."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.errors import UserError
+from zoo.heads import AdaptiveSoftmax
+from zoo.heads import adaptive as adaptive_module
+from zoo.lexicon import Lexicon
+
+HEAD = AdaptiveSoftmax(cutoffs=(4, 9), division=2.0)
+
+
+def test_losses_are_those_of_pytorch(random):
+    torch = pytest.importorskip("torch")
+    lexicon = examples.plain_lexicon()  # ranks are ids
+    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 13, [4, 9], div_value=2.0, head_bias=True)
+    with torch.no_grad():
+        theirs.head.weight[:] = torch.tensor(np.asarray(params["head"]))
+        theirs.head.bias[:] = torch.tensor(np.asarray(params["head_bias"]))
+        for tail in range(2):
+            projection, weights = theirs.tail[tail]
+            projection.weight[:] = torch.tensor(np.asarray(params[f"projection_{tail}"]).T)
+            weights.weight[:] = torch.tensor(np.asarray(params[f"tail_{tail}"]))
+        hidden = random.normal(size=(13, 8)).astype(np.float32)
+        expected = theirs(torch.tensor(hidden), torch.arange(13)).output.numpy()
+        all_expected = theirs.log_prob(torch.tensor(hidden)).numpy()
+    tables = HEAD.tables(lexicon)
+    log_prob = HEAD.log_prob(params, tables, jnp.asarray(hidden), jnp.arange(13))
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-4, atol=1e-5)
+    log_probs = HEAD.log_probs(params, tables, jnp.asarray(hidden))
+    np.testing.assert_allclose(log_probs, all_expected, rtol=1e-4, atol=1e-5)
+
+
+def test_clusters_follow_frequency_not_the_order_of_the_lexicon(random):
+    counts = random.permutation(13)
+    lexicon = Lexicon(words=tuple(map(str, range(13))), counts=counts)
+    tables = HEAD.tables(lexicon)
+    np.testing.assert_array_equal(tables["rank"], 12 - counts)
+    np.testing.assert_array_equal(tables["word"][tables["rank"]], np.arange(13))
+    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    hidden = jnp.asarray(random.normal(size=(13, 8)), jnp.float32)
+    found = HEAD.log_probs(params, tables, hidden)
+    sorted_lexicon = examples.plain_lexicon()
+    in_order = HEAD.log_probs(params, HEAD.tables(sorted_lexicon), hidden)
+    np.testing.assert_allclose(found, np.asarray(in_order)[:, 12 - counts], rtol=1e-6)
+
+
+@pytest.mark.parametrize("tokens", [1, 6, 10])
+def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
+    lexicon = examples.plain_lexicon()
+    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    tables, hidden = HEAD.tables(lexicon), jnp.asarray(random.normal(size=(tokens, 8)), jnp.float32)
+    targets = jnp.asarray(random.integers(13, size=tokens))
+    weights = jnp.asarray(random.uniform(size=tokens), jnp.float32)
+
+    def results(params):
+        function = jax.value_and_grad(
+            lambda params: HEAD.weighted_loss(params, tables, hidden, targets, weights)
+        )
+        return jax.jit(function)(params)
+
+    whole = results(params)
+    monkeypatch.setattr(adaptive_module, "TOKENS_AT_A_TIME", 4)
+    for one, other in zip(jax.tree.leaves(results(params)), jax.tree.leaves(whole), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("cutoffs", [(), (0, 3), (5, 5), (7, 3)])
+def test_cutoffs_must_rise(cutoffs):
+    with pytest.raises(UserError, match=r"model.head.cutoffs="):
+        AdaptiveSoftmax(cutoffs=cutoffs)
+
+
+def test_cutoffs_must_leave_words():
+    with pytest.raises(UserError, match=r"leave no words for the last cluster: the lexicon has 13"):
+        AdaptiveSoftmax(cutoffs=(4, 13)).init(jax.random.key(0), 8, examples.plain_lexicon())

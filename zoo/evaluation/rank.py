@@ -1,0 +1,83 @@
+"""The rank of a head's log-probability matrix: how many directions its distributions span.
+
+Yang et al., "Breaking the softmax bottleneck" (2018), section 2. Let A[n, x] = log p(x | h_n) over
+held-out contexts h_n and all words. The logits of a softmax with hidden states of D numbers have
+rank D + 1 at most, and taking log Z from each row adds one: rank A <= D + 2, whatever the text. A
+head that mixes distributions is not bound so.
+"""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+from zoo.data.corpus import Corpus
+from zoo.data.lanes import Lanes
+from zoo.evaluation.run import Run
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Spectrum:
+    """singular_values: of the [contexts, V] matrix, float64, largest first. bound: the rank that
+    they were computed to: the number of contexts, or of words if that is smaller."""
+
+    singular_values: np.ndarray
+    bound: int
+
+    @property
+    def rank(self) -> int:
+        """Singular values that are not rounding: above the float32 precision of the matrix."""
+        precision = np.finfo(np.float32).eps * max(self.bound, 1) ** 0.5
+        return int((self.singular_values > self.singular_values[0] * precision).sum())
+
+
+def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
+    """log p of every word [contexts, V], float32, after contexts that are spread over the text."""
+    judged, model = run.experiment.evaluation, run.experiment.model
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    boundary = run.lexicon.ids.get(run.lexicon.boundary)
+    lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
+
+    @jax.jit
+    def step(params, tables, words, reset, carry):
+        hidden, carry = model.hidden(params, tables, words, carry, reset=reset)
+        return hidden, carry
+
+    carry, found = model.core.initial_carry(lanes.batch), []
+    for index in range(len(lanes)):
+        batch = lanes[index]
+        hidden, carry = step(run.params, run.tables, batch.words, batch.reset, carry)
+        found.append(np.asarray(hidden)[batch.places >= 0])
+    hidden = np.concatenate(found)
+    chosen = np.linspace(0, len(hidden) - 1, min(contexts, len(hidden))).astype(int)
+    log_probs = jax.jit(model.head.log_probs)
+    head_params = model.head_params(run.params)
+    parts = np.array_split(hidden[chosen], max(1, len(chosen) // 64))
+    return np.concatenate(
+        [np.asarray(log_probs(head_params, run.tables["head"], part)) for part in parts]
+    )
+
+
+def spectrum(matrix: np.ndarray) -> Spectrum:
+    """The singular values of a matrix, by numpy in float64."""
+    values = np.linalg.svd(np.asarray(matrix, np.float64), compute_uv=False)
+    return Spectrum(values, len(values))
+
+
+def report(workdirs: list[str], contexts: int, split: str, file: str, say=print):
+    """Prints rank and spectrum of each run on one split and draws them in one PNG."""
+    from zoo.evaluation import plots
+
+    curves = {}
+    for workdir in workdirs:
+        run = Run.load(workdir)
+        found = spectrum(log_prob_matrix(run, run.read(split), contexts))
+        values = found.singular_values / found.singular_values[0]
+        curves[run.path.name] = values
+        model = run.experiment.model
+        say(
+            f"{run.path.name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
+            f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
+        )
+    plots.spectra(curves, file)
+    say(file)
