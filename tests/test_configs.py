@@ -9,7 +9,7 @@ from tests.training import small
 from zoo.data import Conllu, Text
 from zoo.data.micro import Micro
 from zoo.experiment import Experiment
-from zoo.training.optimizers import Constant
+from zoo.optimizers import Constant
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain

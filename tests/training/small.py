@@ -6,6 +6,7 @@ import json
 import numpy as np
 
 from zoo import recipes
+from zoo.checkpoints import Checkpoints
 from zoo.cores import LSTM
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import Vocabulary
@@ -13,9 +14,8 @@ from zoo.embeddings import Lookup
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.training.checkpoint import Checkpoints
+from zoo.optimizers import SGD
 from zoo.training.loop import Trainer
-from zoo.training.optimizers import SGD
 
 # Larger weights than the zoo's own: the little that these tests train must show.
 MODEL = LanguageModel(

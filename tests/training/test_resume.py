@@ -6,8 +6,8 @@ import pytest
 
 from tests.training import small
 from zoo.errors import Interrupted
+from zoo.optimizers import Adam, Cosine
 from zoo.training import loop
-from zoo.training.optimizers import Adam, Cosine
 
 RECIPE = small.experiment(
     epochs=3,
