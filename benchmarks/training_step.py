@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import optimizers
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
-from zoo.training import optimizers
 from zoo.training.devices import Devices
 from zoo.training.step import Columns, TrainState, train_step
 

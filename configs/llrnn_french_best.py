@@ -14,7 +14,7 @@ import dataclasses
 from configs import llrnn_french
 from zoo import Experiment, Training
 from zoo.cores import LSTM
-from zoo.training.optimizers import Adam, Cosine
+from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:

@@ -12,7 +12,7 @@ from zoo.data import Micro, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.training.optimizers import Adam, Cosine
+from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:

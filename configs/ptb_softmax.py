@@ -14,7 +14,7 @@ from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.training.optimizers import SGD, Cosine
+from zoo.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:

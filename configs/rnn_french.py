@@ -18,7 +18,7 @@ from zoo.data import Conllu, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
-from zoo.training.optimizers import RMSProp
+from zoo.optimizers import RMSProp
 
 
 def get_config() -> Experiment:

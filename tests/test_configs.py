@@ -15,7 +15,7 @@ from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
 from zoo.heads.sampled import SampledSoftmax
 from zoo.lexicon import Lexicon
-from zoo.training.optimizers import Constant
+from zoo.optimizers import Constant
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain

@@ -13,8 +13,8 @@ from zoo.embeddings import Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import Head, LogLinear, Softmax
+from zoo.optimizers import Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
-from zoo.training.optimizers import Cosine, Decay, Optimizer, RMSProp, Schedule
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -184,6 +184,13 @@ def test_fields_that_have_come_since_take_their_defaults():
 def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
     with pytest.raises(UserError, match=message):
         recipes.from_json(recipe)
+
+
+def test_recipes_saved_before_the_optimizers_moved_are_read():
+    saved = json.dumps(recipes.to_json(RECIPE))
+    assert "zoo.optimizers:Adam" in saved and "zoo.optimizers:Constant" in saved
+    old = json.loads(saved.replace("zoo.optimizers:", "zoo.training.optimizers:"))
+    assert recipes.from_json(old) == RECIPE
 
 
 def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):

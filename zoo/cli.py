@@ -1,19 +1,17 @@
 """What the entry scripts share: clear errors and exit codes."""
 
-import errno
 import logging
 import os
 import sys
 import threading
 
+from zoo import storage
 from zoo.errors import Interrupted, UserError
-
-FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def _thread_failed(failure):
     """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
-    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in FULL):
+    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in storage.FULL):
         threading.__excepthook__(failure)
 
 
@@ -38,7 +36,7 @@ def run(main) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in storage.FULL:
             raise
         print(
             f"error: the disk is full ({error.filename or 'no file named'}): make room and start "

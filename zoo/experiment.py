@@ -7,7 +7,7 @@ from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, check_least
 from zoo.models import LanguageModel
-from zoo.training.optimizers import Adam, Optimizer
+from zoo.optimizers import Adam, Optimizer
 
 
 @dataclasses.dataclass(frozen=True)

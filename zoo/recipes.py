@@ -100,7 +100,7 @@ def components(kind: type) -> dict[str, type]:
     """The classes of a kind by name: those that its package exports, and the kind itself."""
     package = importlib.import_module(kind.__module__)
     # A kind is defined in a file of its package (zoo.heads.head) or in a file with all of its
-    # components (zoo.training.optimizers): the nearest module that has others of the kind.
+    # components (zoo.optimizers): the nearest module that has others of the kind.
     while True:
         found = {
             name: value

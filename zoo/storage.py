@@ -1,6 +1,10 @@
 """Files that are there whole or not at all."""
 
+import errno
 import pathlib
+
+# A disk without room, and a user's share of it used up.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def write_whole(path: pathlib.Path, write):

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo import cli, recipes, storage
+from zoo import recipes, storage
+from zoo.checkpoints import Checkpoints
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.training.checkpoint import Checkpoints
 
 
 class Workdir:
@@ -64,7 +64,7 @@ class Workdir:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in cli.FULL:
+            if error.errno in storage.FULL:
                 raise
             raise UserError(
                 f"{self.path} cannot be made ({error.strerror}): give another --workdir."

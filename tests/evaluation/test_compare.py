@@ -20,6 +20,8 @@ PASSPORT = {
     "normalised_over": "the 10 words of the lexicon",
     "head": "Softmax()",
     "parameters": 1234,
+    "checkpoint": 40,
+    "priors_saw_this_text": [],
 }
 
 
@@ -51,12 +53,15 @@ def test_the_best_run_comes_first(tmp_path):
         "infinite",
     ]
     assert lines[1].split()[1:] == ["Softmax()", "1,234", "4.0000", "54.60"]
-    assert "100 tokens: words" in lines[4]
+    assert lines[4] == "ranked by test, carried"
+    assert "100 tokens: words" in lines[5]
 
 
 def test_what_does_not_touch_the_figure_may_differ(tmp_path):
     changes = {"data.path": "copy.txt", "lexicon.hash": "other", "head": "LogLinear()"}
-    compare([keep(tmp_path / "a"), keep(tmp_path / "b", {**changes, "parameters": 9})])
+    changes |= {"parameters": 9, "checkpoint": 7, "priors_saw_this_text": ["vocabulary"]}
+    table = compare([keep(tmp_path / "a"), keep(tmp_path / "b", changes)])
+    assert "*" not in table  # each run is of one checkpoint
 
 
 @pytest.mark.parametrize(
@@ -91,6 +96,68 @@ def test_a_run_judged_twice_is_compared_where_the_policies_meet(tmp_path):
     assert "8.0000" in ranked[0] and "9.0000" in ranked[1]
 
 
+def test_two_results_of_one_column_are_refused(tmp_path):
+    keep(tmp_path / "a")
+    folder = keep(tmp_path / "a", {"figures.log_perplexity": 3.0}, name="test.carried.old")
+    with pytest.raises(UserError) as refusal:
+        compare([folder, keep(tmp_path / "b")])
+    assert str(refusal.value).startswith(
+        f"{folder} has two results of test, carried: test.carried.json and test.carried.old.json;"
+    )
+
+
+def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
+    def keep_text(folder, digest, value):
+        changes = {"split": "data:x.txt", "data.sha256": digest * 9, "data.path": "x.txt"}
+        return keep(tmp_path / folder, {**changes, "figures.log_perplexity": value}, name=digest)
+
+    first, second = "0123456a", "0123456b"
+    both = keep_text("both", first, 1.0)
+    keep_text("both", second, 2.0)
+    one = keep_text("one", second, 1.5)
+    header, best, worse = compare([both, one]).splitlines()[:3]
+    columns = [header.index(f"data:x.txt [{digest}], carried") for digest in (second, first)]
+    assert columns == sorted(columns)  # the text that both have judged comes first and ranks
+    assert best.split() == [one, "Softmax()", "1,234", "1.5000", "148.41", "-", "-"]
+    assert worse.split()[0] == both
+    assert (worse.split()[3], worse.split()[5]) == ("2.0000", "1.0000")
+    # Two runs with no text in common are no two columns: they are refused.
+    with pytest.raises(UserError, match=r"data\.sha256 differs"):
+        compare([one, keep_text("other", first, 1.0)])
+
+
+def test_columns_of_different_checkpoints_are_marked(tmp_path):
+    mixed = keep(tmp_path / "mixed")
+    keep(tmp_path / "mixed", {"split": "validation", "checkpoint": 30}, name="validation.carried")
+    plain = keep(tmp_path / "plain", {"figures.log_perplexity": 6.0})
+    lines = compare([mixed, plain]).splitlines()
+    assert lines[1].startswith(f"{mixed} * ")
+    assert lines[2].split()[:2] == [plain, "Softmax()"]
+    assert lines[-1] == (
+        f"* {mixed} was judged at different checkpoints, test, carried of step 40; validation, "
+        "carried of step 30: evaluate it again."
+    )
+
+
+def test_the_priors_that_saw_a_text_are_shown(tmp_path):
+    saw = ["vocabulary", "background: Unigram"]
+    folders = [
+        keep(tmp_path / "a", {"priors_saw_this_text": saw}),
+        keep(tmp_path / "b", {"priors_saw_this_text": saw}),
+        keep(tmp_path / "c"),
+    ]
+    path = tmp_path / "old" / "results" / "test.carried.json"
+    folders.append(keep(tmp_path / "old"))
+    old = json.loads(path.read_text())
+    del old["priors_saw_this_text"]
+    path.write_text(json.dumps(old))
+    assert compare(folders).splitlines()[-3:] == [
+        f"  priors that saw this text: vocabulary, background: Unigram ({', '.join(folders[:2])})",
+        f"  priors that saw this text: none ({folders[2]})",
+        f"  priors that saw this text: not recorded ({folders[3]})",
+    ]
+
+
 def test_a_run_without_results_is_named(tmp_path):
     with pytest.raises(UserError, match=r"nothing has no results: python evaluate\.py"):
         compare([keep(tmp_path / "a"), str(tmp_path / "nothing")])
@@ -98,6 +165,7 @@ def test_a_run_without_results_is_named(tmp_path):
 
 def test_a_broken_result_is_named(tmp_path):
     folder = keep(tmp_path / "a")
-    (tmp_path / "a" / "results" / "broken.json").write_text("{")
-    with pytest.raises(UserError, match=r"broken\.json"):
-        compare([folder])
+    for content in ("{", "[]", '{"kind": "perplexity"}', "null"):
+        (tmp_path / "a" / "results" / "broken.json").write_text(content)
+        with pytest.raises(UserError, match=r"broken\.json is not a result of this zoo"):
+            compare([folder])

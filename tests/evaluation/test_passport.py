@@ -61,6 +61,20 @@ def test_it_says_how_the_figure_was_made(judged, run):
     assert found["machine"]["platform"] == "cpu"
 
 
+def test_it_says_which_priors_saw_the_text(judged, run):
+    found, scores = judged
+    assert found["priors_saw_this_text"] == []
+    assert "\n  priors that saw this text: none\n" in passport.describe(found)
+    all_words = with_vocabulary(run, splits=())
+    corpus = run.read("test")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    for split in ("test", "data:test.txt"):  # by its name, and by its path
+        other = passport.of_text(all_words, split, corpus, text, scores)
+        assert other["priors_saw_this_text"] == ["vocabulary"]
+        assert "\n  priors that saw this text: vocabulary\n" in passport.describe(other)
+    assert "priors_saw_this_text" not in passport.COMPARABLE
+
+
 def test_lanes_are_no_policy_where_sentences_start_afresh(run):
     assert passport.policies(run.with_state("sentences"))["lanes"] is None
 

@@ -6,16 +6,17 @@ import json
 import numpy as np
 
 from zoo import recipes
+from zoo.checkpoints import Checkpoints
 from zoo.cores import LSTM
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import Vocabulary
-from zoo.embeddings import Lookup
+from zoo.embeddings import Features, Lookup
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.heads import Softmax
+from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.training.checkpoint import Checkpoints
+from zoo.optimizers import SGD
+from zoo.priors import Morphology, TopWords, Unigram
 from zoo.training.loop import Trainer
-from zoo.training.optimizers import SGD
 
 # Larger weights than the zoo's own: the little that these tests train must show.
 MODEL = LanguageModel(
@@ -23,11 +24,23 @@ MODEL = LanguageModel(
     LSTM(size=7, dropout=0.3, input_dropout=0.2),
     Softmax(initial_scale=0.5),
 )
+# Needs tables of the words, in and out: some features are a word's own, others are shared.
+LOG_LINEAR = LanguageModel(
+    Features(size=6, initial_scale=0.5), MODEL.core, LogLinear(initial_scale=0.5)
+)
+WITH_FEATURES = Vocabulary(
+    features=(TopWords(count=4), Morphology()), background=Unigram(smoothing=0.5)
+)
+# Settings of `experiment` by the model's name.
+MODELS = {
+    "softmax": {"model": MODEL},
+    "log-linear": {"model": LOG_LINEAR, "vocabulary": WITH_FEATURES},
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class RandomWords(Source):
-    """Sentences of one to nine words out of eleven."""
+    """Sentences of one to nine words out of eleven, tagged by the last digit of their number."""
 
     sentences: int = 20
     seed: int = 0
@@ -41,7 +54,8 @@ class RandomWords(Source):
             [f"word{word}" for word in generator.integers(11, size=generator.integers(1, 10))]
             for _ in range(self.sentences)
         ]
-        return Corpus(split, sentences)
+        features = [[(f"Digit:{word[-1]}",) for word in sentence] for sentence in sentences]
+        return Corpus(split, sentences, features)
 
 
 def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experiment:

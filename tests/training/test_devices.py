@@ -9,9 +9,11 @@ from zoo.errors import UserError
 from zoo.training.devices import Devices
 
 
-def trained(folder, devices, state):
+def trained(folder, devices, state, model="softmax"):
     """(trainer, progress) of nine short sentences: some lanes end early, with dropout on."""
-    recipe = small.experiment(sentences=9, state=state, length=4, epochs=3, shuffle=True)
+    recipe = small.experiment(
+        **small.MODELS[model], sentences=9, state=state, length=4, epochs=3, shuffle=True
+    )
     trainer = small.trainer(recipe, folder, devices)
     lanes = trainer._lanes(0)
     real = lanes[len(lanes) - 1].real.sum(axis=1)
@@ -19,15 +21,18 @@ def trained(folder, devices, state):
     return trainer, trainer.train()
 
 
-@pytest.mark.parametrize("state", ["carried", "sentences"])
-def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, state):
-    alone, progress_alone = trained(tmp_path / "1", 1, state)
+@pytest.mark.parametrize(
+    ("model", "state"),
+    [("softmax", "carried"), ("softmax", "sentences"), ("log-linear", "carried")],
+)
+def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, state):
+    alone, progress_alone = trained(tmp_path / "1", 1, state, model)
     _, expected, _ = small.last_state(alone)
     start = alone.initial_state()
     moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, expected.params)
     assert min(jax.tree.leaves(moved)) > 1e-3
     for count in (2, 4):
-        several, progress = trained(tmp_path / str(count), count, state)
+        several, progress = trained(tmp_path / str(count), count, state, model)
         _, found, _ = small.last_state(several)
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), expected.params, found.params

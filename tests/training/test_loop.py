@@ -14,8 +14,8 @@ from tests.training import small
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 from zoo.models import LanguageModel
+from zoo.optimizers import SGD
 from zoo.training.devices import Devices
-from zoo.training.optimizers import SGD
 
 STILL = SGD(learning_rate=0.0)
 

@@ -6,18 +6,22 @@ import pytest
 
 from tests.training import small
 from zoo.errors import Interrupted
+from zoo.optimizers import Adam, Cosine
 from zoo.training import loop
-from zoo.training.optimizers import Adam, Cosine
 
-RECIPE = small.experiment(
-    epochs=3,
-    shuffle=True,
-    patience=9,
-    validate_every=4,
-    checkpoint_every=3,
-    clip=0.5,
-    optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
-)
+RECIPES = {
+    name: small.experiment(
+        **settings,
+        epochs=3,
+        shuffle=True,
+        patience=9,
+        validate_every=4,
+        checkpoint_every=3,
+        clip=0.5,
+        optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
+    )
+    for name, settings in small.MODELS.items()
+}
 
 
 @pytest.fixture
@@ -50,20 +54,26 @@ def stop_at(monkeypatch, trainer, stop):
     monkeypatch.setattr(loop.Metrics, "step", step_and_signal)
 
 
-def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told):
-    whole = small.trainer(RECIPE, tmp_path / "whole")
+@pytest.mark.parametrize("model", RECIPES)
+def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, model):
+    recipe = RECIPES[model]
+    whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
     # After the first step, within an epoch, at its end, at a validation, before the last step.
     end = whole.epoch_steps
+    stops = {
+        "softmax": (1, 5, end, end + 1, 2 * end + 2, 3 * end - 1),
+        "log-linear": (5, end),
+    }
     said = []
-    for stop in (1, 5, end, end + 1, 2 * end + 2, 3 * end - 1):
-        trainer = small.trainer(RECIPE, tmp_path / "pieces", said=said)
+    for stop in stops[model]:
+        trainer = small.trainer(recipe, tmp_path / "pieces", said=said)
         with monkeypatch.context() as patch:
             stop_at(patch, trainer, stop)
             with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
                 trainer.train()
         assert small.last_state(trainer)[0] == stop
-    last = small.trainer(RECIPE, tmp_path / "pieces", said=said)
+    last = small.trainer(recipe, tmp_path / "pieces", said=said)
     last.train()
     assert f"resuming after step {end} (epoch 2)." in said
     assert_same_end(whole, last)
@@ -73,13 +83,14 @@ class Killed(BaseException):
     """The end of a process, without any saving."""
 
 
-@pytest.mark.parametrize("kill", [2, 7, 13])
+@pytest.mark.parametrize(("model", "kill"), [("softmax", 2), ("log-linear", 7), ("softmax", 13)])
 def test_what_comes_after_the_last_checkpoint_is_done_again(
-    tmp_path, monkeypatch, every_step_told, kill
+    tmp_path, monkeypatch, every_step_told, model, kill
 ):
-    whole = small.trainer(RECIPE, tmp_path / "whole")
+    recipe = RECIPES[model]
+    whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
-    trainer = small.trainer(RECIPE, tmp_path / "killed")
+    trainer = small.trainer(recipe, tmp_path / "killed")
     step_of = loop.Metrics.step
 
     def die(self, step, progress, results):
@@ -94,7 +105,7 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
     assert small.metrics(trainer.workdir)[-1]["step"] == kill
     with (trainer.workdir / "metrics.jsonl").open("a") as file:
         file.write('{"step": 14, "trai')  # cut short, as by a kill
-    resumed = small.trainer(RECIPE, tmp_path / "killed")
+    resumed = small.trainer(recipe, tmp_path / "killed")
     resumed.train()
     assert_same_end(whole, resumed)
 
@@ -102,7 +113,9 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
 def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
     ends = []
     for seed in (0, 0, 1):
-        recipe = small.with_settings(RECIPE, f"training.seed={seed}", "training.epochs=1")
+        recipe = small.with_settings(
+            RECIPES["softmax"], f"training.seed={seed}", "training.epochs=1"
+        )
         trainer = small.trainer(recipe, tmp_path / str(len(ends)))
         trainer.train()
         ends.append(small.last_state(trainer)[1].params["head"]["weights"])

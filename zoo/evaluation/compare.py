@@ -3,25 +3,59 @@
 import json
 import math
 import pathlib
+from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation.passport import COMPARABLE
 
 
-def read_results(folder: str | pathlib.Path) -> list[dict]:
-    """The passports of the perplexities in a run's results.
+class Column(NamedTuple):
+    """What stands in one column of the table.
+
+    split: the name of the text. state: the policy. digest: the start of the text's hash where the
+    text was given by path, since one name may stand for several texts there; else "".
+    """
+
+    split: str
+    state: str
+    digest: str
+
+    @classmethod
+    def of(cls, passport: dict) -> "Column":
+        """The column of a result."""
+        split = passport["split"]
+        digest = passport["data"]["sha256"][:8] if ":" in split else ""
+        return cls(split, passport["policies"]["state"], digest)
+
+    def __str__(self):
+        digest = f" [{self.digest}]" if self.digest else ""
+        return f"{self.split}{digest}, {self.state}"
+
+
+def read_results(folder: str | pathlib.Path) -> dict[Column, dict]:
+    """The passports of the perplexities in a run's results, in the order of their file names.
 
     Raises:
-      UserError: there are none, or a file that cannot be read.
+      UserError: there are none, a file cannot be read, or two are of the same text and state.
     """
     folder = pathlib.Path(folder)
-    passports = []
+    found, names = {}, {}
     for path in sorted((folder / "results").glob("*.json")):
         try:
-            passports.append(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise UserError(f"{path} is not a result of this zoo ({error}): remove it.") from error
-    found = [passport for passport in passports if passport.get("kind") == "perplexity"]
+            passport = json.loads(path.read_text(encoding="utf-8"))
+            if passport["kind"] != "perplexity":
+                continue
+            column = Column.of(passport)
+        except (ValueError, TypeError, KeyError) as error:
+            raise UserError(
+                f"{path} is not a result of this zoo ({error!r}): remove it."
+            ) from error
+        if column in found:
+            raise UserError(
+                f"{folder} has two results of {column}: {names[column]} and {path.name}; take the "
+                "one that is not meant out of its results."
+            )
+        found[column], names[column] = passport, path.name
     if not found:
         raise UserError(
             f"{folder} has no results: python evaluate.py --workdir {folder} makes them."
@@ -58,22 +92,22 @@ def _comparable(passport):
     return values
 
 
-def columns_of(runs: dict[str, list[dict]]) -> dict[tuple[str, str], dict[str, dict]]:
-    """{(split, state policy): {run: passport}}, in the order of the runs' results.
+def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+    """{column: {run: passport}}, in the order of the runs' results.
 
-    Where two runs have judged a split under different state policies only, both stand in one
-    column, so that the check refuses them rather than letting them stand apart in silence.
+    Where two runs have judged a split under different state policies only, or different texts of
+    one name, both stand in one column, so that the check refuses them rather than letting them
+    stand apart in silence.
     """
-    columns: dict[tuple[str, str], dict[str, dict]] = {}
-    for name, passports in runs.items():
-        for passport in passports:
-            key = passport["split"], passport["policies"]["state"]
-            columns.setdefault(key, {})[name] = passport
-    for split, state in list(columns):
-        siblings = [key for key in columns if key[0] == split and key != (split, state)]
+    columns: dict[Column, dict[str, dict]] = {}
+    for name, results in runs.items():
+        for column, passport in results.items():
+            columns.setdefault(column, {})[name] = passport
+    for column in list(columns):
+        siblings = [key for key in columns if key.split == column.split and key != column]
         for other in siblings:
-            if (split, state) in columns and not columns[split, state].keys() & columns[other]:
-                columns[split, state].update(columns.pop(other))
+            if column in columns and not columns[column].keys() & columns[other]:
+                columns[column].update(columns.pop(other))
     return columns
 
 
@@ -81,9 +115,12 @@ def compare(folders: list[str]) -> str:
     """A table of the runs: head, parameters, and log-perplexity (nats per token) and perplexity of
     each split, the lowest log-perplexity on the first split first.
 
+    Below it stand what each column counts, the priors that had seen its text, and the runs whose
+    columns come from different checkpoints, which the table marks with a star.
+
     Raises:
-      UserError: a run has no results, or figures of a split have different denominators, policies,
-        texts or lexicons; the message names the field and both values.
+      UserError: a run has no results or two of the same, or figures of a split have different
+        denominators, policies, texts or lexicons; the message names the field and both values.
     """
     runs = {folder: read_results(folder) for folder in folders}
     columns = columns_of(runs)
@@ -92,40 +129,71 @@ def compare(folders: list[str]) -> str:
         for name, passport in others:
             check_comparable(first, passport, (first_name, name))
     # The columns that all runs have come first: the first of them ranks.
-    order = sorted(columns, key=lambda key: -len(columns[key]))
+    order = sorted(columns, key=lambda column: -len(columns[column]))
+    mixed = {
+        name: steps for name, results in runs.items() if len(steps := _checkpoints(results)) > 1
+    }
     header = ["run", "head", "parameters"]
-    for split, state in order:
-        header += [f"{split}, {state}: nats/token", "perplexity"]
-    rows = [_row(name, passports, columns, order) for name, passports in runs.items()]
+    for column in order:
+        header += [f"{column}: nats/token", "perplexity"]
+    rows = []
+    for name, results in runs.items():
+        cells = _cells(columns, order, name)
+        any_result = next(iter(results.values()))
+        label = f"{name} *" if name in mixed else name
+        row = [label, any_result["head"], f"{any_result['parameters']:,}", *cells]
+        rows.append((_rank(columns[order[0]].get(name)), row))
     rows.sort(key=lambda row: row[0])
-    notes = [f"{split}, state {state}: {_note(columns[split, state])}" for split, state in order]
-    return "\n".join([*_table(header, [row for _, row in rows]), *notes])
+    lines = [*_table(header, [row for _, row in rows]), f"ranked by {order[0]}"]
+    for column in order:
+        lines += _notes(column, columns[column])
+    for name, steps in mixed.items():
+        said = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
+        lines.append(f"* {name} was judged at different checkpoints, {said}: evaluate it again.")
+    return "\n".join(lines)
 
 
-def _row(name, passports, columns, order):
-    """(log-perplexity that ranks, cells)."""
-    cells, rank = [name, passports[0]["head"], f"{passports[0]['parameters']:,}"], float("inf")
-    for place, key in enumerate(order):
-        passport = columns[key].get(name)
-        if passport is None:
-            cells += ["-", "-"]
-            continue
-        figures = passport["figures"]
-        log_perplexity, perplexity = (
-            float(figures[field]) for field in ("log_perplexity", "perplexity")
+def _rank(passport) -> float:
+    """The log-perplexity that ranks a run; infinite without one, or if it is not a number."""
+    value = float(passport["figures"]["log_perplexity"]) if passport else math.inf
+    return math.inf if math.isnan(value) else value
+
+
+def _cells(columns, order, name):
+    """Log-perplexity and perplexity of a run in each column, "-" where it has none."""
+    cells = []
+    for column in order:
+        figures = columns[column].get(name, {}).get("figures")
+        cells += (
+            [f"{float(figures['log_perplexity']):.4f}", f"{float(figures['perplexity']):,.2f}"]
+            if figures
+            else ["-", "-"]
         )
-        cells += [f"{log_perplexity:.4f}", f"{perplexity:,.2f}"]
-        if place == 0 and not math.isnan(log_perplexity):
-            rank = log_perplexity
-    return rank, cells
+    return cells
 
 
-def _note(passports):
+def _checkpoints(results):
+    """{training step: the columns that are of it} of a run."""
+    steps = {}
+    for column, passport in results.items():
+        steps.setdefault(passport.get("checkpoint"), []).append(str(column))
+    return {step: " and ".join(columns) for step, columns in steps.items()}
+
+
+def _notes(column, passports):
+    """What a column counts, and which runs' priors had seen its text."""
     passport = next(iter(passports.values()))
-    return (
-        f"{passport['tokens']:,} tokens: {passport['counts']}; normalised over "
+    yield (
+        f"{column}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
         f"{passport['normalised_over']}"
     )
+    runs_by_priors = {}
+    for name, passport in passports.items():
+        saw = passport.get("priors_saw_this_text")
+        said = "not recorded" if saw is None else ", ".join(saw) or "none"
+        runs_by_priors.setdefault(said, []).append(name)
+    for said, names in runs_by_priors.items():
+        yield f"  priors that saw this text: {said} ({', '.join(names)})"
 
 
 def _table(header, rows):

@@ -10,9 +10,11 @@ import pathlib
 
 import numpy as np
 
+from zoo.data.corpus import Corpus
 from zoo.data.micro import Micro
+from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, passport, plots
+from zoo.evaluation import compare, minimal_pairs, passport, plots
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.run import Run
 
@@ -20,78 +22,93 @@ PAIRS, PAIRS_SEED = 2000, 7
 SPLIT = "test"
 
 
-def language_scores(language: Micro, corpus, text) -> Scores:
-    """The language's own log-probabilities of a text, boundaries (certain, 0 nats) among them."""
+def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
+    """The language's own log-probabilities of a text, boundaries (certain, 0 nats) among them.
+
+    Args:
+      counted: bool [n], the words that the model's figures count.
+    """
     log_prob = np.zeros(len(text.words), np.float32)
     for start, sentence in zip(text.starts, corpus.sentences, strict=True):
         log_prob[start : start + len(sentence)] = language.token_log_probs(sentence)
-    return Scores(log_prob, text.counted)
+    return Scores(log_prob, counted)
 
 
-def agreement(run: Run, pairs) -> dict[str, float]:
-    """Accuracy by phenomenon, with and without an attractor between the two words that agree."""
+def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
+    """The passport of a run's accuracy on pairs of `Micro.minimal_pairs`.
+
+    Its figures have "cases" too: the accuracy by phenomenon, with and without an attractor between
+    the two words that agree, and of all pairs; NaN where there is no pair.
+    """
+    plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
         run.experiment.model,
         run.params,
         run.tables,
         run.lexicon,
         run.experiment.vocabulary,
-        [(good, bad) for good, bad, _ in pairs],
+        plain,
     )
-    right = scores.good > scores.bad
-    found = {}
+    right, cases = scores.good > scores.bad, {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
-            chosen = np.array(
-                [
-                    about["phenomenon"] == phenomenon and about["attractor"] == attractor
-                    for _, _, about in pairs
-                ]
+            wanted = (phenomenon, attractor)
+            chosen = scores.scored & np.array(
+                [(about["phenomenon"], about["attractor"]) == wanted for _, _, about in pairs]
             )
-            chosen &= scores.scored
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
-            found[name] = float(right[chosen].mean())
-    found["all"] = scores.accuracy
-    return found
+            cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
+    cases["all"] = scores.accuracy
+    found = passport.of_pairs(run, "micro-agreement", plain, scores)
+    return {**found, "figures": {**found["figures"], "cases": cases}}
 
 
 def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
-    """Prints the tables and writes the plots beside the first run; returns the plots' paths.
+    """Prints the tables, keeps the figures with their passports in each run's results, and writes
+    the plots beside the first run; returns the plots' paths.
 
     Raises:
-      UserError: a run is not of the micro language, or the runs are not of the same one.
+      UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
+        one, or are not judged alike.
     """
     names = [pathlib.Path(path).name for path in workdirs]
     if len(set(names)) < len(names):
         names = workdirs  # whole paths, where the folders' own names do not tell them apart
     runs = {name: Run.load(path) for name, path in zip(names, workdirs, strict=True)}
-    languages = {run.experiment.data for run in runs.values()}
-    if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
-        raise UserError("micro-report takes runs of one micro language: give those of its configs.")
-    (language,) = languages
+    language = _language_of(runs)
     folder = pathlib.Path(workdirs[0]).parent
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
-    totals, bands, accuracies, limit = {}, {}, {}, None
+    judged, agreements = {}, {}
+    own = occurrences = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)
-        figures = passport.of_text(run, SPLIT, corpus, text, scores)
-        passport.write(run, figures)
-        own = language_scores(language, corpus, text)
-        limit = (own, own.bands(text.occurrences(run.lexicon)))
-        totals[name] = scores.log_perplexity
-        bands[name] = figures["figures"]["bands"]
-        accuracies[name] = agreement(run, pairs)
+        judged[name] = passport.of_text(run, SPLIT, corpus, text, scores)
+        agreements[name] = agreement(run, pairs)
+        if own is None:  # that of the first run is that of all, once they are known to be alike
+            own = language_scores(language, corpus, text, scores.counted)
+            occurrences = text.occurrences(run.lexicon)
+    first, *others = judged
+    for name in others:
+        compare.check_comparable(judged[first], judged[name], (first, name))
+    for name, run in runs.items():
+        passport.write(run, judged[name])
+        passport.write(run, agreements[name])
 
-    own, own_bands = limit
-    _say_totals(say, language, own, totals)
+    figures = {name: found["figures"] for name, found in judged.items()}
+    bands = {name: found["bands"] for name, found in figures.items()}
+    accuracies = {name: found["figures"]["cases"] for name, found in agreements.items()}
+    own_bands = own.bands(occurrences)
+    _say_rate(say, language, runs[first].experiment.vocabulary)
+    say(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
+    _say_totals(say, own, {name: found["log_perplexity"] for name, found in figures.items()})
     _say_bands(say, own_bands, bands)
     _say_accuracies(say, accuracies)
 
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
-    plots.training_curves(metrics, files[0], _validation_limit(language, next(iter(runs.values()))))
+    plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     plots.bands(bands, files[1], by_band)
     plots.accuracy(accuracies, files[2])
@@ -100,17 +117,34 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     return files
 
 
+def _language_of(runs):
+    """The one language that all runs are of."""
+    languages = {run.experiment.data for run in runs.values()}
+    if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
+        raise UserError("micro-report takes runs of one micro language: give those of its configs.")
+    for name, run in runs.items():
+        if run.experiment.vocabulary.lower_case:
+            raise UserError(
+                f"{name} was trained with vocabulary.lower_case=true, and the grammar knows its "
+                "words as they are spelt only: train with lower_case=false."
+            )
+    return languages.pop()
+
+
 def _validation_limit(language: Micro, run: Run) -> float:
     """The language's own log-perplexity of the validation text, nats per token."""
     corpus = run.read("validation")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    return language_scores(language, corpus, text).log_perplexity
+    return language_scores(language, corpus, text, text.counted).log_perplexity
 
 
-def _say_totals(say, language, own, totals):
-    rate = language.entropy_rate()
+def _say_rate(say, language, vocabulary):
+    marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
+    rate = language.entropy_per_sentence() / (language.expected_length() + marks)
     say(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
-    say(f"Its test text: {own.tokens:,} tokens, </s> after each sentence counted.\n")
+
+
+def _say_totals(say, own, totals):
     say(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the limit':>17}")
     say(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
     for name, value in totals.items():

@@ -28,6 +28,7 @@ from zoo import recipes
 from zoo.data import Corpus
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
+from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.run import Run
 
@@ -52,7 +53,8 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
       split: the name of the text. corpus: as it was read. text, scores: as `Run.score` gives them.
 
     Returns:
-      {"figures": {log_perplexity (nats per token), perplexity, bands}, "tokens", "counts", ...}.
+      {"figures": {log_perplexity (nats per token), perplexity, bands}, "tokens", "counts",
+      "priors_saw_this_text": see `zoo.evaluation.leakage`, ...}.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
@@ -76,6 +78,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "tokens": scores.tokens,
         "counts": counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
+        "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
         **_of_run(run),
@@ -262,6 +265,7 @@ def describe(passport: dict) -> str:
         f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
         f"{passport['out_of_vocabulary']:,} outside the lexicon; state: "
         f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     if "log_z" in figures:
         log_z = figures["log_z"]

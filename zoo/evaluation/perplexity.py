@@ -9,7 +9,6 @@ import numpy as np
 
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import EncodedText
-from zoo.training.step import Columns, score_step
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
@@ -78,10 +77,15 @@ def perplexity_of(log_perplexity: float) -> float:
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
+def score_step(params, tables, words, targets, reset, carry, *, model):
+    """((log p of each target, log Z), [B, T] each in nats, exact; carry) of a batch of lanes."""
+    return model.log_prob_and_log_z(params, tables, words, targets, carry, reset=reset)
+
+
 @functools.cache
 def compiled_score_step(model):
     """The jitted scoring step of a model; one for all texts of the same lanes."""
-    return jax.jit(functools.partial(score_step, model=model), donate_argnums=3)
+    return jax.jit(functools.partial(score_step, model=model), donate_argnames="carry")
 
 
 def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
@@ -95,11 +99,11 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     carry = jax.device_put(model.core.initial_carry(lanes.batch))
-    numbers = np.arange(lanes.batch, dtype=np.int32)
     for index in range(len(lanes)):
         batch = lanes[index]
-        columns = Columns(batch.words, batch.targets, batch.counted, batch.reset, numbers)
-        (scores, normalisers), carry = step(params, tables, columns, carry)
+        (scores, normalisers), carry = step(
+            params, tables, batch.words, batch.targets, batch.reset, carry
+        )
         there = batch.places >= 0
         log_prob[batch.places[there]] = np.asarray(scores)[there]
         log_z[batch.places[there]] = np.asarray(normalisers)[there]

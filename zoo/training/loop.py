@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo import optimizers
+from zoo.checkpoints import Checkpoints
 from zoo.data.lanes import Lanes
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.training import optimizers, row_sparse
-from zoo.training.checkpoint import Checkpoints
+from zoo.training import row_sparse
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.step import Columns, TrainState, train_step

@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
+from zoo import optimizers
 from zoo.errors import UserError
 from zoo.rows import Watched
-from zoo.training import optimizers
 from zoo.training.step import Columns, StepMetrics, TrainState, mean_loss, sum_over_devices
 
 Path = tuple[str, str]

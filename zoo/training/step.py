@@ -1,6 +1,6 @@
-"""One training step and one scoring step, as pure functions.
+"""One training step, as a pure function.
 
-Both run on one device or, under `jax.pmap` with the named axis, on several: every device has its
+It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
 share of the lanes, losses and gradients are summed over devices, and the only division is by the
 number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
 """
@@ -100,10 +100,3 @@ def train_step(
         optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1
     )
     return new_state, StepMetrics(loss * tokens, tokens, optax.tree.norm(gradients))
-
-
-def score_step(params, tables, columns: Columns, carry, *, model):
-    """((log p of each target, log Z), [B, T] each in nats, exact; carry)."""
-    return model.log_prob_and_log_z(
-        params, tables, columns.words, columns.targets, carry, reset=columns.reset
-    )

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from zoo import optimizers
 from zoo.errors import UserError
-from zoo.training import optimizers
-from zoo.training.optimizers import SGD, Adagrad, Adam, Constant, Cosine, Decay, RMSProp
+from zoo.optimizers import SGD, Adagrad, Adam, Constant, Cosine, Decay, RMSProp
 
 
 def first_update(recipe, gradient, clip=0.0):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.training import small
+from zoo.checkpoints import Checkpoints
 from zoo.errors import UserError
-from zoo.training.checkpoint import Checkpoints
 
 STATE = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.int32(4)}
 

@@ -1,0 +1,90 @@
+"""A figure names the priors that had seen its text."""
+
+import dataclasses
+
+import pytest
+
+from tests import examples
+from zoo.data import Conllu, Micro, Vocabulary
+from zoo.evaluation.leakage import priors_that_saw
+from zoo.experiment import Experiment
+from zoo.priors import Background, FeaturePrior, Morphology, TopWords, Uniform, Unigram
+
+FILES = Conllu(
+    train="bank.conllu[:-9]", validation="bank.conllu[-9:]", tests=("one.conllu", "two.conllu")
+)
+
+
+def saw(split, path="", source=FILES, lexicon=None, **vocabulary):
+    """The priors that saw a text; the lexicon has a background unless another is given."""
+    lexicon = lexicon or examples.lexicon()
+    experiment = Experiment(data=source, vocabulary=Vocabulary(**vocabulary))
+    return priors_that_saw(experiment, lexicon, split, path)
+
+
+def test_priors_of_the_training_text_saw_no_other():
+    priors = {
+        "splits": ("train",),
+        "features": (TopWords(splits=("train",)), Morphology(splits=("train",))),
+        "background": Unigram(splits=("train",), smoothing=1.0),
+    }
+    assert saw("test1", **priors) == saw("validation", **priors) == []
+    assert saw("train", **priors) == [
+        *("vocabulary", "features: TopWords", "features: Morphology", "background: Unigram")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, []),
+        ({"splits": ()}, ["vocabulary"]),
+        ({"splits": ("train", "test2")}, ["vocabulary"]),
+        ({"splits": ("train", "test1")}, []),
+        ({"features": (TopWords(), Morphology(splits=("train",)))}, ["features: TopWords"]),
+        ({"background": Unigram()}, ["background: Unigram"]),
+        ({"background": Uniform()}, []),
+    ],
+)
+def test_no_split_named_is_all_of_them(changes, expected):
+    assert saw("test2", **{"background": Uniform(), **changes}) == expected
+
+
+def test_a_background_that_the_lexicon_has_not_saw_nothing():
+    assert saw("test1", lexicon=examples.plain_lexicon(), background=Unigram()) == []
+
+
+def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.conllu").write_text("x")
+    for path in ("two.conllu", "two.conllu[:3]", str(tmp_path / "two.conllu")):
+        assert saw("data:two.conllu", path, splits=("test2",), background=Uniform()) == [
+            "vocabulary"
+        ]
+        assert saw("data:two.conllu", path, splits=("train",), background=Uniform()) == []
+    # In part from the same file: the range is not looked at.
+    assert saw("data:bank", "bank.conllu[-3:]", splits=("train",), background=Uniform()) == [
+        "vocabulary"
+    ]
+    assert saw("data:x", "x.conllu", splits=(), background=Uniform()) == []
+
+
+def test_a_generated_language_has_splits_without_files():
+    assert saw("test", "micro", source=Micro(), splits=(), background=Uniform()) == ["vocabulary"]
+    assert saw("data:x", "x", source=Micro(), splits=(), background=Uniform()) == []
+
+
+@dataclasses.dataclass(frozen=True)
+class Both(FeaturePrior, Background):
+    """A prior made of others."""
+
+    parts: tuple = ()
+
+
+def test_a_prior_of_priors_saw_what_they_saw():
+    mixed = Both(parts=(Uniform(), Both(parts=(Unigram(splits=("test1",)),))))
+    assert saw("test1", features=(mixed,), background=mixed) == [
+        "features: Both",
+        "background: Both",
+    ]
+    assert saw("test2", features=(mixed,), background=mixed) == []

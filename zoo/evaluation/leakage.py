@@ -1,0 +1,73 @@
+"""Which priors had seen a text before it was judged.
+
+A lexicon of all types, or a unigram background over all splits (as in Dymetman and Xiao 2016), is
+estimated on the test text too. That is a choice, not a mistake, but a figure must say so.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+
+from zoo.data import Source, files
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lexicon import Lexicon
+
+
+def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: str) -> list[str]:
+    """Names of the priors that were estimated on splits which the judged text belongs to.
+
+    Args:
+      lexicon: that the experiment made. split: the name of the text. path: its file; a text that is
+        none of the experiment's splits belongs to those that are read, in part at least, from the
+        same file.
+
+    Returns:
+      Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
+      "background: NAME"; empty if none saw the text.
+    """
+    source, vocabulary = experiment.data, experiment.vocabulary
+    judged = {split} if split in source.splits() else _splits_from(source, path)
+    estimates = {"vocabulary": [vocabulary.splits]}
+    for prior in vocabulary.features:
+        estimates[f"features: {type(prior).__name__}"] = [*_choices(prior)]
+    if lexicon.log_background is not None:
+        background = vocabulary.background
+        estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
+    return [
+        name
+        for name, choices in estimates.items()
+        # No split named: all of them.
+        if any(judged & set(splits or source.splits()) for splits in choices)
+    ]
+
+
+def _choices(prior) -> Iterator[tuple[str, ...]]:
+    """The `splits` of a prior and of the priors within it."""
+    if isinstance(prior, tuple):
+        for item in prior:
+            yield from _choices(item)
+    elif dataclasses.is_dataclass(prior):
+        for field in dataclasses.fields(prior):
+            value = getattr(prior, field.name)
+            if field.name == "splits":
+                yield value
+            else:
+                yield from _choices(value)
+
+
+def _splits_from(source: Source, path: str) -> set[str]:
+    """The splits of a source that are read from the file at `path`, or from a part of it."""
+    fields = {field.name for field in dataclasses.fields(source)}
+    if not {"train", "validation", "tests"} <= fields:
+        return set()  # not from files
+    paths = zip(source.splits(), (source.train, source.validation, *source.tests), strict=True)
+    return {split for split, other in paths if _file(other) == _file(path)}
+
+
+def _file(path: str):
+    """The file that a path means, without its range; the path itself if the file is gone."""
+    path = files.Part.parse(path).path
+    try:
+        return files.find(path).resolve()
+    except UserError:
+        return path
