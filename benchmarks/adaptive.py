@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import optimizers
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import AdaptiveSoftmax, Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.training import optimizers, step
+from zoo.training import step
 from zoo.training.devices import Devices
 
 BATCH, LENGTH, SIZE, VOCABULARY, CLIP = 32, 35, 256, 100_000, 1.0

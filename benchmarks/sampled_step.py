@@ -15,12 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import optimizers
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import ImportanceSampling, Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.training import optimizers, row_sparse, step
+from zoo.training import row_sparse, step
 from zoo.training.devices import Devices
 
 BATCH, LENGTH, SIZE, SAMPLES, CLIP = 32, 32, 256, 1_024, 1.0

@@ -17,7 +17,7 @@ from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import ImportanceSampling, LogUniform
 from zoo.models import LanguageModel
-from zoo.training.optimizers import Adagrad
+from zoo.optimizers import Adagrad
 
 
 def get_config() -> Experiment:

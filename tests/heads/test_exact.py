@@ -271,7 +271,7 @@ def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, blo
 
 
 def test_top_k_and_samples_keep_the_leading_axes(random):
-    hidden, weights, bias, _ = problem(random, tokens=6)
+    hidden, weights, bias, _ = (np.float32(array) for array in problem(random, tokens=6))
     log_probs, words = exact.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
     expected = references.softmax_log_probs(hidden, weights, bias)
     assert words.shape == (2, 3, 4)

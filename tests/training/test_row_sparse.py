@@ -8,6 +8,7 @@ import pytest
 
 from tests import examples
 from tests.training import small
+from zoo import optimizers
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -21,9 +22,9 @@ from zoo.heads import (
     Unigram,
 )
 from zoo.models import LanguageModel
+from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.rows import Watched, take
-from zoo.training import optimizers, row_sparse, step
-from zoo.training.optimizers import SGD, Adagrad, Adam, RMSProp
+from zoo.training import row_sparse, step
 
 LEXICON = examples.plain_lexicon()
 HEADS = {
