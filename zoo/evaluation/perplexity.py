@@ -94,7 +94,7 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
-    carry = jax.device_put(model.core.initial_carry(lanes.batch))
+    carry = jax.device_put(model.initial_carry(lanes.batch))
     numbers = np.arange(lanes.batch, dtype=np.int32)
     for index in range(len(lanes)):
         batch = lanes[index]

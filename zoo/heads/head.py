@@ -28,6 +28,8 @@ class Head:
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
+    background = None
     # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
     loss_name: str = "loss"
 
