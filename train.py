@@ -33,7 +33,7 @@ def main():
     print(recipes.describe(experiment), flush=True)
     workdir = Workdir(arguments.workdir)
     workdir.check(experiment)
-    lexicon, corpora = experiment.vocabulary.build(experiment.data)
+    lexicon, corpora = experiment.build()
     trainer = Trainer(experiment, lexicon, corpora, workdir.path, arguments.devices)
     print(trainer.summary(), flush=True)
     # Not before all this has gone well: a mistake corrected is no other experiment.

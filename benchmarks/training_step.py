@@ -40,7 +40,7 @@ def zoo_side(model, params, words, targets):
     devices = Devices(1, BATCH)
     optimizer = optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1)
     step_function = devices.compile(train_step, model=model, optimizer=optimizer)
-    carry = model.core.initial_carry(BATCH)
+    carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, key = devices.replicate(state), jax.random.key_data(jax.random.key(0))
     weights, reset = np.ones(words.shape, np.float32), np.zeros(words.shape, bool)

@@ -173,5 +173,11 @@ def finite_differences(function, arrays, step=1e-5):
     return gradients
 
 
+def log(array):
+    """log x, -inf where x is 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(array)
+
+
 def _doubles(array):
     return np.asarray(array, np.float64)

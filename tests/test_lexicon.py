@@ -117,7 +117,11 @@ def test_sums_keep_the_precision_of_the_vectors(lexicon):
 # ---------------------------------------------------------------- storage
 
 FULL = dataclasses.replace(
-    examples.lexicon(), words=("é", "“", *examples.lexicon().words[2:]), unknown="é", boundary="“"
+    examples.lexicon(),
+    words=("é", "“", *examples.lexicon().words[2:]),
+    unknown="é",
+    boundary="“",
+    background_tables={"states": np.arange(5, dtype=np.int32)},
 )
 
 
@@ -131,6 +135,12 @@ def test_what_is_saved_is_loaded(tmp_path, original):
         if isinstance(expected, np.ndarray):
             assert found.dtype == expected.dtype
             np.testing.assert_array_equal(found, expected)
+        elif isinstance(expected, dict):
+            assert {name: array.dtype for name, array in found.items()} == {
+                name: array.dtype for name, array in expected.items()
+            }
+            for name, array in expected.items():
+                np.testing.assert_array_equal(found[name], array)
         else:
             assert found == expected
     assert loaded.digest() == original.digest()
@@ -147,6 +157,7 @@ CHANGES = {
     "log_background": lambda log_background: log_background - 1e-12,
     "unknown": lambda _: None,
     "boundary": lambda _: "word 3",
+    "background_tables": lambda tables: {"states": tables["states"] + 1},
 }
 
 

@@ -2,12 +2,14 @@
 
 import dataclasses
 
-from zoo.data import Source
+from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Optimizer
+from zoo.priors.prior import check_splits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,3 +84,16 @@ class Experiment:
     model: LanguageModel = LanguageModel()
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
+
+    def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
+        """(the lexicon with all that the model's background needs, the corpora of all splits)."""
+        lexicon, corpora = self.vocabulary.build(self.data)
+        background = self.model.head.background
+        if background is None:
+            return lexicon, corpora
+        check_splits(corpora, background.splits)
+        texts = {
+            split: self.vocabulary.encode(corpora[split], lexicon) for split in background.splits
+        }
+        prepared = background.prepare(lexicon, texts)
+        return dataclasses.replace(lexicon, background_tables=prepared), corpora

@@ -36,6 +36,7 @@ class Lexicon:
       log_background: float64 [V], log b(v) in nats, or None for a uniform one.
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.
+      background_tables: what a background with a context was prepared from text, {name: array}.
     """
 
     words: tuple[str, ...]
@@ -47,6 +48,7 @@ class Lexicon:
     log_background: np.ndarray | None = None
     unknown: str | None = None
     boundary: str | None = None
+    background_tables: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __len__(self):
         return len(self.words)
@@ -103,6 +105,8 @@ class Lexicon:
         for name in _ARRAY_FIELDS:
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
+        for name, array in self.background_tables.items():
+            arrays[_BACKGROUND + name] = array
         return arrays
 
     def save(self, path: str | pathlib.Path):
@@ -124,16 +128,23 @@ class Lexicon:
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
         unknown, boundary = strings["marks"]
+        background = {
+            name.removeprefix(_BACKGROUND): arrays.pop(name)
+            for name in list(arrays)
+            if name.startswith(_BACKGROUND)
+        }
         return cls(
             words=tuple(strings["words"]),
             feature_names=tuple(strings["feature_names"]),
             unknown=unknown,
             boundary=boundary,
+            background_tables=background,
             **arrays,
         )
 
 
 _ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
+_BACKGROUND = "background_tables."
 
 
 def _digest(*parts: bytes) -> str:

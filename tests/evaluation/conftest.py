@@ -45,7 +45,7 @@ def trained(tmp_path_factory):
     )
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)
-    lexicon, corpora = experiment.vocabulary.build(experiment.data)
+    lexicon, corpora = experiment.build()
     workdir.keep_lexicon(lexicon)
     Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
     return workdir.path

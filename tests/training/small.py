@@ -72,7 +72,7 @@ def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experim
 
 def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
     """A trainer of the experiment in a folder; what it says goes into the list `said`."""
-    lexicon, corpora = recipe.vocabulary.build(recipe.data)
+    lexicon, corpora = recipe.build()
     workdir.mkdir(exist_ok=True)
     say = [].append if said is None else said.append
     return Trainer(recipe, lexicon, corpora, workdir, devices, say)

@@ -45,7 +45,7 @@ def generate(
         start += encoded.words[: len(words)].tolist()  # without the boundaries after it
     rows = np.tile(np.array(start, np.int32), (count, 1))
     step = steps.of_language_model(model, params, tables)
-    carry = feed(step, rows[:, :-1], model.core.initial_carry(count))
+    carry = feed(step, rows[:, :-1], model.initial_carry(count))
     drawn, _ = sample(
         step,
         rows[:, -1],

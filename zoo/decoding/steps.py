@@ -13,9 +13,11 @@ class _NextWord:
     model: Any
 
     def __call__(self, params, tables, words, carry):
-        hidden, carry = self.model.hidden(params, tables, words[:, None], carry)
+        states = self.model.states(params, tables, words[:, None], carry)
+        hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
         head, head_params = self.model.head, self.model.head_params(params)
-        return head.log_probs(head_params, tables["head"], hidden[:, 0]), carry
+        log_probs = head.log_probs(head_params, tables["head"], hidden, context=context)
+        return log_probs, states[2]
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:

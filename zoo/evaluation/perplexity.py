@@ -98,7 +98,7 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
-    carry = jax.device_put(model.core.initial_carry(lanes.batch))
+    carry = jax.device_put(model.initial_carry(lanes.batch))
     for index in range(len(lanes)):
         batch = lanes[index]
         (scores, normalisers), carry = step(

@@ -39,22 +39,31 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
     lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
 
     @jax.jit
-    def step(params, tables, words, reset, carry):
-        hidden, carry = model.hidden(params, tables, words, carry, reset=reset)
-        return hidden, carry
+    def states(params, tables, words, reset, carry):
+        hidden, context, carry = model.states(params, tables, words, carry, reset=reset)
+        return (hidden, context), carry
 
-    carry, found = model.core.initial_carry(lanes.batch), []
+    @jax.jit
+    def log_probs(params, tables, state):
+        hidden, context = state
+        return model.head.log_probs(model.head_params(params), tables, hidden, context=context)
+
+    carry, found = model.initial_carry(lanes.batch), []
     for index in range(len(lanes)):
         batch = lanes[index]
-        hidden, carry = step(run.params, run.tables, batch.words, batch.reset, carry)
-        found.append(np.asarray(hidden)[batch.places >= 0])
-    hidden = np.concatenate(found)
-    chosen = np.linspace(0, len(hidden) - 1, min(contexts, len(hidden))).astype(int)
-    log_probs = jax.jit(model.head.log_probs)
-    head_params = model.head_params(run.params)
-    parts = np.array_split(hidden[chosen], max(1, len(chosen) // 64))
+        of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
+        there = batch.places >= 0
+        found.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))
+    every = jax.tree.map(lambda *parts: np.concatenate(parts), *found)
+    total = len(jax.tree.leaves(every)[0])
+    chosen = np.linspace(0, total - 1, min(contexts, total)).astype(int)
     return np.concatenate(
-        [np.asarray(log_probs(head_params, run.tables["head"], part)) for part in parts]
+        [
+            np.asarray(
+                log_probs(run.params, run.tables["head"], jax.tree.map(lambda x: x[part], every))  # noqa: B023
+            )
+            for part in np.array_split(chosen, max(1, len(chosen) // 64))
+        ]
     )
 
 

@@ -8,6 +8,8 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 with a running log-sum-exp and computes the logits once more in its backward pass: losses per
 token, memory of tokens * block. `blocked_pass` walks the same way to the most probable words and to
 a sample. The sum of losses that a trainer needs is made faster, in `exact_sum`.
+
+Where classes have a measure that depends on the token, see `zoo.heads.measured`.
 """
 
 import functools

@@ -24,7 +24,17 @@ def token_block(tokens: int, vocabulary: int) -> int:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
-def weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, penalty=0.0):
+def weighted_softmax_loss(
+    hidden,
+    weights,
+    bias,
+    targets,
+    token_weights,
+    block,
+    penalty=0.0,
+    log_measure=None,
+    contexts=None,
+):
     """sum_n u_n (loss(h_n, x_n) + penalty log^2 Z_n), `block` tokens at a time.
 
     The gradients are formed in the forward pass.
@@ -33,39 +43,53 @@ def weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, 
       hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
       token_weights: [N], the u_n. They get no gradient.
       block: tokens at a time; need not divide N. penalty: of the squared log Z, 0 for none.
+      log_measure: a `jax.tree_util.Partial`, contexts of a block -> log m, [block, V]; or None for
+        a measure of 1. contexts: its argument, a pytree of leaves [N, ...]. They get no gradient.
 
     Returns:
       The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * V).
     """
-    arguments = hidden, weights, bias, targets, token_weights
-    return _over_token_blocks(*arguments, block, penalty, with_gradients=False)[0]
+    data = (hidden, targets, token_weights, contexts)
+    return _over_token_blocks(
+        data, weights, bias, log_measure, block, penalty, with_gradients=False
+    )[0]
 
 
-def _weighted_forward(hidden, weights, bias, targets, token_weights, block, penalty):
-    arguments = hidden, weights, bias, targets, token_weights
-    return _over_token_blocks(*arguments, block, penalty, with_gradients=True)
-
-
-def _over_token_blocks(
-    hidden, weights, bias, targets, token_weights, block, penalty, *, with_gradients
+def _weighted_forward(
+    hidden, weights, bias, targets, token_weights, block, penalty, log_measure=None, contexts=None
 ):
+    data = (hidden, targets, token_weights, contexts)
+    return _over_token_blocks(data, weights, bias, log_measure, block, penalty, with_gradients=True)
+
+
+def token_blocks(tree, block):
+    """Leaves [N, ...] as [blocks, block, ...]; the last block is filled with the last token."""
+
+    def cut(leaf):
+        padding = [(0, -leaf.shape[0] % block)] + [(0, 0)] * (leaf.ndim - 1)
+        return jnp.pad(leaf, padding, mode="edge").reshape(-1, block, *leaf.shape[1:])
+
+    return jax.tree.map(cut, tree)
+
+
+def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with_gradients):
+    hidden, targets, token_weights, contexts = data
     tokens, size = hidden.shape
     block = min(block, tokens)
-    count = -(-tokens // block)
-    padding = count * block - tokens
-    # Padded tokens have weight 0 and a valid target, so they add nothing to sum or gradients.
-    hidden_blocks = jnp.pad(hidden, ((0, padding), (0, 0))).reshape(count, block, size)
-    target_blocks = jnp.pad(targets, (0, padding)).reshape(count, block)
-    weight_blocks = jnp.pad(token_weights, (0, padding)).reshape(count, block)
+    # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
+    weight_blocks = jnp.pad(token_weights, (0, -tokens % block)).reshape(-1, block)
+    hidden_blocks, target_blocks, context_blocks = token_blocks((hidden, targets, contexts), block)
 
     def step(carry, inputs):
         total, weights_gradient, bias_gradient = carry
-        h, x, u = inputs
+        h, x, u, c = inputs
         block_logits = exact.logits(h, weights, bias)
+        target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
+        if log_measure is not None:
+            block_logits += log_measure(c).astype(block_logits.dtype)
         largest = block_logits.max(axis=-1)
         exponentials = jnp.exp(block_logits - largest[:, None])
         z = exponentials.sum(axis=-1)
-        target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
         log_z = largest + jnp.log(z)
         # A token without weight must not turn an infinite loss into NaN.
         losses = jnp.where(u == 0, 0, log_z - target_logits + penalty * log_z * log_z)
@@ -79,7 +103,7 @@ def _over_token_blocks(
         return (total, weights_gradient, bias_gradient), expected_rows @ weights
 
     zero = jnp.zeros((), exact.accumulator(hidden))
-    blocks = (hidden_blocks, target_blocks, weight_blocks)
+    blocks = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
     if not with_gradients:
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), blocks)
         return total, None
@@ -90,14 +114,14 @@ def _over_token_blocks(
         exact.summed_rows(-token_weights, targets, bias),
     )
     (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, blocks)
-    hidden_gradient = hidden_gradient.reshape(count * block, size)[:tokens]
+    hidden_gradient = hidden_gradient.reshape(-1, size)[:tokens]
     hidden_gradient -= observed * weights[targets]
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
     return total, (hidden_gradient, *gradients)
 
 
 def _weighted_backward(block, penalty, gradients, cotangent):
-    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None
+    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None, None, None
 
 
 weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)

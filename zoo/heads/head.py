@@ -31,6 +31,8 @@ class Head:
     # Names of the parameters that `loss` reads by `zoo.rows.take` alone: a training step then needs
     # the gradients of some rows only. See zoo.training.row_sparse.
     row_tables = ()
+    # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
+    background = None
     # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
     loss_name = "loss"
 

@@ -13,17 +13,23 @@ the background mass B(s) of the words of each,
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
 are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
 exact here, at a cost of S classes instead of V.
+
+Where the background depends on a context c, b(x | c), so does the mass of each signature, and
+
+    -log p(x | h, c) = log Z - a . phi(x) - log b(x | c),    Z = sum_s B(s | c) exp(a . phi_s).
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
 
 from zoo import lexicon as lexicons
 from zoo.errors import UserError
-from zoo.heads import exact, exact_sum
+from zoo.heads import exact, exact_sum, measured
 from zoo.heads.head import Head
+from zoo.priors import ContextualBackground
 
 
 def dense_log_probs(adaptor, features, log_background):
@@ -43,17 +49,20 @@ class LogLinear(Head):
     """p(x | h) proportional to b(x) exp(a . phi(x)), a = W h + c (equations 11 to 14).
 
     Features phi and background b come from the lexicon. With one identity feature a word and a
-    uniform background this is the softmax (section 2.4).
+    uniform background this is the softmax (section 2.4). A background of its own, which depends on
+    the words before, takes the place of the lexicon's.
 
     Attributes:
       tied: the feature vectors W are those of an embeddings.Features, which the model hands in as
         params["weights"].
       initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
-        its background.
+        its background; at it, if 0.
+      background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
     """
 
     tied: bool = False
     initial_scale: float = 0.05
+    background: ContextualBackground | None = None
 
     def init(self, key, hidden_size, lexicon):
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -71,14 +80,34 @@ class LogLinear(Head):
         return params
 
     def tables(self, lexicon):
-        """The signatures: see Lexicon.tables."""
-        return lexicon.tables()
+        """The signatures, as Lexicon.tables; "background": those of a background of its own."""
+        tables = lexicon.tables()
+        if self.background is not None:
+            tables["background"] = self.background.tables(lexicon)
+        return tables
 
     def _signature_weights(self, params, tables):
-        """Weights [S, D] and bias [S] of the softmax over signatures."""
+        """Weights [S, D] and bias [S] of the softmax over signatures.
+
+        The bias has log B(s) in it, unless that depends on the context.
+        """
         weights = lexicons.sum_features(tables, params["weights"])
         bias = lexicons.sum_features(tables, params["bias"][:, None])[:, 0]
-        return weights, bias + tables["log_mass"]
+        return weights, bias if self.background is not None else bias + tables["log_mass"]
+
+    def _log_measure(self, tables):
+        """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""
+        return jax.tree_util.Partial(
+            functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
+            tables["background"],
+            tables["signature"],
+        )
+
+    def _log_background(self, tables, context, targets):
+        """log b(targets | c), [...], from which no gradient comes."""
+        return jax.lax.stop_gradient(
+            self.background.log_prob(tables["background"], context, targets)
+        )
 
     def adaptor(self, params, hidden):
         """a = W h + c, [..., F]."""
@@ -87,10 +116,7 @@ class LogLinear(Head):
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]; exact. Its gradient with respect to the adaptor
         is the expected minus the observed features (equation 16)."""
-        weights, bias = self._signature_weights(params, tables)
-        signatures = tables["signature"][targets]
-        loss, _ = exact.softmax_loss(hidden, weights, bias, signatures)
-        return loss - tables["log_within"][targets]
+        return -self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
@@ -98,27 +124,48 @@ class LogLinear(Head):
         """sum of token_weights * loss, a scalar in nats; see exact_sum."""
         weights, bias = self._signature_weights(params, tables)
         signatures = tables["signature"][targets]
-        summed = exact_sum.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
-        within = tables["log_within"][targets]
-        return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * within))
+        if self.background is None:
+            summed = exact_sum.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
+            known = tables["log_within"][targets]
+        else:
+            measure = self._log_measure(tables), context, len(tables["signature"])
+            summed = measured.summed_loss(
+                hidden, weights, bias, signatures, token_weights, *measure
+            )
+            known = self._log_background(tables, context, targets)
+        return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * known))
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
         weights, bias = self._signature_weights(params, tables)
-        loss, log_z = exact.softmax_loss(hidden, weights, bias, tables["signature"][targets])
-        return tables["log_within"][targets] - loss, log_z
+        signatures = tables["signature"][targets]
+        if self.background is None:
+            loss, log_z = exact.softmax_loss(hidden, weights, bias, signatures)
+            return tables["log_within"][targets] - loss, log_z
+        measure = self._log_measure(tables), context, len(tables["signature"])
+        loss, log_z = measured.loss(hidden, weights, bias, signatures, *measure)
+        return self._log_background(tables, context, targets) - loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
         weights, bias = self._signature_weights(params, tables)
-        signatures = jax.nn.log_softmax(exact.logits(hidden, weights, bias), axis=-1)
-        words = signatures[..., tables["signature"]]
-        return words + jnp.broadcast_to(tables["log_within"], words.shape)
+        scores = exact.logits(hidden, weights, bias)
+        if self.background is None:
+            words = jax.nn.log_softmax(scores, axis=-1)[..., tables["signature"]]
+            return words + jnp.broadcast_to(tables["log_within"], words.shape)
+        log_background = self.background.log_probs(tables["background"], context)
+        log_background = jax.lax.stop_gradient(log_background).astype(scores.dtype)
+        return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
 
     def sample(self, params, tables, hidden, key, *, context=None):
         """Words drawn from p(. | hidden), int32 [...]."""
-        return jax.random.categorical(key, self.log_probs(params, tables, hidden))
+        return jax.random.categorical(key, self.log_probs(params, tables, hidden, context=context))
 
     def top_k(self, params, tables, hidden, k, *, context=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)
+        return jax.lax.top_k(self.log_probs(params, tables, hidden, context=context), k)
+
+
+def _log_masses(background, signatures, tables, signature, contexts):
+    """log B(s | c), [..., S], from which no gradient comes."""
+    return jax.lax.stop_gradient(background.log_masses(tables, contexts, signature, signatures))

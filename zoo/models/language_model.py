@@ -13,7 +13,10 @@ from zoo.heads import Head, Softmax
 
 @dataclasses.dataclass(frozen=True)
 class LanguageModel:
-    """p(w_1 ... w_T) = prod_t p(w_t | h_t), h_t the core's state after w_1 ... w_(t-1).
+    """p(w_1 ... w_T) = prod_t p(w_t | h_t, c_t), h_t the core's state after w_1 ... w_(t-1).
+
+    c_t is the context of the head's background after the same words, if it has one. `carry` is the
+    core's, or then a pair of the core's and the background's.
 
     Attributes:
       embedding, core, head: the components. A tied head shares the embedding's table.
@@ -75,10 +78,30 @@ class LanguageModel:
             if name in params[part]
         ]
 
+    def initial_carry(self, batch):
+        """The carry before any word: every leaf [batch, ...]."""
+        carry = self.core.initial_carry(batch)
+        if self.head.background is None:
+            return carry
+        return carry, self.head.background.initial_carry(batch)
+
     def hidden(self, params, tables, words, carry, *, reset=None, key=None):
-        """words [B, T] -> (hidden [B, T, D], carry)."""
+        """words [B, T] -> (hidden [B, T, D], carry), without any background: the core's carry."""
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
+
+    def states(self, params, tables, words, carry, *, reset=None, key=None):
+        """words [B, T] -> (hidden [B, T, D], context of the head, carry)."""
+        background = self.head.background
+        if background is None:
+            hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=key)
+            return hidden, None, carry
+        core_carry, background_carry = carry
+        hidden, core_carry = self.hidden(params, tables, words, core_carry, reset=reset, key=key)
+        context, background_carry = background.apply(
+            tables["head"]["background"], words, background_carry, reset=reset
+        )
+        return hidden, context, (core_carry, background_carry)
 
     def weighted_loss(
         self, params, tables, words, targets, token_weights, carry, *, reset=None, key=None
@@ -87,15 +110,21 @@ class LanguageModel:
 
         Args:
           words, targets: int32 [B, T], the word before each position and the one at it.
-          token_weights: [B, T]. carry: the core's. reset: bool [B, T] or None.
+          token_weights: [B, T]. carry: of `initial_carry`. reset: bool [B, T] or None.
           key: turns dropout and a sampled head's noise on; one key or `zoo.keys.Keys`.
         """
         if key is not None:
             key = keys.of(key, words.shape[0])
         rows = None if key is None else key.rows
-        hidden, carry = self.hidden(params, tables, words, carry, reset=reset, key=rows)
+        hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=rows)
         loss = self.head.weighted_loss(
-            self.head_params(params), tables["head"], hidden, targets, token_weights, key=key
+            self.head_params(params),
+            tables["head"],
+            hidden,
+            targets,
+            token_weights,
+            key=key,
+            context=context,
         )
         return loss, carry
 
@@ -108,7 +137,8 @@ class LanguageModel:
 
     def log_prob_and_log_z(self, params, tables, words, targets, carry, *, reset=None):
         """((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
-        hidden, carry = self.hidden(params, tables, words, carry, reset=reset)
-        head_params = self.head_params(params)
-        results = self.head.log_prob_and_log_z(head_params, tables["head"], hidden, targets)
+        hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
+        results = self.head.log_prob_and_log_z(
+            self.head_params(params), tables["head"], hidden, targets, context=context
+        )
         return results, carry

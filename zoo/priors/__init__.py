@@ -1,8 +1,21 @@
 """Priors: what is known of words before training."""
 
+from zoo.priors.arpa import Arpa
+from zoo.priors.contextual import ContextualBackground
 from zoo.priors.morphology import Morphology
+from zoo.priors.ngram import NGram
 from zoo.priors.prior import Background, FeaturePrior
 from zoo.priors.top_words import TopWords
 from zoo.priors.unigram import Uniform, Unigram
 
-__all__ = ["Background", "FeaturePrior", "Morphology", "TopWords", "Uniform", "Unigram"]
+__all__ = [
+    "Arpa",
+    "Background",
+    "ContextualBackground",
+    "FeaturePrior",
+    "Morphology",
+    "NGram",
+    "TopWords",
+    "Uniform",
+    "Unigram",
+]

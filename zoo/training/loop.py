@@ -120,7 +120,7 @@ class Trainer:
     def initial_state(self) -> TrainState:
         """The state before the first step."""
         params = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
-        carry = self.model.core.initial_carry(self.recipe.batch)
+        carry = self.model.initial_carry(self.recipe.batch)
         return TrainState(params, self.optimizer.init(params), carry, jnp.zeros((), jnp.int32))
 
     def _place(self, state: TrainState) -> TrainState:
@@ -202,7 +202,7 @@ class Trainer:
         while progress.epoch < recipe.epochs and not progress.finished:
             lanes = self._lanes(progress.epoch)
             if progress.index == 0:
-                carry = self.model.core.initial_carry(recipe.batch)
+                carry = self.model.initial_carry(recipe.batch)
                 state = state._replace(carry=devices.place(carry))
             while progress.index < len(lanes):
                 batch = lanes[progress.index]

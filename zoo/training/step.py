@@ -17,7 +17,7 @@ from zoo.keys import Keys
 class TrainState(NamedTuple):
     """All that a step changes.
 
-    params, optimizer_state: pytrees. carry: the core's, leaves [B, ...]. step: int32, steps done.
+    params, optimizer_state: pytrees. carry: the model's, leaves [B, ...]. step: int32, steps done.
     """
 
     params: Any

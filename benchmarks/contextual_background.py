@@ -1,0 +1,100 @@
+"""A log-linear head over an n-gram background against the same head over a unigram background.
+
+One step forward and backward with the sizes of the Penn Treebank: V = 10,000 words, 887,521 tokens
+of a text whose words and their followers are about as skewed, a batch of 20 x 35 positions,
+D = 256. The features are the identity of the M most frequent words, one tag for the others.
+
+    python -m benchmarks.contextual_background            synthetic text
+    python -m benchmarks.contextual_background --text ptb/ptb.train.txt
+"""
+
+import argparse
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.data import Corpus, Text, Vocabulary
+from zoo.heads import LogLinear
+from zoo.priors import NGram, TopWords, Unigram
+
+BATCH, TIME, SIZE, VOCABULARY, TOKENS = 20, 35, 256, 10_000, 887_521
+
+
+@dataclasses.dataclass(frozen=True)
+class Skewed(Text):
+    """A text of Zipf's law in which half of the words follow from the word before."""
+
+    def read(self, split):
+        random = np.random.default_rng(0)
+        shares = 1 / np.arange(1, VOCABULARY)
+        words = random.choice(VOCABULARY - 1, TOKENS, p=shares / shares.sum())
+        followers = random.choice(VOCABULARY - 1, (VOCABULARY, 8), p=shares / shares.sum())
+        for place in np.flatnonzero(random.random(TOKENS - 1) < 0.5) + 1:
+            words[place] = followers[words[place - 1], words[place] % 8]
+        return Corpus(
+            split, [[f"w{word}" for word in row] for row in np.array_split(words, 42_068)]
+        )
+
+
+def main():
+    """Prints a table for each M."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--order", type=int, default=3)
+    parser.add_argument("--text", help="a file to take in place of the synthetic text")
+    arguments = parser.parse_args()
+    path = arguments.text
+    source = Text(path, path) if path else Skewed("", "")
+    background = NGram(arguments.order)
+    for top_words in (VOCABULARY, 2_500):
+        vocabulary = Vocabulary(
+            features=(TopWords(top_words, ("train",)),),
+            background=Unigram(("train",), smoothing=0.5),
+        )
+        compare(source, vocabulary, background, top_words, arguments.rounds)
+
+
+def compare(source, vocabulary, background, top_words, rounds):
+    """One table."""
+    lexicon, corpora = vocabulary.build(source)
+    text = vocabulary.encode(corpora["train"], lexicon)
+    prepared = background.prepare(lexicon, {"train": text})
+    lexicon = dataclasses.replace(lexicon, background_tables=prepared)
+    stream = text.words[: BATCH * (TIME + 1)].reshape(BATCH, TIME + 1)
+    words, targets = jnp.asarray(stream[:, :-1]), jnp.asarray(stream[:, 1:])
+    hidden = jnp.asarray(np.random.default_rng(1).normal(size=(*words.shape, SIZE)), jnp.float32)
+    weights = jnp.full(words.shape, 1 / words.size)
+
+    def loss(params, hidden, head, tables, words):
+        context = None
+        if head.background is not None:
+            carry = head.background.initial_carry(BATCH)
+            context, _ = head.background.apply(tables["background"], words, carry)
+        return head.weighted_loss(params, tables, hidden, targets, weights, context=context)
+
+    steps = {}
+    for name, head in (
+        ("unigram background", LogLinear()),
+        (f"{background.order}-gram background", LogLinear(background=background)),
+    ):
+        tables = head.tables(lexicon)
+        params = head.init(jax.random.key(0), SIZE, lexicon)
+        step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), static_argnums=2)
+        compiled = step.lower(params, hidden, head, tables, words).compile()
+        steps[name] = lambda step=compiled, given=(params, hidden, tables, words): (
+            jax.block_until_ready(step(*given))
+        )
+    signatures = len(tables["log_mass"])
+    timing.print_table(
+        f"N = {BATCH} x {TIME}, D = {SIZE}, V = {len(lexicon):,}, M = {top_words:,}, "
+        f"S = {signatures:,}; forward and backward, medians of {rounds}",
+        timing.medians(steps, rounds),
+        "unigram background",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Kneser-Ney models and their tables against dictionaries of counts."""
+
+import collections
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import references
+from zoo.data import Corpus, Source, Vocabulary
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.heads import LogLinear
+from zoo.lexicon import Lexicon, with_features
+from zoo.models import LanguageModel
+from zoo.priors import NGram, backoff, ngram
+
+
+@dataclasses.dataclass(frozen=True)
+class Letters(Source):
+    """Sentences of letters, some of them often."""
+
+    def splits(self):
+        return ("train", "validation")
+
+    def read(self, split):
+        random = np.random.default_rng(len(split))
+        shares = 1 / np.arange(1, 10) ** 1.3
+        draw = random.choice(9, (60, 8), p=shares / shares.sum())
+        lengths = random.integers(1, 9, 60)
+        rows = zip(draw, lengths, strict=True)
+        return Corpus(split, [["abcdefghi"[w] for w in row[:n]] for row, n in rows])
+
+    def lexicon_entries(self):
+        return {"j": ()}  # a word that is never seen
+
+
+def built(order=3, **vocabulary):
+    recipe = Experiment(
+        data=Letters(),
+        vocabulary=Vocabulary(unknown="refused", **vocabulary),
+        model=LanguageModel(head=LogLinear(background=NGram(order))),
+    )
+    lexicon, corpora = recipe.build()
+    features = [
+        dict(zip(("x", "y"), (1.0, 2.0), strict=True)) if word in "aceg" else {word: 1.0}
+        for word in lexicon.words
+    ]
+    return with_features(lexicon, features), corpora
+
+
+def naive(sentences, words, order, boundary="</s>"):
+    """b(context, word) by dictionaries: a context is a tuple of words, cut at boundaries."""
+    raw = [collections.Counter() for _ in range(order)]
+    for sentence in sentences:
+        stream = [boundary, *sentence, boundary]
+        for place in range(1, len(stream)):
+            for length in range(order):
+                if length <= place:
+                    raw[length][tuple(stream[place - length : place + 1])] += 1
+    adjusted = []
+    for length, counts in enumerate(raw):
+        if length + 1 == order:
+            adjusted.append(dict(counts))
+            continue
+        before = collections.defaultdict(set)
+        for longer in raw[length + 1]:
+            before[longer[1:]].add(longer[0])
+        adjusted.append({gram: len(before[gram]) or n for gram, n in counts.items()})
+    tables = []
+    for counts in adjusted:
+        n = [sum(count == i for count in counts.values()) for i in (1, 2, 3, 4)]
+        d = [0]
+        if 0 not in n:
+            y = n[0] / (n[0] + 2 * n[1])
+            d = [1 - 2 * y * n[1] / n[0], 2 - 3 * y * n[2] / n[1], 3 - 4 * y * n[3] / n[2]]
+        if any(not 0 < discount <= i for i, discount in enumerate(d, 1)):
+            d = [0.5, 1, 1.5]  # of unigrams and bigrams there are too few with small counts
+        tables.append((counts, [0, *d]))
+
+    def probability(context, word):
+        if context is None:
+            return 1 / len(words)
+        counts, d = tables[len(context)]
+        seen = {v: counts[*context, v] for v in words if (*context, v) in counts}
+        shorter = probability(context[1:] if context else None, word)
+        if not seen:
+            return shorter
+        total = sum(seen.values())
+        kept = sum(d[min(count, 3)] for count in seen.values())
+        here = seen[word] - d[min(seen[word], 3)] if word in seen else 0
+        return here / total + kept / total * shorter
+
+    return probability
+
+
+SEQUENCE = [*"abba", "</s>", *"cab", "</s>", *"jabacc"]
+
+
+def expected_log_probs(probability, lexicon, order, resets):
+    rows, context = [], []
+    for place, word in enumerate(SEQUENCE):
+        context = ([] if place in resets else context) + [word]
+        if "</s>" in context:
+            begin = len(context) - 1 - context[::-1].index("</s>")
+        else:
+            begin = 0
+        used = tuple(context[begin:][-(order - 1) :]) if order > 1 else ()
+        rows.append([probability(used, v) for v in lexicon.words])
+    return np.log(rows)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_the_model_is_that_of_the_dictionaries(order):
+    lexicon, corpora = built(order)
+    probability = naive(corpora["train"].sentences, lexicon.words, order)
+    background = NGram(order)
+    tables = background.tables(lexicon)
+    words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]] * 2)
+    resets = np.zeros(words.shape, bool)
+    resets[1, [3, 8, 11]] = True
+    expected = np.stack(
+        [
+            expected_log_probs(probability, lexicon, order, set(np.flatnonzero(row)))
+            for row in resets
+        ]
+    )
+    np.testing.assert_allclose(np.exp(expected).sum(-1), np.ones(words.shape), rtol=1e-9)
+
+    @jax.jit
+    def evaluate(tables, words, resets):
+        whole, end = background.apply(tables, words, background.initial_carry(2), reset=resets)
+        carry, parts = background.initial_carry(2), []
+        for part in (slice(0, 1), slice(1, 6), slice(6, 8), slice(8, None)):
+            contexts, carry = background.apply(tables, words[:, part], carry, reset=resets[:, part])
+            parts.append(contexts)
+        return whole, jnp.concatenate(parts, axis=1), end, carry
+
+    contexts, in_parts, end, end_of_parts = evaluate(tables, words, resets)
+    np.testing.assert_array_equal(in_parts, contexts)
+    np.testing.assert_array_equal(end_of_parts, end)
+    log_probs = background.log_probs(tables, contexts)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-5, atol=1e-5)
+    log_prob = background.log_prob(tables, contexts, words)
+    found = np.take_along_axis(np.asarray(log_probs), np.asarray(words)[..., None], -1)[..., 0]
+    np.testing.assert_allclose(log_prob, found, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dense", "window"), [(16, 16), (1, 2), (2, 3), (10**6, 4)])
+def test_masses_of_signatures(monkeypatch, dense, window):
+    """However the lists are kept: as dense rows, or in one or many windows."""
+    monkeypatch.setattr(backoff, "DENSE", dense)
+    monkeypatch.setattr(backoff, "WINDOW", window)
+    monkeypatch.setattr(backoff, "WINDOWS", 5)
+    lexicon, _ = built(3)
+    background = NGram(3)
+    tables = background.tables(lexicon)
+    words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]])
+    contexts, _ = background.apply(tables, words, background.initial_carry(1))
+    signature, members = lexicon.signatures
+    masses = np.exp(background.log_masses(tables, contexts, signature, len(members)))
+    probabilities = np.exp(background.log_probs(tables, contexts))
+    expected = np.zeros(masses.shape)
+    for word, place in enumerate(signature):
+        expected[..., place] += probabilities[..., word]
+    np.testing.assert_allclose(masses, expected, rtol=1e-5)
+    np.testing.assert_allclose(masses.sum(-1), np.ones(words.shape), rtol=1e-5)
+
+
+def test_contexts_without_boundaries_run_on():
+    lexicon, corpora = built(2, boundary="none")
+    background = NGram(2)
+    tables = background.tables(lexicon)
+    text = [word for sentence in corpora["train"].sentences for word in sentence]
+    pairs = collections.Counter(itertools.pairwise(text))
+    assert sum(count for (first, _), count in pairs.items() if first == "a") > 20
+    followers = {second for first, second in pairs if first == "a"}
+    contexts, _ = background.apply(
+        tables, jnp.asarray([[lexicon.ids["a"]]]), background.initial_carry(1)
+    )
+    probabilities = np.exp(background.log_probs(tables, contexts))[0, 0]
+    unigram = np.asarray(tables["unigram"])
+    node = int(contexts[0, 0, 0])
+    more = probabilities - float(tables["backoff"][node]) * unigram > 1e-7
+    assert {lexicon.words[word] for word in np.flatnonzero(more)} == followers
+
+
+def test_discounts_by_hand():
+    # Ten counts of 1, four of 2, two of 3, one of 4: the ratio is 10 / 18.
+    counts = np.repeat([1, 2, 3, 4], [10, 4, 2, 1])
+    expected = [1 - 2 * 10 / 18 * 0.4, 2 - 3 * 10 / 18 * 0.5, 3 - 4 * 10 / 18 * 0.5]
+    np.testing.assert_allclose(ngram.discounts(counts), expected)
+    np.testing.assert_allclose(ngram.discounts(np.array([1, 1, 5])), [0.5, 1.0, 1.5])
+
+
+def test_the_validation_text_is_not_counted():
+    lexicon, corpora = built(2)
+    unigrams = naive(corpora["train"].sentences, lexicon.words, 2)
+    expected = [unigrams((), word) for word in lexicon.words]
+    np.testing.assert_allclose(lexicon.background_tables["unigram"], expected, rtol=1e-6)
+
+
+def test_a_model_without_splits_is_refused():
+    with pytest.raises(UserError, match=r"priors\.NGram\.splits is empty"):
+        NGram(splits=())
+    with pytest.raises(UserError, match="no split 'corpus'"):
+        Experiment(
+            data=Letters(), model=LanguageModel(head=LogLinear(background=NGram(2, ("corpus",))))
+        ).build()
+
+
+def test_tables_are_kept_with_the_lexicon(tmp_path):
+    lexicon, _ = built(3)
+    lexicon.save(tmp_path / "lexicon.npz")
+    loaded = Lexicon.load(tmp_path / "lexicon.npz")
+    for one, other in zip(
+        jax.tree.leaves(NGram(3).tables(lexicon)),
+        jax.tree.leaves(NGram(3).tables(loaded)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_head_over_it_that_has_learnt_nothing_is_it():
+    lexicon, _ = built(3)
+    head = LogLinear(initial_scale=0.0, background=NGram(3))
+    params, tables = head.init(jax.random.key(0), 5, lexicon), head.tables(lexicon)
+    words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]])
+    contexts, _ = head.background.apply(
+        tables["background"], words, head.background.initial_carry(1)
+    )
+    targets = jnp.roll(words, -1, axis=1)
+    hidden = jnp.ones((*words.shape, 5))
+    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, context=contexts)
+    expected = head.background.log_prob(tables["background"], contexts, targets)
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(log_z, np.zeros(words.shape), atol=1e-5)
+    assert references.log_sum_exp(
+        np.asarray(head.log_probs(params, tables, hidden, context=contexts))[0, 0]
+    ) == pytest.approx(0, abs=1e-5)

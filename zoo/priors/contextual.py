@@ -1,0 +1,70 @@
+"""The contract of a background that depends on the words before: b(x | c) along a sequence."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class ContextualBackground:
+    """A distribution or measure b(. | c) over words for each context c.
+
+    Subclasses are frozen dataclasses; methods are pure functions. What is estimated from text is
+    estimated once, on the host, and kept in the lexicon of the run.
+
+        splits                          names of the splits whose text `prepare` is given
+        prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables
+        tables(lexicon)                 -> pytree of arrays for the device
+        initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
+        apply(tables, words, carry, *, reset=None) -> (contexts, carry)
+        log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
+        log_prob(tables, contexts, words) -> log b(word | c), [...]
+        log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
+
+    `words` int32 [B, T] are those before each position, `contexts` a pytree of leaves [B, T, ...]:
+    small things from which b is computed when it is needed (states, not distributions). `reset`
+    [B, T] marks positions before which the carry becomes the initial one. A background has no
+    trained parameters: no gradient passes through it.
+    """
+
+    splits: tuple[str, ...] = ()
+
+    def prepare(self, lexicon, texts) -> dict[str, np.ndarray]:
+        """Nothing, unless a background says otherwise.
+
+        Args:
+          texts: {split: EncodedText} of `splits`.
+        """
+        return {}
+
+    def tables(self, lexicon):
+        """The arrays that `prepare` made, on the device."""
+        return {name: jnp.asarray(array) for name, array in lexicon.background_tables.items()}
+
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]; a background may have a faster way to it."""
+        log_probs = self.log_probs(tables, contexts)
+        return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
+
+    def log_masses(self, tables, contexts, signature, signatures: int):
+        """log B(s | c) = log of the sum of b(x | c) over the words x of each signature, nats.
+
+        Args:
+          signature: int32 [V], the signature of each word. signatures: S.
+
+        Returns:
+          [..., S].
+        """
+        return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
+
+
+def sum_by_signature(log_probs, signature, signatures: int):
+    """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
+
+    The largest of each row is factored out, so that a row of very small numbers keeps its mass.
+    """
+    largest = jnp.max(log_probs, axis=-1, keepdims=True)
+    largest = jnp.where(jnp.isfinite(largest), largest, 0)
+    # Words first: whole rows are added then, which is many times faster than single numbers.
+    rows = jnp.moveaxis(jnp.exp(log_probs - largest), -1, 0)
+    sums = jax.ops.segment_sum(rows, signature, num_segments=signatures)
+    return jnp.log(jnp.moveaxis(sums, 0, -1)) + largest
