@@ -40,6 +40,18 @@ def test_names_of_the_features_of_a_word(lexicon):
     assert lexicon.features_of(12) == ["length", "tag b"]
 
 
+def test_features_of_some_kinds():
+    features = [{"Word:a": 1.0, "POS:X": 2.0}, {"POS:Y": 3.0}, {"Word:c": 4.0, "Own": 5.0}, {}]
+    lexicon = with_features(examples.plain_lexicon(4), features)
+    chosen = lexicon.of_kinds(("POS", "Own"))
+    assert chosen.feature_names == ("Own", "POS:X", "POS:Y")
+    assert [chosen.features_of(word) for word in range(4)] == [["POS:X"], ["POS:Y"], ["Own"], []]
+    assert chosen.feature_values.tolist() == [2, 3, 5]
+    assert lexicon.of_kinds(()) is lexicon
+    with pytest.raises(UserError, match="kind 'Pos': there are Own, POS, Word"):
+        lexicon.of_kinds(("Pos",))
+
+
 def test_ids_of_words(lexicon):
     assert len(lexicon) == 13
     assert lexicon.ids["word 0"] == 0

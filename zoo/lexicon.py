@@ -63,6 +63,31 @@ class Lexicon:
         start, stop = self.feature_offsets[word : word + 2]
         return [self.feature_names[f] for f in self.feature_ids[start:stop]]
 
+    def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
+        """The lexicon with the features whose kind, the name up to its colon, is among these.
+
+        All features if `kinds` is empty. UserError for a kind that no feature has.
+        """
+        if not kinds:
+            return self
+        kind_of = [name.partition(":")[0] for name in self.feature_names]
+        for kind in kinds:
+            if kind not in kind_of:
+                raise UserError(
+                    f"no word has a feature of the kind {kind!r}: there are "
+                    f"{', '.join(dict.fromkeys(kind_of)) or 'none'}."
+                )
+        kept = np.isin(kind_of, kinds)
+        of_place = kept[self.feature_ids]
+        counts = np.concatenate([[0], np.cumsum(of_place)])
+        return dataclasses.replace(
+            self,
+            feature_names=tuple(np.array(self.feature_names, object)[kept]),
+            feature_offsets=counts[self.feature_offsets],
+            feature_ids=(np.cumsum(kept) - 1)[self.feature_ids[of_place]].astype(np.int32),
+            feature_values=self.feature_values[of_place],
+        )
+
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
@@ -159,12 +184,19 @@ def with_features(
     lexicon: Lexicon,
     features: list[dict[str, float]],
     log_background: np.ndarray | None = None,
+    names: tuple[str, ...] | None = None,
 ) -> Lexicon:
-    """The lexicon with a dict {feature name: value} for each word and a background."""
-    names = {name: place for place, name in enumerate(sorted(set().union(*features)))}
+    """The lexicon with a dict {feature name: value} for each word and a background.
+
+    Args:
+      names: the features to keep, in order of name; all if None.
+    """
+    if names is None:
+        names = sorted(set().union(*features))
+    names = {name: place for place, name in enumerate(names)}
     offsets, ids, values = [0], [], []
     for word_features in features:
-        for name in sorted(word_features):
+        for name in sorted(names.keys() & word_features.keys()):
             ids.append(names[name])
             values.append(word_features[name])
         offsets.append(len(ids))

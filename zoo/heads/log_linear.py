@@ -58,11 +58,14 @@ class LogLinear(Head):
       initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
         its background; at it, if 0.
       background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
+      kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
+        empty.
     """
 
     tied: bool = False
     initial_scale: float = 0.05
     background: ContextualBackground | None = None
+    kinds: tuple[str, ...] = ()
 
     def init(self, key, hidden_size, lexicon):
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -72,7 +75,7 @@ class LogLinear(Head):
                 "give the config's vocabulary some, such as "
                 "features=(priors.TopWords(2500), priors.Morphology())."
             )
-        shape = (len(lexicon.feature_names), hidden_size)
+        shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
         scale = self.initial_scale
         params = {"bias": jnp.zeros(shape[0])}
         if not self.tied:
@@ -81,7 +84,7 @@ class LogLinear(Head):
 
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
-        tables = lexicon.tables()
+        tables = lexicon.of_kinds(self.kinds).tables()
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables

@@ -1,17 +1,28 @@
 """Priors: what is known of words before training."""
 
 from zoo.priors.contextual import ContextualBackground
+from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.morphology import Morphology
+from zoo.priors.numbers import Numbers
 from zoo.priors.prior import Background, FeaturePrior
+from zoo.priors.spelling import Affixes, LetterNgrams
 from zoo.priors.top_words import TopWords
 from zoo.priors.unigram import Uniform, Unigram
+from zoo.priors.word_function import WordFunction
+from zoo.priors.word_list import WordList
 
 __all__ = [
+    "Affixes",
     "Background",
     "ContextualBackground",
     "FeaturePrior",
+    "LetterNgrams",
     "Morphology",
+    "Numbers",
+    "SuffixGuesser",
     "TopWords",
     "Uniform",
     "Unigram",
+    "WordFunction",
+    "WordList",
 ]
