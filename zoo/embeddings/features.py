@@ -8,7 +8,7 @@ import dataclasses
 
 import jax
 
-from zoo import lexicon as lexicons
+from zoo import signatures
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
 
@@ -47,4 +47,4 @@ class Features(Embedding):
 
     def apply(self, params, tables, words):
         """words int32 [...] -> [..., E]."""
-        return lexicons.sum_features(tables, params["table"])[tables["signature"][words]]
+        return signatures.sum_features_of(tables, params["table"], words)

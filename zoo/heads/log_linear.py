@@ -12,7 +12,8 @@ the background mass B(s) of the words of each,
 
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
 are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
-exact here, at a cost of S classes instead of V.
+exact here, at a cost of S classes instead of V. Where signatures are many and rich, their scores
+are a sparse product of the adaptor instead: zoo.heads.sparse_scores.
 
 Where the background depends on a context c, b(x | c), so does the mass of each signature, and
 
@@ -25,9 +26,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo import lexicon as lexicons
+from zoo import signatures
 from zoo.errors import UserError
-from zoo.heads import exact, measured
+from zoo.heads import exact, measured, sparse_scores
 from zoo.heads.head import Head
 from zoo.priors import ContextualBackground
 
@@ -94,9 +95,13 @@ class LogLinear(Head):
 
         The bias has log B(s) in it, unless that depends on the context.
         """
-        weights = lexicons.sum_features(tables, params["weights"])
-        bias = lexicons.sum_features(tables, params["bias"][:, None])[:, 0]
+        weights = signatures.sum_features(tables, params["weights"])
+        bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
+
+    def _is_sparse(self, tables):
+        """Whether scores are a sparse product of the adaptor: see zoo.heads.sparse_scores."""
+        return "of_signature" in tables and self.background is None
 
     def _log_measure(self, tables):
         """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""
@@ -125,40 +130,56 @@ class LogLinear(Head):
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
         """sum of token_weights * loss, a scalar in nats; see exact.summed_softmax_loss."""
-        weights, bias = self._signature_weights(params, tables)
-        signatures = tables["signature"][targets]
-        if self.background is None:
-            summed = exact.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
+        of_targets = tables["signature"][targets]
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            summed = sparse_scores.summed_softmax_loss(*features, hidden, of_targets, token_weights)
+            known = tables["log_within"][targets]
+        elif self.background is None:
+            weights, bias = self._signature_weights(params, tables)
+            summed = exact.summed_softmax_loss(hidden, weights, bias, of_targets, token_weights)
             known = tables["log_within"][targets]
         else:
+            weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
             summed = measured.summed_loss(
-                hidden, weights, bias, signatures, token_weights, *measure
+                hidden, weights, bias, of_targets, token_weights, *measure
             )
             known = self._log_background(tables, context, targets)
         return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * known))
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
+        of_targets = tables["signature"][targets]
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            loss, log_z = sparse_scores.softmax_loss(*features, hidden, of_targets)
+            return tables["log_within"][targets] - loss, log_z
         weights, bias = self._signature_weights(params, tables)
-        signatures = tables["signature"][targets]
         if self.background is None:
-            loss, log_z = exact.softmax_loss(hidden, weights, bias, signatures)
+            loss, log_z = exact.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
         measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = measured.loss(hidden, weights, bias, signatures, *measure)
+        loss, log_z = measured.loss(hidden, weights, bias, of_targets, *measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            return self._of_words(tables, sparse_scores.log_probs(*features, hidden))
         weights, bias = self._signature_weights(params, tables)
         scores = exact.logits(hidden, weights, bias)
         if self.background is None:
-            words = jax.nn.log_softmax(scores, axis=-1)[..., tables["signature"]]
-            return words + jnp.broadcast_to(tables["log_within"], words.shape)
+            return self._of_words(tables, jax.nn.log_softmax(scores, axis=-1))
         log_background = self.background.log_probs(tables["background"], context)
         log_background = jax.lax.stop_gradient(log_background).astype(scores.dtype)
         return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
+
+    def _of_words(self, tables, log_probs):
+        """log p of words [..., V] from that of signatures [..., S]."""
+        words = log_probs[..., tables["signature"]]
+        return words + jnp.broadcast_to(tables["log_within"], words.shape)
 
     def sample(self, params, tables, hidden, key, *, context=None):
         """Words drawn from p(. | hidden), int32 [...]."""
