@@ -27,8 +27,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo import signatures
-from zoo.errors import UserError
-from zoo.heads import exact, measured, sparse_scores
+from zoo.errors import UserError, check_least
+from zoo.heads import blocks, exact, measured, sparse_scores
 from zoo.heads.head import Head
 from zoo.priors import ContextualBackground
 
@@ -61,12 +61,20 @@ class LogLinear(Head):
       background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
       kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
         empty.
+      penalty: lambda of lambda sum_f |a_f|^p, which is trained beside the loss of each token and
+        draws the adaptor to 0, the model to its background (section 2.2); 0 for none.
+      penalty_norm: p, at least 1.
     """
 
     tied: bool = False
     initial_scale: float = 0.05
     background: ContextualBackground | None = None
     kinds: tuple[str, ...] = ()
+    penalty: float = 0.0
+    penalty_norm: float = 2.0
+
+    def __post_init__(self):
+        check_least(self, "model.head", penalty=0, penalty_norm=1)
 
     def init(self, key, hidden_size, lexicon):
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -147,6 +155,24 @@ class LogLinear(Head):
             )
             known = self._log_background(tables, context, targets)
         return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * known))
+
+    def weighted_penalty(self, params, hidden, token_weights):
+        """sum of token_weights * penalty * sum_f |a_f|^penalty_norm, a scalar."""
+        if not self.penalty:
+            return jnp.zeros(())
+
+        # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
+        @jax.checkpoint
+        def of_block(columns):
+            block_hidden, block_weights = columns
+            adaptors = jnp.abs(self.adaptor(params, block_hidden))
+            # A token without weight may have any state; 0 * inf would be NaN.
+            norms = jnp.sum(adaptors**self.penalty_norm, axis=-1)
+            return jnp.sum(jnp.where(block_weights == 0, 0, block_weights * norms))[None]
+
+        rows = hidden.reshape(-1, hidden.shape[-1]), token_weights.reshape(-1)
+        block = exact.token_block(len(rows[1]), len(params["bias"]))
+        return self.penalty * blocks.map_rows(of_block, rows, block).sum()
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""

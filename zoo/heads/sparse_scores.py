@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo import sparse
-from zoo.heads import exact
+from zoo.heads import blocks, exact
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -51,7 +51,7 @@ def softmax_loss(tables, weights, bias, hidden, signatures):
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(len(signatures), len(tables["log_mass"]))
-    loss, log_z = _map_blocks(of_block, (hidden, signatures), block)
+    loss, log_z = blocks.map_rows(of_block, (hidden, signatures), block)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
@@ -94,14 +94,14 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
         return carry, rows.T @ weights
 
     block = token_block(len(signatures), len(tables["log_mass"]))
-    blocks = _in_blocks((hidden, signatures, token_weights), block)
+    columns = blocks.of_rows((hidden, signatures, token_weights), block)
     accumulator = jnp.promote_types(hidden.dtype, jnp.float32)
     initial = (
         jnp.zeros((), accumulator),
         jnp.zeros(weights.shape, jnp.promote_types(weights.dtype, jnp.float32)),
         jnp.zeros(bias.shape, jnp.promote_types(bias.dtype, jnp.float32)),
     )
-    (total, of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, blocks)
+    (total, of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
     of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
     return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden)
 
@@ -121,24 +121,4 @@ def log_probs(tables, weights, bias, hidden):
 
     rows = hidden.reshape(-1, hidden.shape[-1])
     block = token_block(len(rows), len(tables["log_mass"]))
-    return _map_blocks(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)
-
-
-def _map_blocks(function, arrays, block):
-    """function of `block` rows of the arrays at a time, its results put together."""
-    tokens = len(arrays[0])
-    if block >= tokens:
-        return function(arrays)
-    results = jax.lax.map(function, _in_blocks(arrays, block))
-    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:tokens], results)
-
-
-def _in_blocks(arrays, block):
-    """[N, ...] as [blocks, block, ...], padded with zeros."""
-    count = -(-len(arrays[0]) // block)
-
-    def blocks(x):
-        padding = ((0, count * block - len(x)), *[(0, 0)] * (x.ndim - 1))
-        return jnp.pad(x, padding).reshape(count, block, *x.shape[1:])
-
-    return tuple(map(blocks, arrays))
+    return blocks.map_rows(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)

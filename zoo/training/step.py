@@ -37,11 +37,13 @@ class Columns(NamedTuple):
 
 
 class StepMetrics(NamedTuple):
-    """loss: summed, nats. tokens: that were trained on. gradient_norm: of the mean loss."""
+    """loss: summed, nats. tokens: that were trained on. gradient_norm: of what is trained, the
+    mean loss and penalty. penalty: summed, not in the loss."""
 
     loss: jax.Array
     tokens: jax.Array
     gradient_norm: jax.Array
+    penalty: jax.Array
 
 
 def _sum_over_devices(tree, axis):
@@ -72,7 +74,7 @@ def train_step(
     rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
 
     def objective(params):
-        return model.weighted_loss(
+        loss, penalty, carry = model.weighted_loss(
             params,
             tables,
             columns.words,
@@ -82,14 +84,17 @@ def train_step(
             reset=columns.reset,
             key=Keys(step_key, rows),
         )
+        return loss + penalty, (penalty, carry)
 
-    (loss, carry), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
-    loss, gradients = _sum_over_devices((loss, gradients), axis)
+    (total, (penalty, carry)), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
+    total, penalty, gradients = _sum_over_devices((total, penalty, gradients), axis)
     updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, state.params)
     new_state = TrainState(
         optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1
     )
-    return new_state, StepMetrics(loss * tokens, tokens, optax.tree.norm(gradients))
+    return new_state, StepMetrics(
+        (total - penalty) * tokens, tokens, optax.tree.norm(gradients), penalty * tokens
+    )
 
 
 def score_step(params, tables, columns: Columns, carry, *, model):
