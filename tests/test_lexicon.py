@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from zoo import signatures
 from zoo.errors import UserError
-from zoo.lexicon import Lexicon, signature_tables, sum_features, with_features
+from zoo.lexicon import Lexicon, with_features
+from zoo.signatures import sum_features
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]
@@ -40,6 +42,18 @@ def test_names_of_the_features_of_a_word(lexicon):
     assert lexicon.features_of(12) == ["length", "tag b"]
 
 
+def test_features_of_some_kinds():
+    features = [{"Word:a": 1.0, "POS:X": 2.0}, {"POS:Y": 3.0}, {"Word:c": 4.0, "Own": 5.0}, {}]
+    lexicon = with_features(examples.plain_lexicon(4), features)
+    chosen = lexicon.of_kinds(("POS", "Own"))
+    assert chosen.feature_names == ("Own", "POS:X", "POS:Y")
+    assert [chosen.features_of(word) for word in range(4)] == [["POS:X"], ["POS:Y"], ["Own"], []]
+    assert chosen.feature_values.tolist() == [2, 3, 5]
+    assert lexicon.of_kinds(()) is lexicon
+    with pytest.raises(UserError, match="kind 'Pos': there are Own, POS, Word"):
+        lexicon.of_kinds(("Pos",))
+
+
 def test_ids_of_words(lexicon):
     assert len(lexicon) == 13
     assert lexicon.ids["word 0"] == 0
@@ -49,7 +63,7 @@ def test_ids_of_words(lexicon):
 def test_tables_by_hand():
     features = [{"tag": 1.0}, {"tag": 1.0, "own": 2.0}, {"tag": 1.0}]
     background = np.log([0.5, 0.3, 0.2])
-    tables = signature_tables(with_features(examples.plain_lexicon(3), features, background))
+    tables = signatures.tables(with_features(examples.plain_lexicon(3), features, background))
     assert tables["signature"].tolist() == [0, 1, 0]
     np.testing.assert_allclose(tables["log_mass"], np.log([0.7, 0.3]), rtol=1e-6)
     np.testing.assert_allclose(
@@ -67,7 +81,7 @@ def test_mass_of_signatures_without_any():
     features = [{"a": 1.0}, {"b": 1.0}, {"b": 1.0}, {"a": 1.0}]
     with np.errstate(divide="ignore"):
         background = np.log([0.25, 0.0, 0.0, 0.75])
-    tables = signature_tables(with_features(examples.plain_lexicon(4), features, background))
+    tables = signatures.tables(with_features(examples.plain_lexicon(4), features, background))
     np.testing.assert_array_equal(tables["log_mass"], [0, -np.inf])
     np.testing.assert_allclose(
         tables["log_within"], [np.log(0.25), -np.inf, -np.inf, np.log(0.75)], rtol=1e-6

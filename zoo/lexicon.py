@@ -4,8 +4,7 @@ The `Lexicon` lives on the host and is kept with a run. `Lexicon.tables` gives w
 as a pytree of arrays, which is passed as an argument to every jitted function, never closed over.
 
 Signatures. Words with the same feature set share every feature score, so the vocabulary of V words
-is grouped into its S distinct feature sets, the signatures. A linear function of the features is
-computed for signatures only (`sum_features`) and gathered for words.
+is grouped into its S distinct feature sets, the signatures: see zoo.signatures.
 """
 
 import dataclasses
@@ -20,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo import signatures
 from zoo.errors import UserError
 
 
@@ -63,6 +63,31 @@ class Lexicon:
         start, stop = self.feature_offsets[word : word + 2]
         return [self.feature_names[f] for f in self.feature_ids[start:stop]]
 
+    def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
+        """The lexicon with the features whose kind, the name up to its colon, is among these.
+
+        All features if `kinds` is empty. UserError for a kind that no feature has.
+        """
+        if not kinds:
+            return self
+        kind_of = [name.partition(":")[0] for name in self.feature_names]
+        for kind in kinds:
+            if kind not in kind_of:
+                raise UserError(
+                    f"no word has a feature of the kind {kind!r}: there are "
+                    f"{', '.join(dict.fromkeys(kind_of)) or 'none'}."
+                )
+        kept = np.isin(kind_of, kinds)
+        of_place = kept[self.feature_ids]
+        counts = np.concatenate([[0], np.cumsum(of_place)])
+        return dataclasses.replace(
+            self,
+            feature_names=tuple(np.array(self.feature_names, object)[kept]),
+            feature_offsets=counts[self.feature_offsets],
+            feature_ids=(np.cumsum(kept) - 1)[self.feature_ids[of_place]].astype(np.int32),
+            feature_values=self.feature_values[of_place],
+        )
+
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
@@ -78,10 +103,10 @@ class Lexicon:
         return signature_of_word, members
 
     def tables(self) -> dict[str, jax.Array]:
-        """What the device needs; see `signature_tables` for the part about features."""
+        """What the device needs; see `zoo.signatures.tables`."""
         if not self.feature_names:
             return {}
-        return {name: jnp.asarray(array) for name, array in signature_tables(self).items()}
+        return jax.tree.map(jnp.asarray, signatures.tables(self))
 
     def words_digest(self) -> str:
         """A hash of the words and their order: equal where probabilities are over the same V."""
@@ -159,12 +184,19 @@ def with_features(
     lexicon: Lexicon,
     features: list[dict[str, float]],
     log_background: np.ndarray | None = None,
+    names: tuple[str, ...] | None = None,
 ) -> Lexicon:
-    """The lexicon with a dict {feature name: value} for each word and a background."""
-    names = {name: place for place, name in enumerate(sorted(set().union(*features)))}
+    """The lexicon with a dict {feature name: value} for each word and a background.
+
+    Args:
+      names: the features to keep, in order of name; all if None.
+    """
+    if names is None:
+        names = sorted(set().union(*features))
+    names = {name: place for place, name in enumerate(names)}
     offsets, ids, values = [0], [], []
     for word_features in features:
-        for name in sorted(word_features):
+        for name in sorted(names.keys() & word_features.keys()):
             ids.append(names[name])
             values.append(word_features[name])
         offsets.append(len(ids))
@@ -176,96 +208,3 @@ def with_features(
         feature_values=np.array(values, np.float32),
         log_background=log_background,
     )
-
-
-def signature_tables(lexicon: Lexicon) -> dict[str, np.ndarray]:
-    """The tables of features and background.
-
-    A feature of a single signature (a word's identity, as a rule) is private and is summed by a
-    gather; the others (tags) are shared and are summed by a dense product with few columns.
-
-    Returns:
-      signature: int32 [V]. log_mass: log B(s) [S], nats. log_within: log b(v)/B(s(v)) [V], nats.
-      shared_values: phi of the shared features, [S, shared]. shared_features: their ids.
-      private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
-      private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
-      private_signature_value: [F], its value there, or 0 if it is shared.
-    """
-    signature, members = lexicon.signatures
-    signature_count, feature_count = len(members), len(lexicon.feature_names)
-    log_background = lexicon.log_background
-    if log_background is None:
-        log_background = np.full(len(lexicon), -np.log(len(lexicon)))
-    mass = np.zeros(signature_count)
-    np.add.at(mass, signature, np.exp(log_background))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_mass = np.log(mass)
-        # A signature without mass has words without mass: log(0 / 0) is log 0 here.
-        log_within = np.where(
-            np.isneginf(log_background), -np.inf, log_background - log_mass[signature]
-        )
-
-    uses = np.bincount(np.concatenate([ids for ids, _ in members]), minlength=feature_count)
-    shared = np.flatnonzero(uses > 1).astype(np.int32)
-    column = np.full(feature_count, -1)
-    column[shared] = np.arange(len(shared))
-    shared_values = np.zeros((signature_count, len(shared)), np.float32)
-    privates = []
-    private_signature = np.full(feature_count, signature_count, np.int32)
-    private_signature_value = np.zeros(feature_count, np.float32)
-    for place, (ids, values) in enumerate(members):
-        alone = uses[ids] == 1
-        shared_values[place, column[ids[~alone]]] = values[~alone]
-        privates.append((ids[alone], values[alone]))
-        private_signature[ids[alone]] = place
-        private_signature_value[ids[alone]] = values[alone]
-    width = max(len(ids) for ids, _ in privates)
-    private_features = np.full((signature_count, width), feature_count, np.int32)
-    private_values = np.zeros((signature_count, width), np.float32)
-    for place, (ids, values) in enumerate(privates):
-        private_features[place, : len(ids)] = ids
-        private_values[place, : len(ids)] = values
-    return {
-        "signature": signature,
-        "log_mass": log_mass.astype(np.float32),
-        "log_within": log_within.astype(np.float32),
-        "shared_values": shared_values,
-        "shared_features": shared,
-        "private_features": private_features,
-        "private_values": private_values,
-        "private_signature": private_signature,
-        "private_signature_value": private_signature_value,
-    }
-
-
-@jax.custom_vjp
-def _sum_private(vectors, tables):
-    gathered = jnp.take(vectors, tables["private_features"], axis=0, mode="fill", fill_value=0)
-    return jnp.einsum("sp,spd->sd", tables["private_values"].astype(vectors.dtype), gathered)
-
-
-def _sum_private_forward(vectors, tables):
-    return _sum_private(vectors, tables), tables
-
-
-def _sum_private_backward(tables, cotangent):
-    # Each private feature belongs to one signature: the transpose of the gather is a gather too,
-    # which is many times faster than the scatter that autodiff would make of it.
-    rows = jnp.take(cotangent, tables["private_signature"], axis=0, mode="fill", fill_value=0)
-    return tables["private_signature_value"].astype(cotangent.dtype)[:, None] * rows, None
-
-
-_sum_private.defvjp(_sum_private_forward, _sum_private_backward)
-
-
-def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
-    """The vector of each signature, sum_f phi_sf * vectors_f.
-
-    Args:
-      tables: of `Lexicon.tables`. vectors: [F, D], one for each feature.
-
-    Returns:
-      [S, D].
-    """
-    shared = tables["shared_values"].astype(vectors.dtype) @ vectors[tables["shared_features"]]
-    return shared + _sum_private(vectors, tables)

@@ -8,7 +8,7 @@ import pytest
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from zoo.errors import UserError
-from zoo.priors import Morphology, TopWords, Unigram
+from zoo.priors import Morphology, Numbers, SuffixGuesser, TopWords, Unigram
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,3 +144,29 @@ def test_morphology_needs_tags():
 def test_policies_that_do_not_exist_are_refused(field):
     with pytest.raises(UserError, match=f"vocabulary.{field} is 'maybe': give one of"):
         Vocabulary(**{field: "maybe"})
+
+
+def test_new_words_get_features_from_the_same_priors():
+    source = Given(entries=("ax", "by"))
+    vocabulary = Vocabulary(
+        features=(TopWords(2), Morphology(guesser=SuffixGuesser()), Numbers()),
+        background=Unigram(smoothing=1.0),
+        lower_case=True,
+    )
+    lexicon, _ = vocabulary.build(source)
+    larger = vocabulary.extended(source, lexicon, ("Ex", "b", "EX", "37"))
+    assert larger.words == (*lexicon.words, "ex", "37")
+    assert larger.feature_names == lexicon.feature_names
+    for word in range(len(lexicon)):
+        assert larger.features_of(word) == lexicon.features_of(word)
+    assert larger.features_of(len(lexicon)) == ["POS:known", "Word:@not_top"]
+    # No word of the lexicon is a number: the features of one have no parameters.
+    assert not any("Number" in name for name in larger.features_of(len(lexicon) + 1))
+    assert np.exp(larger.log_background).sum() == pytest.approx(1)
+    assert larger.counts[-2:].tolist() == [0, 0]
+
+
+def test_words_cannot_be_added_without_features():
+    lexicon, _ = Vocabulary().build(Given())
+    with pytest.raises(UserError, match="only to a lexicon with features"):
+        Vocabulary().extended(Given(), lexicon, ("x",))

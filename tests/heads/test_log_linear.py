@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples, references
 from zoo.errors import UserError
-from zoo.heads import LogLinear
+from zoo.heads import LogLinear, exact
 from zoo.heads.log_linear import dense_log_probs
 from zoo.lexicon import with_features
 
@@ -163,6 +163,30 @@ def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params,
     expected = expected_log_probs(params, hidden, examples.log_background(MASSLESS))
     np.testing.assert_allclose(value, -(expected[0, 0] + 2 * expected[3, 9]), rtol=1e-6)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 3.5])
+def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatch):
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 3 * len(params["bias"]))  # blocks of two tokens
+    head = LogLinear(penalty=0.3, penalty_norm=norm)
+    weights = np.array([0.5, 2.0, 0.0, 1.0])
+    function = jax.jit(jax.value_and_grad(head.weighted_penalty, argnums=(0, 1)))
+    value, (of_params, of_hidden) = function(params, hidden, jnp.asarray(weights))
+    states = np.asarray(hidden)
+    adaptors = states @ np.asarray(params["weights"]).T + np.asarray(params["bias"])[None]
+    expected = 0.3 * weights @ (np.abs(adaptors) ** norm).sum(axis=1)
+    np.testing.assert_allclose(value, expected, rtol=1e-10)
+    slopes = 0.3 * norm * np.abs(adaptors) ** (norm - 1) * np.sign(adaptors) * weights[:, None]
+    np.testing.assert_allclose(of_params["bias"], slopes.sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(of_params["weights"], slopes.T @ states, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(of_hidden, slopes @ np.asarray(params["weights"]), rtol=1e-9)
+
+
+def test_bad_penalties():
+    with pytest.raises(UserError, match=r"model\.head\.penalty is -1"):
+        LogLinear(penalty=-1.0)
+    with pytest.raises(UserError, match=r"model\.head\.penalty_norm is 0\.5"):
+        LogLinear(penalty_norm=0.5)
 
 
 def test_a_lexicon_without_features_is_an_error():

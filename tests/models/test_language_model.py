@@ -59,7 +59,7 @@ def test_log_prob_and_loss_along_a_sequence(name, lexicon, random):
     def evaluate(params, carry):
         arguments = params, tables, jnp.asarray(WORDS), jnp.asarray(TARGETS)
         log_prob, end = model.log_prob(*arguments, carry, reset=RESET)
-        loss, loss_end = model.weighted_loss(*arguments, token_weights, carry, reset=RESET)
+        loss, _, loss_end = model.weighted_loss(*arguments, token_weights, carry, reset=RESET)
         return log_prob, loss, end, loss_end
 
     log_prob, loss, end, loss_end = evaluate(params, carry)

@@ -1,5 +1,7 @@
 """A training step against numpy: finite differences of the mean loss, written out in loops."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,8 +10,8 @@ import pytest
 
 from tests import examples, references
 from zoo.cores import LSTM
-from zoo.embeddings import Lookup
-from zoo.heads import Softmax
+from zoo.embeddings import Features, Lookup
+from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.training.step import Columns, TrainState, train_step
 
@@ -89,3 +91,33 @@ def test_a_batch_without_words_changes_nothing():
     for before, after in zip(jax.tree.leaves(params), jax.tree.leaves(new.params), strict=True):
         np.testing.assert_array_equal(before, after)
     assert float(results.loss) == float(results.tokens) == 0
+
+
+def test_a_penalty_is_trained_and_reported_apart(float64):
+    """Of a log-linear model with the penalty 0.1 * sum_f a_f^2."""
+    plain = LanguageModel(Features(size=3), LSTM(size=3), LogLinear())
+    penalised = dataclasses.replace(plain, head=LogLinear(penalty=0.1))
+    lexicon = examples.lexicon()
+    params = examples.randomised(plain.init(jax.random.key(3), lexicon), np.random.default_rng(4))
+    carry, tables = plain.core.initial_carry(2), plain.tables(lexicon)
+    key = jax.random.key_data(jax.random.key(1))
+
+    def step(model):
+        optimizer = optax.sgd(0.7)
+        state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+        return train_step(state, tables, COLUMNS, key, model=model, optimizer=optimizer)
+
+    (before, without), (after, results) = step(plain), step(penalised)
+    hidden, _ = plain.hidden(params, tables, COLUMNS.words, carry, reset=COLUMNS.reset)
+
+    def penalty(head_params):
+        adaptors = plain.head.adaptor(head_params, hidden)
+        return 0.1 * jnp.sum(COLUMNS.weights[..., None] * adaptors**2)
+
+    assert float(without.penalty) == 0
+    assert float(results.loss) == pytest.approx(float(without.loss), rel=1e-9)
+    assert float(results.penalty) == pytest.approx(float(penalty(params["head"])), rel=1e-9)
+    of_head = jax.grad(penalty)(params["head"])
+    for name, gradient in of_head.items():
+        difference = after.params["head"][name] - before.params["head"][name]
+        np.testing.assert_allclose(difference, -0.7 * gradient / 6, rtol=1e-6, atol=1e-9)

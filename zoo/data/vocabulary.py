@@ -31,7 +31,9 @@ class Vocabulary:
       boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted,
         trained, but left out of perplexities) or "none" (sentences run into each other).
       boundary_marks: how many boundaries a sentence ends with.
-      features, background: what the lexicon knows of words, for heads and embeddings that use it.
+      features: what is known of each word, for heads and embeddings that use it: the union of what
+        these priors say; of a feature that two give, the later one's value.
+      background: what is known of how probable it is.
     """
 
     splits: tuple[str, ...] = ("train",)
@@ -64,10 +66,7 @@ class Vocabulary:
     def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon, the corpora of all splits)."""
         corpora = {split: self.read(source, split) for split in source.splits()}
-        lower = str.lower if self.lower_case else str
-        entries = collections.defaultdict(tuple)
-        for word, features in source.lexicon_entries().items():
-            entries[lower(word)] += features
+        entries = self._entries(source)
 
         marks = [BOUNDARY] if self.boundary != "none" else []
         marks += [UNKNOWN] if self.unknown != "refused" else []
@@ -91,15 +90,55 @@ class Vocabulary:
             unknown=UNKNOWN if UNKNOWN in words else None,
             boundary=BOUNDARY if BOUNDARY in words else None,
         )
+        return self._with_priors(lexicon, seen, entries), corpora
+
+    def extended(self, source: Source, lexicon: Lexicon, new_words: tuple[str, ...]) -> Lexicon:
+        """The lexicon with new words after its own, for a model that was trained without them.
+
+        New words get their features from the same priors; only features that the lexicon has are
+        kept, for the others have no parameters. The background is the same recipe over all words.
+
+        Raises:
+          UserError: the lexicon has no features, so that nothing can be known of a new word.
+        """
+        if not lexicon.feature_names:
+            raise UserError(
+                "words can be added only to a lexicon with features: give the config's "
+                "vocabulary some."
+            )
+        new_words = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
+        words = (*lexicon.words, *(word for word in new_words if word not in lexicon.ids))
+        zeros = np.zeros(len(words) - len(lexicon), np.int64)
+        larger = dataclasses.replace(
+            lexicon, words=words, counts=np.concatenate([lexicon.counts, zeros])
+        )
+        # Texts are read as the model knows them: what was <unk> in training stays <unk>.
+        seen = {
+            split: self._as_seen(self.read(source, split), set(lexicon.words))
+            for split in source.splits()
+        }
+        return self._with_priors(larger, seen, self._entries(source), lexicon.feature_names)
+
+    def _entries(self, source):
+        """{word: features} that the source knows beforehand, in the vocabulary's case."""
+        lower = str.lower if self.lower_case else str
+        entries = collections.defaultdict(tuple)
+        for word, features in source.lexicon_entries().items():
+            entries[lower(word)] += features
+        return entries
+
+    def _with_priors(self, lexicon, seen, entries, names=None):
+        """The lexicon with features and background, estimated on the corpora as seen."""
         if not self.features:
-            return lexicon, corpora
+            return lexicon
+        words = lexicon.words
         parts = [prior.features(words, seen, entries) for prior in self.features]
         features = [
             {name: value for part in word for name, value in part.items()}
             for word in zip(*parts, strict=True)
         ]
         background = None if self.background is None else self.background.log_probs(words, seen)
-        return lexicons.with_features(lexicon, features, background), corpora
+        return lexicons.with_features(lexicon, features, background, names)
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """The corpus with <unk> and boundaries in their places; a mark's tag is "POS:NIL"."""

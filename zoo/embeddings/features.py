@@ -8,7 +8,7 @@ import dataclasses
 
 import jax
 
-from zoo import lexicon as lexicons
+from zoo import signatures
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
 
@@ -19,17 +19,20 @@ class Features(Embedding):
 
     Attributes:
       size: E. initial_scale: the table starts uniform in +-initial_scale.
+      kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
+        empty. So the features of the input may differ from those of the head.
     """
 
     size: int = 256
     initial_scale: float = 0.05
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
     def tables(self, lexicon):
         """The signatures: see Lexicon.tables."""
-        return lexicon.tables()
+        return lexicon.of_kinds(self.kinds).tables()
 
     def init(self, key, lexicon):
         """{"table": [F, E]}; UserError if the lexicon has no features."""
@@ -38,9 +41,10 @@ class Features(Embedding):
                 "embeddings.Features needs words with features, and this lexicon has none: "
                 "give the config's vocabulary some, or use embeddings.Lookup."
             )
-        shape, scale = (len(lexicon.feature_names), self.size), self.initial_scale
+        count = len(lexicon.of_kinds(self.kinds).feature_names)
+        shape, scale = (count, self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
     def apply(self, params, tables, words):
         """words int32 [...] -> [..., E]."""
-        return lexicons.sum_features(tables, params["table"])[tables["signature"][words]]
+        return signatures.sum_features_of(tables, params["table"], words)

@@ -15,6 +15,7 @@ class Head:
         init(key, hidden_size, lexicon) -> params
         loss(params, tables, hidden, targets, *, key=None, context=None) -> [...]
         weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
+        weighted_penalty(params, hidden, token_weights) -> a scalar, trained beside the loss
         log_prob(params, tables, hidden, targets, *, context=None) -> [...]      exact, normalised
         log_prob_and_log_z(params, tables, hidden, targets, ...) -> ([...], [...])
         log_probs(params, tables, hidden, *, context=None) -> [..., V]           closed heads
@@ -46,6 +47,10 @@ class Head:
         """sum of token_weights * loss, a scalar in nats; a head may have a faster way to it."""
         losses = self.loss(params, tables, hidden, targets, key=key, context=context)
         return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+    def weighted_penalty(self, params, hidden, token_weights):
+        """sum of token_weights * penalty, a scalar; 0 unless a head has one."""
+        return jnp.zeros(())
 
     def log_prob(self, params, tables, hidden, targets, *, context=None):
         """log p(targets | hidden), nats, [...]; exact."""

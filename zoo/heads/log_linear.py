@@ -12,7 +12,8 @@ the background mass B(s) of the words of each,
 
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
 are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
-exact here, at a cost of S classes instead of V.
+exact here, at a cost of S classes instead of V. Where signatures are many and rich, their scores
+are a sparse product of the adaptor instead: zoo.heads.sparse_scores.
 
 Where the background depends on a context c, b(x | c), so does the mass of each signature, and
 
@@ -25,9 +26,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo import lexicon as lexicons
-from zoo.errors import UserError
-from zoo.heads import exact, exact_sum, measured
+from zoo import signatures
+from zoo.errors import UserError, check_least
+from zoo.heads import blocks, exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
 from zoo.priors import ContextualBackground
 
@@ -58,11 +59,22 @@ class LogLinear(Head):
       initial_scale: feature vectors start uniform in +-initial_scale, c at 0: the head starts near
         its background; at it, if 0.
       background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
+      kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
+        empty.
+      penalty: lambda of lambda sum_f |a_f|^p, which is trained beside the loss of each token and
+        draws the adaptor to 0, the model to its background (section 2.2); 0 for none.
+      penalty_norm: p, at least 1.
     """
 
     tied: bool = False
     initial_scale: float = 0.05
     background: ContextualBackground | None = None
+    kinds: tuple[str, ...] = ()
+    penalty: float = 0.0
+    penalty_norm: float = 2.0
+
+    def __post_init__(self):
+        check_least(self, "model.head", penalty=0, penalty_norm=1)
 
     def init(self, key, hidden_size, lexicon):
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -72,7 +84,7 @@ class LogLinear(Head):
                 "give the config's vocabulary some, such as "
                 "features=(priors.TopWords(2500), priors.Morphology())."
             )
-        shape = (len(lexicon.feature_names), hidden_size)
+        shape = (len(lexicon.of_kinds(self.kinds).feature_names), hidden_size)
         scale = self.initial_scale
         params = {"bias": jnp.zeros(shape[0])}
         if not self.tied:
@@ -81,7 +93,7 @@ class LogLinear(Head):
 
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
-        tables = lexicon.tables()
+        tables = lexicon.of_kinds(self.kinds).tables()
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables
@@ -91,9 +103,13 @@ class LogLinear(Head):
 
         The bias has log B(s) in it, unless that depends on the context.
         """
-        weights = lexicons.sum_features(tables, params["weights"])
-        bias = lexicons.sum_features(tables, params["bias"][:, None])[:, 0]
+        weights = signatures.sum_features(tables, params["weights"])
+        bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
+
+    def _is_sparse(self, tables):
+        """Whether scores are a sparse product of the adaptor: see zoo.heads.sparse_scores."""
+        return "of_signature" in tables and self.background is None
 
     def _log_measure(self, tables):
         """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""
@@ -122,40 +138,74 @@ class LogLinear(Head):
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
         """sum of token_weights * loss, a scalar in nats; see exact_sum."""
-        weights, bias = self._signature_weights(params, tables)
-        signatures = tables["signature"][targets]
-        if self.background is None:
-            summed = exact_sum.summed_softmax_loss(hidden, weights, bias, signatures, token_weights)
+        of_targets = tables["signature"][targets]
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            summed = sparse_scores.summed_softmax_loss(*features, hidden, of_targets, token_weights)
+            known = tables["log_within"][targets]
+        elif self.background is None:
+            weights, bias = self._signature_weights(params, tables)
+            summed = exact_sum.summed_softmax_loss(hidden, weights, bias, of_targets, token_weights)
             known = tables["log_within"][targets]
         else:
+            weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
             summed = measured.summed_loss(
-                hidden, weights, bias, signatures, token_weights, *measure
+                hidden, weights, bias, of_targets, token_weights, *measure
             )
             known = self._log_background(tables, context, targets)
         return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * known))
 
+    def weighted_penalty(self, params, hidden, token_weights):
+        """sum of token_weights * penalty * sum_f |a_f|^penalty_norm, a scalar."""
+        if not self.penalty:
+            return jnp.zeros(())
+
+        # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
+        @jax.checkpoint
+        def of_block(columns):
+            block_hidden, block_weights = columns
+            adaptors = jnp.abs(self.adaptor(params, block_hidden))
+            # A token without weight may have any state; 0 * inf would be NaN.
+            norms = jnp.sum(adaptors**self.penalty_norm, axis=-1)
+            return jnp.sum(jnp.where(block_weights == 0, 0, block_weights * norms))[None]
+
+        rows = hidden.reshape(-1, hidden.shape[-1]), token_weights.reshape(-1)
+        block = exact.token_block(len(rows[1]), len(params["bias"]))
+        return self.penalty * blocks.map_rows(of_block, rows, block).sum()
+
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
+        of_targets = tables["signature"][targets]
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            loss, log_z = sparse_scores.softmax_loss(*features, hidden, of_targets)
+            return tables["log_within"][targets] - loss, log_z
         weights, bias = self._signature_weights(params, tables)
-        signatures = tables["signature"][targets]
         if self.background is None:
-            loss, log_z = exact.softmax_loss(hidden, weights, bias, signatures)
+            loss, log_z = exact.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
         measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = measured.loss(hidden, weights, bias, signatures, *measure)
+        loss, log_z = measured.loss(hidden, weights, bias, of_targets, *measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
+        if self._is_sparse(tables):
+            features = tables, params["weights"], params["bias"]
+            return self._of_words(tables, sparse_scores.log_probs(*features, hidden))
         weights, bias = self._signature_weights(params, tables)
         scores = exact.logits(hidden, weights, bias)
         if self.background is None:
-            words = jax.nn.log_softmax(scores, axis=-1)[..., tables["signature"]]
-            return words + jnp.broadcast_to(tables["log_within"], words.shape)
+            return self._of_words(tables, jax.nn.log_softmax(scores, axis=-1))
         log_background = self.background.log_probs(tables["background"], context)
         log_background = jax.lax.stop_gradient(log_background).astype(scores.dtype)
         return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
+
+    def _of_words(self, tables, log_probs):
+        """log p of words [..., V] from that of signatures [..., S]."""
+        words = log_probs[..., tables["signature"]]
+        return words + jnp.broadcast_to(tables["log_within"], words.shape)
 
     def sample(self, params, tables, hidden, key, *, context=None):
         """Words drawn from p(. | hidden), int32 [...]."""

@@ -106,7 +106,9 @@ class LanguageModel:
     def weighted_loss(
         self, params, tables, words, targets, token_weights, carry, *, reset=None, key=None
     ):
-        """(sum of token_weights * loss, a scalar in nats; carry).
+        """(sum of token_weights * loss, sum of token_weights * penalty, carry).
+
+        Both sums are scalars in nats; what is trained is their sum.
 
         Args:
           words, targets: int32 [B, T], the word before each position and the one at it.
@@ -117,8 +119,10 @@ class LanguageModel:
             key = keys.of(key, words.shape[0])
         rows = None if key is None else key.rows
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=rows)
+        head_params = self.head_params(params)
+        penalty = self.head.weighted_penalty(head_params, hidden, token_weights)
         loss = self.head.weighted_loss(
-            self.head_params(params),
+            head_params,
             tables["head"],
             hidden,
             targets,
@@ -126,7 +130,7 @@ class LanguageModel:
             key=key,
             context=context,
         )
-        return loss, carry
+        return loss, penalty, carry
 
     def log_prob(self, params, tables, words, targets, carry, *, reset=None):
         """(log p(target) [B, T] in nats, exact; carry)."""

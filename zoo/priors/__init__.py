@@ -2,20 +2,31 @@
 
 from zoo.priors.arpa import Arpa
 from zoo.priors.contextual import ContextualBackground
+from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.morphology import Morphology
 from zoo.priors.ngram import NGram
+from zoo.priors.numbers import Numbers
 from zoo.priors.prior import Background, FeaturePrior
+from zoo.priors.spelling import Affixes, LetterNgrams
 from zoo.priors.top_words import TopWords
 from zoo.priors.unigram import Uniform, Unigram
+from zoo.priors.word_function import WordFunction
+from zoo.priors.word_list import WordList
 
 __all__ = [
+    "Affixes",
     "Arpa",
     "Background",
     "ContextualBackground",
     "FeaturePrior",
+    "LetterNgrams",
     "Morphology",
     "NGram",
+    "Numbers",
+    "SuffixGuesser",
     "TopWords",
     "Uniform",
     "Unigram",
+    "WordFunction",
+    "WordList",
 ]

@@ -2,9 +2,14 @@
 
 import collections
 import dataclasses
+import re
 
 from zoo.errors import UserError
-from zoo.priors.prior import FeaturePrior, check_splits
+from zoo.priors.guesser import SuffixGuesser
+from zoo.priors.prior import FeaturePrior, check_splits, token_counts
+
+# Words such as <unk> and </s> stand for others, or for none: their letters say nothing.
+_MARK = re.compile(r"</?\w+>")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,9 +20,12 @@ class Morphology(FeaturePrior):
 
     Attributes:
       splits: whose tokens are taken; all splits if empty, as in the paper.
+      guesser: what the tags of a word are guessed with that no token shows, learnt from the words
+        with tags; None guesses nothing.
     """
 
     splits: tuple[str, ...] = ()
+    guesser: SuffixGuesser | None = None
 
     def features(self, words, corpora, entries):
         """A dict {tag: 1} a word; UserError if the source has no tags."""
@@ -36,4 +44,13 @@ class Morphology(FeaturePrior):
             for sentence, sentence_tags in zip(corpus.sentences, corpus.features, strict=True):
                 for word, token_tags in zip(sentence, sentence_tags, strict=True):
                     tags[word].update(token_tags)
-        return [dict.fromkeys(sorted(tags.get(word, ())) or ["POS:NIL"], 1.0) for word in words]
+        known = {word: tuple(sorted(found)) for word, found in tags.items() if found}
+        guess = self._guess(known, corpora) if self.guesser and known else lambda word: ("POS:NIL",)
+        return [dict.fromkeys(known.get(word) or guess(word), 1.0) for word in words]
+
+    def _guess(self, known, corpora):
+        """The function from a word to its tags."""
+        counts = token_counts(corpora, self.splits)
+        taught = {word: tags for word, tags in known.items() if not _MARK.fullmatch(word)}
+        table = self.guesser.train(taught, counts)
+        return lambda word: ("POS:NIL",) if _MARK.fullmatch(word) else table.guess(word)

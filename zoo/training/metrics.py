@@ -57,13 +57,16 @@ class Metrics:
             self._board.add_scalar(name.replace("loss", own_name), value, step)
 
     def step(self, step, progress, results):
-        """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm."""
+        """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the
+        mean penalty, where there is one."""
         if step % EVERY == 0:
             values = {
                 "epoch": progress.epoch,
                 "training_loss": float(results.loss / max(results.tokens, 1)),
                 "gradient_norm": float(results.gradient_norm),
             }
+            if results.penalty:
+                values["penalty"] = float(results.penalty / max(results.tokens, 1))
             self._write(step, values)
 
     def validation(self, step, progress, log_perplexity, perplexity):

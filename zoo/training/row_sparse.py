@@ -243,10 +243,10 @@ def train_step(
 ) -> tuple[TrainState, StepMetrics]:
     """`zoo.training.step.train_step` with rows in the place of tables."""
     objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
-    (loss, carry), dense_gradients, touched = value_and_gradients(
+    (total, (penalty, carry)), dense_gradients, touched = value_and_gradients(
         objective, state.params, optimizer.paths
     )
-    loss, dense_gradients = sum_over_devices((loss, dense_gradients), axis)
+    total, penalty, dense_gradients = sum_over_devices((total, penalty, dense_gradients), axis)
     if axis is not None:  # rows differ from device to device: each gets those of all
         touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
     gradients = {
@@ -256,4 +256,4 @@ def train_step(
         state.params, state.optimizer_state, state.step, dense_gradients, gradients
     )
     new_state = TrainState(params, optimizer_state, carry, state.step + 1)
-    return new_state, StepMetrics(loss * tokens, tokens, norm)
+    return new_state, StepMetrics((total - penalty) * tokens, tokens, norm, penalty * tokens)

@@ -37,11 +37,13 @@ class Columns(NamedTuple):
 
 
 class StepMetrics(NamedTuple):
-    """loss: summed, nats. tokens: that were trained on. gradient_norm: of the mean loss."""
+    """loss: summed, nats. tokens: that were trained on. gradient_norm: of what is trained, the
+    mean loss and penalty. penalty: summed, not in the loss."""
 
     loss: jax.Array
     tokens: jax.Array
     gradient_norm: jax.Array
+    penalty: jax.Array
 
 
 def sum_over_devices(tree, axis):
@@ -50,7 +52,9 @@ def sum_over_devices(tree, axis):
 
 
 def mean_loss(state, tables, columns, key, *, model, axis):
-    """(params -> (mean loss of the batch's tokens, carry), tokens); arguments as train_step's.
+    """(params -> (mean loss of the batch's tokens with the penalty, (penalty, carry)), tokens).
+
+    Arguments are train_step's.
 
     On several devices each has its part of the mean: the parts add up.
     """
@@ -61,7 +65,7 @@ def mean_loss(state, tables, columns, key, *, model, axis):
     rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
 
     def objective(params):
-        return model.weighted_loss(
+        loss, penalty, carry = model.weighted_loss(
             params,
             tables,
             columns.words,
@@ -71,6 +75,7 @@ def mean_loss(state, tables, columns, key, *, model, axis):
             reset=columns.reset,
             key=Keys(step_key, rows),
         )
+        return loss + penalty, (penalty, carry)
 
     return objective, tokens
 
@@ -93,10 +98,12 @@ def train_step(
       model, optimizer, axis: static. axis: the devices' axis under pmap, None on one device.
     """
     objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
-    (loss, carry), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
-    loss, gradients = sum_over_devices((loss, gradients), axis)
+    (total, (penalty, carry)), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
+    total, penalty, gradients = sum_over_devices((total, penalty, gradients), axis)
     updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, state.params)
     new_state = TrainState(
         optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1
     )
-    return new_state, StepMetrics(loss * tokens, tokens, optax.tree.norm(gradients))
+    return new_state, StepMetrics(
+        (total - penalty) * tokens, tokens, optax.tree.norm(gradients), penalty * tokens
+    )

@@ -1,0 +1,78 @@
+"""The log-linear head over letter n-grams against a softmax over the words.
+
+One step forward and backward, gradients of the head's parameters and the hidden states. Words are
+random strings of letters with the frequencies of French, 2 to 14 long; their features are the
+trigrams, so that nearly every word has a signature of its own.
+
+    python -m benchmarks.log_linear_letters
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo import lexicon as lexicons
+from zoo import priors
+from zoo.heads import LogLinear, Softmax
+
+SIZE = 256
+LETTERS = "esaitnrulodcmpévqfbghjxyz"
+FREQUENCIES = [15, 8, 8, 7, 7, 7, 6.5, 6, 5.5, 5.5, 4, 3.5, 3, 3, 2, 1.5, 1.3, 1, 1, 1, 0.8]
+FREQUENCIES += [0.6, 0.4, 0.3, 0.1]
+
+
+def spelled_lexicon(random: np.random.Generator, size: int) -> lexicons.Lexicon:
+    """Different strings of letters, with their trigrams and Zipf counts."""
+    share = np.array(FREQUENCIES) / sum(FREQUENCIES)
+    words = {}
+    while len(words) < size:
+        letters = random.choice(list(LETTERS), size=random.integers(2, 15), p=share)
+        words["".join(letters)] = None
+    counts = (1e6 / np.arange(1, size + 1)).astype(np.int64) + 1
+    features = priors.LetterNgrams(sizes=(3,), minimum_words=5).features(tuple(words), {}, {})
+    return lexicons.with_features(
+        lexicons.Lexicon(words=tuple(words), counts=counts),
+        features,
+        np.log(counts / counts.sum()),
+    )
+
+
+def compare(size: int, tokens: int, rounds: int):
+    """Prints a table for a vocabulary and a batch."""
+    random = np.random.default_rng(0)
+    lexicon = spelled_lexicon(random, size)
+    hidden = jnp.asarray(random.normal(size=(tokens, SIZE)) * 0.3, jnp.float32)
+    targets = jnp.asarray(random.choice(size, tokens, p=np.exp(lexicon.log_background)))
+    weights = jnp.full(tokens, 1 / tokens)
+    steps = {}
+    for name, head in (("letter trigrams", LogLinear()), ("softmax", Softmax())):
+        arguments = head.init(jax.random.key(0), SIZE, lexicon), hidden, head.tables(lexicon)
+
+        def loss(params, hidden, tables, head=head):
+            return head.weighted_loss(params, tables, hidden, targets, weights)
+
+        step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1))).lower(*arguments).compile()
+        steps[name] = lambda step=step, arguments=arguments: jax.block_until_ready(step(*arguments))
+    timing.print_table(
+        f"N = {tokens:,}, D = {SIZE}, V = {size:,}, S = {len(lexicon.signatures[1]):,}, "
+        f"F = {len(lexicon.feature_names):,}, "
+        f"{len(lexicon.feature_ids) / size:.1f} features a word; medians of {rounds}",
+        timing.medians(steps, rounds),
+        "softmax",
+    )
+
+
+def main():
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    rounds = parser.parse_args().rounds
+    for size, tokens in ((10_000, 256), (40_000, 256), (40_000, 1120), (200_000, 256)):
+        compare(size, tokens, rounds)
+
+
+if __name__ == "__main__":
+    main()

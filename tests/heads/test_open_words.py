@@ -1,0 +1,174 @@
+"""Infinitely many words: the mass of longer and longer strings converges to 1."""
+
+import functools
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from tests import examples
+from zoo.errors import UserError
+from zoo.heads import LogLinear, open_words
+from zoo.heads.open_words import OpenWords
+from zoo.lexicon import Lexicon, with_features
+from zoo.priors.strings import DigitStrings, LetterStrings
+
+WORDS = ("the", "ab", "ba", "bab", "7", "42")
+FEATURES = [
+    {"Word:the": 1.0},
+    *[{"Class:name": 1.0}] * 3,
+    {"Number:any": 1.0, "Number:short": 1.0},
+    {"Number:any": 1.0},
+]
+BACKGROUND = np.log([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+LEXICON = with_features(Lexicon(words=WORDS, counts=np.ones(6, np.int64)), FEATURES, BACKGROUND)
+CLASSES = (
+    DigitStrings(("Number:any", "Number:short"), 0.1, "<digit>", longest=1),
+    DigitStrings(("Number:any",), 0.1, "<digits>", ratio=0.2, shortest=2),
+    LetterStrings(("Class:name",), 0.05, "<name>", smoothing=0.5),
+)
+OPEN = OpenWords.of(LEXICON, CLASSES)
+HEAD = LogLinear()
+
+
+@pytest.fixture
+def model(random, float64):
+    """(params, tables, two hidden states)"""
+    shapes = HEAD.init(jax.random.key(0), 4, OPEN.lexicon)
+    params = examples.randomised(shapes, random, 0.7)
+    return params, HEAD.tables(OPEN.lexicon), jnp.asarray(random.normal(size=(2, 4)))
+
+
+@functools.cache
+def compiled():
+    return jax.jit(functools.partial(open_words.log_prob, HEAD))
+
+
+def log_prob(model, strings, state):
+    params, tables, hidden = model
+    many = jnp.broadcast_to(hidden[state][None], (len(strings), 4))
+    return np.asarray(compiled()(params, tables, many, *OPEN.ways(strings)))
+
+
+def class_log_probs(model):
+    """log p of the lexicon's six words and three classes by numpy, [2, 9]."""
+    params, _, hidden = model
+    weights, bias = np.asarray(params["weights"]), np.asarray(params["bias"])
+    adaptors = np.asarray(hidden) @ weights.T + bias
+    names = OPEN.lexicon.feature_names
+    sets = [*FEATURES, *[dict.fromkeys(kind.features, 1.0) for kind in CLASSES]]
+    phi = np.array([[of_word.get(name, 0) for name in names] for of_word in sets])
+    scores = adaptors @ phi.T + [*(BACKGROUND + math.log(0.75)), *np.log([0.1, 0.1, 0.05])]
+    return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+
+
+def test_the_mass_of_longer_and_longer_strings_converges_to_one(model):
+    """Strings of digits and of the letters a and b, of 1, 2, ... characters; and "the"."""
+    spelled = ["the"]
+    for size in range(1, 11):
+        spelled += map("".join, itertools.product("ab", repeat=size))
+        # Of more than three digits one string, for all are as probable.
+        digits = itertools.product("0123456789" if size <= 3 else "1", repeat=size)
+        spelled += map("".join, digits)
+    mass = np.exp(log_prob(model, spelled, 0))
+    sizes = np.array([len(string) for string in spelled])
+    alike = np.array([10.0 ** len(s) if s.isdigit() and len(s) > 3 else 1.0 for s in spelled])
+    known = mass[0]  # "the"
+    left = 1 - known - np.cumsum([(mass * alike)[1:][sizes[1:] == n].sum() for n in range(1, 11)])
+    assert (np.diff(left) < 0).all()
+    assert left[0] > 0.05
+    assert 0 < left[-1] < 2e-3
+
+
+def test_log_prob_of_words_and_new_strings(model):
+    of_classes = class_log_probs(model)
+    # 37 is one of 100 strings of two digits, of which 42 is a word: the class leaves 1 - 0.008.
+    digits = math.log(0.8 / 100 / (1 - 0.8 / 100))
+    # 7 is one of ten digits.
+    expected = [of_classes[1, 3], of_classes[1, 7] + digits, of_classes[1, 6] - math.log(9)]
+    found = log_prob(model, ["bab", "37", "8", "zz"], 1)
+    np.testing.assert_allclose(found[:3], expected, rtol=1e-6)
+    assert found[3] == -np.inf
+
+
+def test_classes_stand_for_their_strings_in_training():
+    assert [OPEN.class_of(string) for string in ("the", "42", "8", "43", "abba")] == [0, 5, 6, 7, 8]
+    assert OPEN.class_of("zz") is None
+    assert OPEN.lexicon.words[6:] == ("<digit>", "<digits>", "<name>")
+    assert OPEN.lexicon.feature_names == LEXICON.feature_names
+
+
+def test_new_strings_are_sampled_with_their_probabilities(model):
+    params, tables, hidden = model
+    draws = 1500
+    many = jnp.broadcast_to(hidden[:1], (draws, 4))
+    generator = np.random.default_rng(5)
+    strings = OPEN.sample(HEAD, params, tables, many, jax.random.key(3), generator)
+    kinds = [*WORDS, "8", "43", "aab"]
+    found = log_prob(model, kinds, 0)
+    expected = np.exp([*found, 0.0])
+    expected[-1] = 1 - expected[:-1].sum()
+    observed = [strings.count(kind) for kind in kinds]
+    observed.append(draws - sum(observed))
+    assert scipy.stats.chisquare(observed, draws * expected).pvalue > 1e-3
+    assert len(set(strings) - set(WORDS)) > 20
+
+
+def test_the_letter_model_by_hand():
+    model = LetterStrings(("x",), smoothing=0.5).fit(["ab", "a"])
+    # First letters: a twice, b never, and no empty word. After a: end 1, b 1; after b: end 1.
+    first, after_a, after_b = (
+        2.5 / 3,
+        np.array([1.5, 0.5, 1.5]) / 3.5,
+        np.array([1.5, 0.5, 0.5]) / 2.5,
+    )
+    assert model.log_prob("ab") == pytest.approx(math.log(first * after_a[2] * after_b[0]))
+    assert model.log_prob("aa") == pytest.approx(math.log(first * after_a[1] * after_a[0]))
+    assert model.log_prob("") == model.log_prob("ac") == -math.inf
+
+
+def test_digit_strings_have_mass_one():
+    limited = DigitStrings(("x",), ratio=0.4, shortest=2, longest=4)
+    total = sum(10**n * math.exp(limited.log_prob("0" * n)) for n in range(2, 5))
+    assert total == pytest.approx(1)
+    assert limited.log_prob("1") == limited.log_prob("12345") == -math.inf
+    assert limited.log_prob("٣٣") == -math.inf
+    generator = np.random.default_rng(0)
+    assert {len(limited.sample(generator)) for _ in range(200)} == {2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ((), "at least one"),
+        ((DigitStrings(("Number:any",), 0.6), LetterStrings(("Class:name",), 0.5)), "sum to 1"),
+        ((DigitStrings(("Number:any",), name="42"),), "42 is a word"),
+        ((DigitStrings(("Number:none",)),), "'Number:none', which no word"),
+        ((LetterStrings(("Class:name", "Number:any")),), "no word of the lexicon has"),
+    ],
+)
+def test_classes_that_cannot_be(classes, message):
+    with pytest.raises(UserError, match=message):
+        OpenWords.of(LEXICON, classes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"share": 0.0},
+        {"share": 1.0},
+        {"ratio": 1.0},
+        {"shortest": 0},
+        {"shortest": 3, "longest": 2},
+    ],
+)
+def test_bad_options(options):
+    with pytest.raises(UserError):
+        DigitStrings(("x",), **options)
+    if "share" in options:
+        with pytest.raises(UserError):
+            LetterStrings(("x",), **options)

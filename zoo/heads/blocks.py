@@ -1,0 +1,30 @@
+"""Some rows of arrays at a time, where the results for all of them at once would not fit."""
+
+import jax
+import jax.numpy as jnp
+
+
+def map_rows(function, arrays, block):
+    """function((rows of each array)), `block` rows at a time, the results one after the other.
+
+    Args:
+      function: of a tuple of arrays of `block` rows, to arrays that have a leading axis: a row a
+        row, or any number a block if the last block's padding, rows of zeros, does no harm there.
+      arrays: [N, ...] each.
+    """
+    rows = len(arrays[0])
+    if block >= rows:
+        return function(arrays)
+    results = jax.lax.map(function, of_rows(arrays, block))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:rows], results)
+
+
+def of_rows(arrays, block):
+    """[N, ...] as [blocks, block, ...], the last block filled up with zeros."""
+    count = -(-len(arrays[0]) // block)
+
+    def blocks(x):
+        padding = ((0, count * block - len(x)), *[(0, 0)] * (x.ndim - 1))
+        return jnp.pad(x, padding).reshape(count, block, *x.shape[1:])
+
+    return tuple(map(blocks, arrays))

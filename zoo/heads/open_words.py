@@ -1,0 +1,175 @@
+"""Heads over infinitely many words: a class of strings is a word, and a string is spelled within.
+
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 4, "Infinite domains". All strings of a class c
+(numbers of some length, names) have the same features and so one signature. Its mass B(c) is finite
+although its words are infinitely many, and that is all that Z needs:
+
+    p(x | h) = sum_c p(c | h) b(x | c),    p(c | h) proportional to B(c) exp(a . phi_c).
+
+So the lexicon gets one more word a class, with the class's features and share of the background,
+and the head (heads.LogLinear, or any other) says p(c | h) as it says that of other words. The words
+of the lexicon are not of the classes:
+
+    b(x | c) = m_c(x) / (1 - sum over words v of the lexicon of m_c(v)) for x outside the lexicon,
+
+where m_c is the distribution of the class over strings. The probabilities of all words of the
+lexicon and all strings outside it sum to 1.
+"""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo import lexicon as lexicons
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.priors.strings import StringClass
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OpenWords:
+    """A lexicon and classes of strings outside it.
+
+    Attributes:
+      lexicon: with a word for each class after its own: what model and head are given.
+      distributions: over strings, one a class. log_outside: float64 [C], log of the mass that each
+        leaves to strings outside the lexicon.
+    """
+
+    lexicon: Lexicon
+    distributions: tuple
+    log_outside: np.ndarray
+
+    @classmethod
+    def of(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
+        """Opens a lexicon; the background of its words makes room for the shares of the classes.
+
+        Raises:
+          UserError: a class has a feature that no word has, and that no parameter could learn, or
+            its name is a word; or the shares leave nothing to the words.
+        """
+        _check(lexicon, classes)
+        features = [_features_of(lexicon, word) for word in range(len(lexicon))]
+        distributions = tuple(
+            kind.fit(
+                [
+                    word
+                    for word, of_word in zip(lexicon.words, features, strict=True)
+                    if word not in (lexicon.unknown, lexicon.boundary)
+                    and of_word.keys() >= set(kind.features)
+                ]
+            )
+            for kind in classes
+        )
+        log_background = lexicon.log_background
+        if log_background is None:
+            log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+        shares = np.array([kind.share for kind in classes])
+        log_background = np.concatenate([log_background + np.log1p(-shares.sum()), np.log(shares)])
+        features += [dict.fromkeys(kind.features, 1.0) for kind in classes]
+        larger = dataclasses.replace(
+            lexicon,
+            words=(*lexicon.words, *(kind.name for kind in classes)),
+            counts=np.concatenate([lexicon.counts, np.zeros(len(classes), np.int64)]),
+        )
+        larger = lexicons.with_features(larger, features, log_background, lexicon.feature_names)
+        inside = np.array(
+            [
+                math.fsum(math.exp(distribution.log_prob(word)) for word in lexicon.words)
+                for distribution in distributions
+            ]
+        )
+        return cls(larger, distributions, np.log1p(-inside))
+
+    @property
+    def class_ids(self) -> np.ndarray:
+        """The places of the classes in the lexicon, [C]."""
+        count = len(self.distributions)
+        return np.arange(len(self.lexicon) - count, len(self.lexicon))
+
+    def _is_word(self, string):
+        return self.lexicon.ids.get(string, len(self.lexicon)) < self.class_ids[0]
+
+    def log_within(self, string: str) -> np.ndarray:
+        """log b(string | c) of each class, float64 [C], nats; -inf for words of the lexicon."""
+        if self._is_word(string):
+            return np.full(len(self.distributions), -np.inf)
+        log_probs = [distribution.log_prob(string) for distribution in self.distributions]
+        return np.array(log_probs) - self.log_outside
+
+    def class_of(self, string: str) -> int | None:
+        """The id that stands for a string in training: its own, or its likeliest class's."""
+        if self._is_word(string):
+            return self.lexicon.ids[string]
+        within = self.log_within(string)
+        return int(self.class_ids[np.argmax(within)]) if np.isfinite(within).any() else None
+
+    def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
+        """How each string may come about, for `log_prob`.
+
+        Returns:
+          (ids int32 [N, C], log b(string | id) float64 [N, C], nats): the classes, or the word
+          itself in the first place and -inf in the others.
+        """
+        log_within = np.stack([self.log_within(string) for string in strings])
+        ids = np.tile(self.class_ids, (len(strings), 1))
+        for row, string in enumerate(strings):
+            if self._is_word(string):
+                ids[row, 0], log_within[row, 0] = self.lexicon.ids[string], 0
+        return ids.astype(np.int32), log_within
+
+    def sample(self, head, params, tables, hidden, key, generator) -> list[str]:
+        """A string for each hidden state [N, D]: a word of the lexicon, or a new one.
+
+        Args:
+          key: draws words and classes. generator: numpy's, spells the strings of a class.
+        """
+        words = np.asarray(jax.jit(head.sample)(params, tables, hidden, key))
+        return [self._spell(int(word), generator) for word in words]
+
+    def _spell(self, word, generator):
+        if word < self.class_ids[0]:
+            return self.lexicon.words[word]
+        distribution = self.distributions[word - self.class_ids[0]]
+        while True:  # until it is outside the lexicon, as b(x | c) says
+            string = distribution.sample(generator)
+            if not self._is_word(string):
+                return string
+
+
+def log_prob(head, params, tables, hidden, ids, log_within):
+    """log p(string | hidden) = log sum_c p(c | hidden) b(string | c), exact, nats, [N].
+
+    Args:
+      head, params, tables: of the opened lexicon. hidden: [N, D].
+      ids, log_within: [N, C], of `OpenWords.ways`; -inf for strings that no class has.
+    """
+    repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
+    of_classes = head.log_prob(params, tables, repeated, ids)
+    return jax.nn.logsumexp(of_classes + log_within.astype(of_classes.dtype), axis=-1)
+
+
+def _features_of(lexicon, word):
+    start, stop = lexicon.feature_offsets[word : word + 2]
+    places, values = lexicon.feature_ids[start:stop], lexicon.feature_values[start:stop]
+    return {lexicon.feature_names[f]: v for f, v in zip(places, values.tolist(), strict=True)}
+
+
+def _check(lexicon, classes):
+    if not classes:
+        raise UserError("an open lexicon needs classes of strings: give at least one.")
+    if sum(kind.share for kind in classes) >= 1:
+        raise UserError("the shares of the classes sum to 1 or more: leave some to the words.")
+    names = [kind.name for kind in classes]
+    for kind in classes:
+        if kind.name in lexicon.ids or names.count(kind.name) > 1:
+            raise UserError(f"{kind.name} is a word, or a class, already: give another name.")
+        for feature in kind.features:
+            if feature not in lexicon.feature_names:
+                raise UserError(
+                    f"{kind.name} has the feature {feature!r}, which no word of the lexicon has: "
+                    "nothing could be learnt of it, so leave it out."
+                )

@@ -1,0 +1,86 @@
+"""Tags of words never seen, guessed from how they end.
+
+Brants, "TnT: a statistical part-of-speech tagger" (2000), section 2.3: the distribution of tags
+given the last i letters of a word, smoothed by that given the last i - 1. Here a "tag" is a whole
+set of tags, so that a guessed word has the features, and so the signature, of words that there are.
+"""
+
+import collections
+import dataclasses
+import re
+
+from zoo.errors import check_least
+
+Tags = tuple[str, ...]
+_DIGIT = re.compile(r"\d")
+
+
+@dataclasses.dataclass(frozen=True)
+class SuffixGuesser:
+    """argmax_s P(s | x_1 ... x_n) over the tag sets s of the words x that are known, where
+
+    P(s | last i letters) = (P'(s | last i letters) + smoothing P(s | last i - 1)) / (1 + smoothing)
+
+    with P' the share among the known words that end so. Digits are all alike.
+
+    Attributes:
+      longest: letters of the longest ending. smoothing: theta of the equation.
+      rare: only words that occur at most so often teach it, for new words are like rare ones; all
+        words where none is so rare.
+    """
+
+    longest: int = 6
+    smoothing: float = 0.1
+    rare: int = 10
+
+    def __post_init__(self):
+        check_least(self, "priors.SuffixGuesser", longest=0, smoothing=0, rare=1)
+
+    def train(self, tags: dict[str, Tags], counts: dict[str, int]) -> "SuffixTable":
+        """The counts of endings.
+
+        Args:
+          tags: the tag set of each known word, at least one word. counts: its occurrences.
+        """
+        rare = [word for word in tags if counts.get(word, 0) <= self.rare]
+        endings = collections.defaultdict(collections.Counter)
+        for word in rare or list(tags):
+            for ending in self._endings(word):
+                endings[ending][tags[word]] += 1
+        return SuffixTable(self, dict(endings))
+
+    def _endings(self, word):
+        """Those of 0, 1, ... letters."""
+        word = _DIGIT.sub("0", word)
+        return [word[len(word) - size :] for size in range(min(self.longest, len(word)) + 1)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SuffixTable:
+    """What a guesser has learnt. endings: {ending: how many words of each tag set have it}."""
+
+    guesser: SuffixGuesser
+    endings: dict[str, collections.Counter]
+
+    def distribution(self, word: str) -> dict[Tags, float]:
+        """P(s | the word's ending) of each tag set; sums to 1."""
+        theta = self.guesser.smoothing
+        found = {}
+        for ending in self.guesser._endings(word):
+            counts = self.endings.get(ending)
+            if counts is None:  # then no longer ending is known either
+                break
+            total = counts.total()
+            if not found:
+                found = {tags: count / total for tags, count in counts.items()}
+                continue
+            found = {
+                tags: (counts[tags] / total + theta * shorter) / (1 + theta)
+                for tags, shorter in found.items()
+            }
+        return found
+
+    def guess(self, word: str) -> Tags:
+        """The most probable tag set; of equals the first by name."""
+        distribution = self.distribution(word)
+        return min(distribution, key=lambda tags: (-distribution[tags], tags))

@@ -1,0 +1,67 @@
+"""A user's own function of a word."""
+
+import dataclasses
+import importlib
+import math
+from collections.abc import Mapping
+
+from zoo.errors import UserError
+from zoo.priors.prior import FeaturePrior
+
+
+@dataclasses.dataclass(frozen=True)
+class WordFunction(FeaturePrior):
+    """The features that a function gives.
+
+    The function takes a word and returns {feature name: value}, or the names of features that have
+    the value 1. It is named, not passed, so that a recipe can be saved and loaded:
+
+        priors.WordFunction("my_features:capitals")
+
+    Attributes:
+      function: "module:name"; the module must be importable where a run is loaded.
+    """
+
+    function: str
+
+    def features(self, words, corpora, entries):
+        """What the function says of each word; UserError if it says nothing that can be used."""
+        function = self._load()
+        return [self._of_word(function, word) for word in words]
+
+    def _load(self):
+        module, _, name = self.function.partition(":")
+        try:
+            function = importlib.import_module(module)
+            for part in name.split("."):
+                function = getattr(function, part)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UserError(
+                f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
+                "of a function that Python can import."
+            ) from error
+        if not callable(function):
+            raise UserError(
+                f"priors.WordFunction: {self.function!r} is not a function: name one of a word."
+            )
+        return function
+
+    def _of_word(self, function, word):
+        found = function(word)
+        if isinstance(found, str):  # whose letters would be taken for names
+            found = [found]
+        try:
+            named = found if isinstance(found, Mapping) else dict.fromkeys(found, 1.0)
+            features = {name: float(value) for name, value in named.items()}
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"{self.function} gives {found!r} for {word!r} ({error}): return names of features "
+                "or a dict of name and number."
+            ) from error
+        for name, value in features.items():
+            if not isinstance(name, str) or not math.isfinite(value):
+                raise UserError(
+                    f"{self.function} gives {name!r}: {value} for {word!r}: return names with "
+                    "finite numbers."
+                )
+        return features

@@ -1,0 +1,61 @@
+"""Words of a list: places, first names, whatever a file has."""
+
+import dataclasses
+
+from zoo.errors import UserError
+from zoo.priors.prior import FeaturePrior
+
+
+@dataclasses.dataclass(frozen=True)
+class WordList(FeaturePrior):
+    """ "List:name" for each word of a file, a word a line; nothing for other words.
+
+    A line may have a tab and a number after the word, the feature's value. Empty lines and lines
+    that start with "#" are passed over.
+
+    Attributes:
+      path: the file, UTF-8, found as data files are. name: of the feature; the path if empty.
+      lower_case: whether case is no matter.
+    """
+
+    path: str
+    name: str = ""
+    lower_case: bool = False
+
+    def features(self, words, corpora, entries):
+        """The value of each word that is in the list; UserError for a bad line."""
+        values = self._read()
+        name = f"List:{self.name or self.path}"
+        return [{name: values[key]} if (key := self._key(word)) in values else {} for word in words]
+
+    def _key(self, word):
+        return word.lower() if self.lower_case else word
+
+    def _read(self):
+        from zoo.data import files  # here, for zoo.data imports the priors
+
+        path = files.find(self.path)
+        values = {}
+        for number, line in enumerate(files.read_text(path).split("\n"), 1):
+            line = line.rstrip("\r")
+            if not line.strip() or line.startswith("#"):
+                continue
+            word, tab, value = line.partition("\t")
+            word = word.strip()
+            if not word or len(word.split()) > 1:
+                raise UserError(
+                    f"{path}, line {number}: {line.strip()!r} is not one word: write a word a "
+                    "line, perhaps with a tab and a number after it."
+                )
+            values[self._key(word)] = _number(value, f"{path}, line {number}") if tab else 1.0
+        return values
+
+
+def _number(text, where):
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < float("inf"):  # nan too
+        raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
+    return number

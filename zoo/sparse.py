@@ -1,0 +1,94 @@
+"""Products with a sparse matrix as sums of gathers, forward and backward.
+
+A matrix is kept as levels of short, padded lists. A list of the first level has up to WIDTH entries
+of one row of the matrix; a row with more of them has several lists, which the next level sums in
+the same way, and so on until there is one list a row. The transpose has lists of its own, so that
+the gradient of the product is a product of gathers too: a scatter, which autodiff would make of it,
+is many times slower.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# Entries of a list. Longer ones have more padding, shorter ones more levels.
+WIDTH = 8
+# Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache.
+LISTS_AT_A_TIME = 2048
+
+Levels = list[dict[str, np.ndarray]]
+
+
+def levels(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, height: int) -> Levels:
+    """A matrix of `height` rows with `values` at (rows, columns), as levels of lists.
+
+    Returns:
+      Of each level {"places": int32 [lists, WIDTH], "values": float32 [lists, WIDTH]}, padded with
+      the value 0.
+    """
+    found = []
+    while True:
+        order = np.argsort(rows, kind="stable")
+        rows, columns, values = rows[order], columns[order], values[order]
+        counts = np.bincount(rows, minlength=height)
+        lists = np.maximum(1, -(-counts // WIDTH))  # an empty row has an empty list
+        first_list = np.cumsum(lists) - lists
+        in_row = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
+        place = first_list[rows] + in_row // WIDTH, in_row % WIDTH
+        shape = (int(lists.sum()), WIDTH)
+        level = {"places": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
+        level["places"][place], level["values"][place] = columns, values
+        found.append(level)
+        if len(level["places"]) == height:
+            return found
+        rows = np.repeat(np.arange(height), lists)
+        columns, values = np.arange(len(rows)), np.ones(len(rows), np.float32)
+
+
+def _sum_lists(level, dense):
+    """sum_w values[l, w] * dense[places[l, w]] of each list, [lists, N]."""
+
+    def some(lists):
+        places, values = lists["places"], lists["values"].astype(dense.dtype)
+        # A loop, not an array with an axis more: the sum is fused with its gathers.
+        return sum(
+            values[:, w, None] * dense.at[places[:, w]].get(mode="promise_in_bounds")
+            for w in range(WIDTH)
+        )
+
+    count = len(level["places"])
+    if count <= LISTS_AT_A_TIME:
+        return some(level)
+    blocks = -(-count // LISTS_AT_A_TIME)
+    padding = blocks * LISTS_AT_A_TIME - count
+    blocked = jax.tree.map(
+        lambda x: jnp.pad(x, ((0, padding), (0, 0))).reshape(blocks, LISTS_AT_A_TIME, WIDTH), level
+    )
+    return jax.lax.map(some, blocked).reshape(-1, dense.shape[1])[:count]
+
+
+def _product(matrix_levels, dense):
+    for level in matrix_levels:
+        dense = _sum_lists(level, dense)
+    return dense
+
+
+@jax.custom_vjp
+def product(matrix, transpose, dense):
+    """A X, [R, N], for a sparse A [R, C] and a dense X [C, N].
+
+    Args:
+      matrix, transpose: the `levels` of A and of its transpose; they get no gradient. dense: X.
+    """
+    return _product(matrix, dense)
+
+
+def _forward(matrix, transpose, dense):
+    return _product(matrix, dense), transpose
+
+
+def _backward(transpose, cotangent):
+    return None, None, _product(transpose, cotangent)
+
+
+product.defvjp(_forward, _backward)
