@@ -147,6 +147,7 @@ CHANGES = {
     "log_background": lambda log_background: log_background - 1e-12,
     "unknown": lambda _: None,
     "boundary": lambda _: "word 3",
+    "alphabet": lambda _: ("a", "z"),
 }
 
 

@@ -36,6 +36,8 @@ class Lexicon:
       log_background: float64 [V], log b(v) in nats, or None for a uniform one.
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.
+      alphabet: the characters that have a letter of their own; None for those of the words. A
+        lexicon that takes the place of another after training has the other's.
     """
 
     words: tuple[str, ...]
@@ -47,6 +49,7 @@ class Lexicon:
     log_background: np.ndarray | None = None
     unknown: str | None = None
     boundary: str | None = None
+    alphabet: tuple[str, ...] | None = None
 
     def __len__(self):
         return len(self.words)
@@ -55,6 +58,14 @@ class Lexicon:
     def ids(self) -> dict[str, int]:
         """The id of each word."""
         return {word: place for place, word in enumerate(self.words)}
+
+    @functools.cached_property
+    def letters(self) -> tuple[str, ...]:
+        """The alphabet, in the order of code points unless it was given."""
+        if self.alphabet is not None:
+            return self.alphabet
+        marks = (self.unknown, self.boundary)
+        return tuple(sorted(set().union(*(word for word in self.words if word not in marks))))
 
     def features_of(self, word: int) -> list[str]:
         """The names of the features of a word."""
@@ -96,6 +107,8 @@ class Lexicon:
             "feature_names": self.feature_names,
             "marks": (self.unknown, self.boundary),
         }
+        if self.alphabet is not None:
+            strings["alphabet"] = self.alphabet
         arrays = {
             name: np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
             for name, value in strings.items()
@@ -119,16 +132,19 @@ class Lexicon:
                 arrays = dict(archive)
             strings = {
                 name: json.loads(arrays.pop(name).tobytes().decode())
-                for name in ("words", "feature_names", "marks")
+                for name in ("words", "feature_names", "marks", "alphabet")
+                if name in arrays or name != "alphabet"
             }
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
         unknown, boundary = strings["marks"]
+        alphabet = strings.get("alphabet")
         return cls(
             words=tuple(strings["words"]),
             feature_names=tuple(strings["feature_names"]),
             unknown=unknown,
             boundary=boundary,
+            alphabet=None if alphabet is None else tuple(alphabet),
             **arrays,
         )
 
