@@ -1,0 +1,87 @@
+"""Word vectors by convolution: distinct words, cut to their letters, against all positions.
+
+`CharCNN.apply` against the network over the padded spelling of every position, forward and backward
+with gradients of all parameters: B = 32, T = 35, Labeau and Allauzen's sizes, on a batch of running
+text (the Penn Treebank's in $ZOO_DATA) or of Zipf's law where there is none.
+
+    python -m benchmarks.char_cnn
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.data import Text, Vocabulary, files
+from zoo.embeddings import CharCNN
+from zoo.lexicon import Lexicon
+
+BATCH, LENGTH = 32, 35
+
+
+def treebank():
+    """(its lexicon, the words of a batch [B, T], what they are)."""
+    source = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt")
+    vocabulary = Vocabulary()
+    lexicon, corpora = vocabulary.build(source)
+    words = vocabulary.encode(corpora["train"], lexicon).words
+    lanes = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
+    return lexicon, lanes[:, 1000 : 1000 + LENGTH], "of the Penn Treebank"
+
+
+def zipf(random, size=10_000):
+    """The same of made words of 1 to 18 letters, the frequent ones short, as in treebank()."""
+    lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
+    letters = [random.integers(97, 123, int(length)) for length in lengths]
+    words = tuple("".join(map(chr, row)) for row in letters)
+    mass = 1 / np.arange(1, size + 1)
+    batch = random.choice(size, (BATCH, LENGTH), p=mass / mass.sum())
+    return Lexicon(words, np.ones(size, np.int64)), batch, "of Zipf's law"
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+
+    random = np.random.default_rng(0)
+    there = (files.data_folder() / "ptb" / "ptb.train.txt").exists()
+    lexicon, words, what = treebank() if there else zipf(random)
+    embedding = CharCNN()
+    network = embedding.network
+    params, tables = embedding.init(jax.random.key(0), lexicon), embedding.tables(lexicon)
+    words = jnp.asarray(words, jnp.int32)
+    cotangent = jnp.asarray(random.normal(size=(BATCH, LENGTH, embedding.size)), jnp.float32)
+
+    def everywhere(params, tables, words):
+        flat = words.ravel()
+        vectors = network.apply(params, tables["letters"][flat], tables["lengths"][flat])
+        return vectors.reshape(*words.shape, -1)
+
+    sides, gradients = {}, {}
+    for name, function in (("distinct", embedding.apply), ("everywhere", everywhere)):
+
+        def objective(params, tables, words, function=function):
+            return jnp.sum(cotangent * function(params, tables, words))
+
+        step = jax.jit(jax.value_and_grad(objective)).lower(params, tables, words).compile()
+        sides[name] = lambda step=step: jax.block_until_ready(step(params, tables, words))
+        gradients[name] = step(params, tables, words)[1]
+
+    distinct = len(np.unique(words))
+    timing.print_table(
+        f"B = {BATCH}, T = {LENGTH} {what}, {distinct} distinct words, spellings of up to "
+        f"{tables['letters'].shape[1]} letters; forward and backward, medians of {rounds}",
+        timing.medians(sides, rounds),
+        "distinct",
+    )
+    pairs = zip(*map(jax.tree.leaves, gradients.values()), strict=True)
+    largest = max(float(jnp.max(jnp.abs(ours - theirs))) for ours, theirs in pairs)
+    print(f"  gradients differ by {largest:.1e} at most")
+
+
+if __name__ == "__main__":
+    main()
