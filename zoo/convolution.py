@@ -126,18 +126,18 @@ class Convolution:
 
     def _pool(self, of_letters, lengths, width, filters):
         """The mean or the maximum of x over the windows of a width, [n, filters]."""
-        words, longest, _ = of_letters.shape
-        positions = longest - width + 1
-        windows = jnp.concatenate(
-            [of_letters[:, i : i + positions] for i in range(width)], axis=-1
-        ).reshape(words * positions, -1)
-        x = (windows @ filters["weights"]).reshape(words, positions, -1)
-        counts = lengths - width + 1
-        there = (jnp.arange(positions)[None] < counts[:, None])[:, :, None]
+        positions = of_letters.shape[1] - width + 1
+        windows = jnp.concatenate([of_letters[:, i : i + positions] for i in range(width)], axis=-1)
+        counts = (lengths - width + 1)[:, None]
+        there = jnp.arange(positions)[None] < counts
         if self.pooling == "mean":
-            pooled = jnp.where(there, x, 0).sum(1) / counts.astype(x.dtype)[:, None]
+            # The mean of products is the product with the mean, one for each word.
+            shares = there.astype(windows.dtype) / counts.astype(windows.dtype)
+            pooled = jnp.einsum("np,npw->nw", shares, windows) @ filters["weights"]
         else:
-            pooled = jnp.where(there, x, -jnp.inf).max(1)
+            x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
+            x = x.reshape(*windows.shape[:2], -1)
+            pooled = jnp.where(there[:, :, None], x, -jnp.inf).max(1)
         return pooled + filters["bias"][None]
 
     def vectors(self, params, tables, words, *, count=None):
