@@ -104,6 +104,32 @@ def log_linear_log_probs(adaptors, features, log_background):
     return np.array(rows)
 
 
+# ---------------------------------------------------------------- letters
+
+
+def convolution(network, params, tables, words):
+    """The vectors [N, size] of words by a zoo.convolution.Convolution, window by window."""
+    activation = {"relu": lambda x: np.maximum(x, 0), "tanh": np.tanh}[network.activation]
+    pool = {"mean": np.mean, "max": np.max}[network.pooling]
+    vectors = []
+    for word in words:
+        spelled = tables["letters"][word][: tables["lengths"][word]]
+        letters = _doubles(params["letters"])[np.asarray(spelled)]
+        pooled = []
+        for width, filters in zip(network.widths, params["filters"], strict=True):
+            windows = [letters[i : i + width].ravel() for i in range(len(letters) - width + 1)]
+            x = [w @ _doubles(filters["weights"]) + _doubles(filters["bias"]) for w in windows]
+            pooled += pool(x, axis=0).tolist()
+        y = activation(np.array(pooled))
+        for layer in params["highway"]:
+            gate = sigmoid(y @ _doubles(layer["gate_weights"]) + _doubles(layer["gate_bias"]))
+            y = gate * np.maximum(y @ layer["weights"] + layer["bias"], 0) + (1 - gate) * y
+        if "projection" in params:
+            y = y @ _doubles(params["projection"]["weights"]) + params["projection"]["bias"]
+        vectors.append(y)
+    return np.array(vectors)
+
+
 # ---------------------------------------------------------------- LSTM
 
 

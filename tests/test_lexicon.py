@@ -172,6 +172,7 @@ CHANGES = {
     "unknown": lambda _: None,
     "boundary": lambda _: "word 3",
     "background_tables": lambda tables: {"states": tables["states"] + 1},
+    "alphabet": lambda _: ("a", "z"),
 }
 
 

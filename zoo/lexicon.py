@@ -37,6 +37,8 @@ class Lexicon:
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.
       background_tables: what a background with a context was prepared from text, {name: array}.
+      alphabet: the characters that have a letter of their own; None for those of the words. A
+        lexicon that takes the place of another after training has the other's.
     """
 
     words: tuple[str, ...]
@@ -49,6 +51,7 @@ class Lexicon:
     unknown: str | None = None
     boundary: str | None = None
     background_tables: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    alphabet: tuple[str, ...] | None = None
 
     def __len__(self):
         return len(self.words)
@@ -57,6 +60,14 @@ class Lexicon:
     def ids(self) -> dict[str, int]:
         """The id of each word."""
         return {word: place for place, word in enumerate(self.words)}
+
+    @functools.cached_property
+    def letters(self) -> tuple[str, ...]:
+        """The alphabet, in the order of code points unless it was given."""
+        if self.alphabet is not None:
+            return self.alphabet
+        marks = (self.unknown, self.boundary)
+        return tuple(sorted(set().union(*(word for word in self.words if word not in marks))))
 
     def features_of(self, word: int) -> list[str]:
         """The names of the features of a word."""
@@ -123,6 +134,8 @@ class Lexicon:
             "feature_names": self.feature_names,
             "marks": (self.unknown, self.boundary),
         }
+        if self.alphabet is not None:
+            strings["alphabet"] = self.alphabet
         arrays = {
             name: np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
             for name, value in strings.items()
@@ -148,7 +161,8 @@ class Lexicon:
                 arrays = dict(archive)
             strings = {
                 name: json.loads(arrays.pop(name).tobytes().decode())
-                for name in ("words", "feature_names", "marks")
+                for name in ("words", "feature_names", "marks", "alphabet")
+                if name in arrays or name != "alphabet"
             }
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
@@ -158,12 +172,14 @@ class Lexicon:
             for name in list(arrays)
             if name.startswith(_BACKGROUND)
         }
+        alphabet = strings.get("alphabet")
         return cls(
             words=tuple(strings["words"]),
             feature_names=tuple(strings["feature_names"]),
             unknown=unknown,
             boundary=boundary,
             background_tables=background,
+            alphabet=None if alphabet is None else tuple(alphabet),
             **arrays,
         )
 

@@ -9,23 +9,37 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.embeddings import Embedding, Features, Lookup
+from zoo.convolution import Convolution
+from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
+from zoo.spelling import Spelling
 
 SIZE = 5
 
 
-def lookup_reference(table, words):
-    return np.array([table[word] for word in words])
+NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(3,))
 
 
-def features_reference(table, words):
+def lookup_reference(params, words):
+    return np.array([params["table"][word] for word in words])
+
+
+def features_reference(params, words):
     matrix = references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
-    return references.feature_sums(matrix, table)[words]
+    return references.feature_sums(matrix, params["table"])[words]
+
+
+def char_cnn_reference(params, words):
+    return references.convolution(NETWORK, params, NETWORK.tables(examples.lexicon()), words)
+
+
+def concat_reference(params, words):
+    parts = lookup_reference(params["0"], words), features_reference(params["1"], words)
+    return np.concatenate(parts, axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
 class EmbeddingCase:
-    """An embedding, and its vectors [N, E] by numpy, of its table and words [N]."""
+    """An embedding, and its vectors [N, E] by numpy, of its params and words [N]."""
 
     embedding: Embedding
     vectors: Callable
@@ -34,6 +48,8 @@ class EmbeddingCase:
 EMBEDDINGS = {
     "lookup": EmbeddingCase(Lookup(SIZE), lookup_reference),
     "features": EmbeddingCase(Features(SIZE), features_reference),
+    "letters": EmbeddingCase(CharCNN(SIZE, NETWORK), char_cnn_reference),
+    "words and features": EmbeddingCase(Concat((Lookup(3), Features(2))), concat_reference),
 }
 
 
@@ -58,20 +74,24 @@ def test_vectors_and_gradients_of_an_embedding(embedding_case, lexicon, random):
         return vectors, transposed(jnp.asarray(cotangent))[0]
 
     vectors, gradients = apply(params)
-    expected = embedding_case.vectors(np.asarray(params["table"]), WORDS.ravel())
+    expected = embedding_case.vectors(params, WORDS.ravel())
     np.testing.assert_allclose(vectors, expected.reshape(2, 3, SIZE), rtol=1e-10, atol=1e-12)
 
+    assert embedding.size == SIZE
+
+    leaves, structure = jax.tree.flatten(params)
+
     def objective(arrays):
-        return np.sum(
-            embedding_case.vectors(arrays["table"], WORDS.ravel()) * cotangent.reshape(-1, SIZE)
-        )
+        changed = jax.tree.unflatten(structure, arrays.values())
+        return np.sum(embedding_case.vectors(changed, WORDS.ravel()) * cotangent.reshape(-1, SIZE))
 
-    wanted = references.finite_differences(objective, params)
-    np.testing.assert_allclose(gradients["table"], wanted["table"], rtol=1e-6, atol=1e-8)
+    wanted = references.finite_differences(objective, dict(enumerate(leaves)))
+    for place, gradient in enumerate(jax.tree.leaves(gradients)):
+        np.testing.assert_allclose(gradient, wanted[place], rtol=1e-5, atol=1e-8)
 
 
-def test_new_embeddings(embedding_case, lexicon):
-    embedding = embedding_case.embedding
+@pytest.mark.parametrize("embedding", [Lookup(SIZE), Features(SIZE)], ids=["lookup", "features"])
+def test_new_embeddings(embedding, lexicon):
     table = embedding.init(jax.random.key(0), lexicon)["table"]
     assert table.dtype == jnp.float32
     assert 0.04 < np.abs(table).max() <= 0.05

@@ -2,5 +2,6 @@
 
 from zoo.cores.core import Core
 from zoo.cores.lstm import LSTM
+from zoo.cores.ngram import NGram
 
-__all__ = ["LSTM", "Core"]
+__all__ = ["LSTM", "Core", "NGram"]

@@ -1,0 +1,128 @@
+"""Word vectors by convolution: distinct words, cut to their letters, against all positions.
+
+`CharCNN.apply` against the network over the padded spelling of every position, its windows
+multiplied one by one as the formula reads; forward and backward with gradients of all parameters.
+B = 32, T = 35, the sizes of Labeau and Allauzen (mean) and the small ones of Kim et al. (maximum),
+on a batch of the Penn Treebank in $ZOO_DATA, or of Zipf's law where there is none.
+
+    python -m benchmarks.char_cnn
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.convolution import ACTIVATIONS, Convolution
+from zoo.data import Text, Vocabulary, files
+from zoo.embeddings import CharCNN
+from zoo.lexicon import Lexicon
+
+BATCH, LENGTH = 32, 35
+NETWORKS = {
+    "one width, mean": Convolution(),
+    "six widths, maximum, a highway": Convolution(
+        letter_size=15,
+        widths=(1, 2, 3, 4, 5, 6),
+        filters=(25, 50, 75, 100, 125, 150),
+        pooling="max",
+        activation="tanh",
+        highway=1,
+    ),
+}
+
+
+def treebank():
+    """(its lexicon, the words of a batch [B, T], what they are)."""
+    source = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt")
+    vocabulary = Vocabulary()
+    lexicon, corpora = vocabulary.build(source)
+    words = vocabulary.encode(corpora["train"], lexicon).words
+    lanes = words[: len(words) // BATCH * BATCH].reshape(BATCH, -1)
+    return lexicon, lanes[:, 1000 : 1000 + LENGTH], "of the Penn Treebank"
+
+
+def zipf(random, size=10_000):
+    """The same of made words of 1 to 18 letters, the frequent ones short, as in treebank()."""
+    lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
+    letters = [random.integers(97, 123, int(length)) for length in lengths]
+    words = tuple("".join(map(chr, row)) for row in letters)
+    mass = 1 / np.arange(1, size + 1)
+    batch = random.choice(size, (BATCH, LENGTH), p=mass / mass.sum())
+    return Lexicon(words, np.ones(size, np.int64)), batch, "of Zipf's law"
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+
+    random = np.random.default_rng(0)
+    there = (files.data_folder() / "ptb" / "ptb.train.txt").exists()
+    lexicon, words, what = treebank() if there else zipf(random)
+    print(f"B = {BATCH}, T = {LENGTH} {what}, {len(np.unique(words))} distinct words")
+    for name, network in NETWORKS.items():
+        compare(name, network, lexicon, jnp.asarray(words, jnp.int32), random, rounds)
+
+
+def by_the_formula(network, params, tables, words):
+    """The vectors [N, size] of words [N], every window of every one multiplied."""
+    letters, lengths = tables["letters"][words], tables["lengths"][words]
+    of_letters = params["letters"][letters]
+    pooled = []
+    for width, filters in zip(network.widths, params["filters"], strict=True):
+        positions = letters.shape[1] - width + 1
+        windows = [of_letters[:, i : i + positions] for i in range(width)]
+        x = jnp.concatenate(windows, axis=-1) @ filters["weights"]
+        counts = lengths - width + 1
+        there = (jnp.arange(positions)[None] < counts[:, None])[:, :, None]
+        if network.pooling == "mean":
+            x = jnp.where(there, x, 0).sum(1) / counts[:, None]
+        else:
+            x = jnp.where(there, x, -jnp.inf).max(1)
+        pooled.append(x + filters["bias"][None])
+    y = ACTIVATIONS[network.activation](jnp.concatenate(pooled, axis=-1))
+    for layer in params["highway"]:
+        gate = jax.nn.sigmoid(y @ layer["gate_weights"] + layer["gate_bias"][None])
+        y = gate * jax.nn.relu(y @ layer["weights"] + layer["bias"][None]) + (1 - gate) * y
+    if "projection" in params:
+        y = y @ params["projection"]["weights"] + params["projection"]["bias"][None]
+    return y
+
+
+def compare(name, network, lexicon, words, random, rounds):
+    """Prints the times of one network, and how far the gradients are apart."""
+    embedding = CharCNN(size=128, network=network)
+    params, tables = embedding.init(jax.random.key(0), lexicon), embedding.tables(lexicon)
+    cotangent = jnp.asarray(random.normal(size=(BATCH, LENGTH, embedding.size)), jnp.float32)
+
+    def everywhere(params, tables, words):
+        vectors = by_the_formula(network, params, tables, words.ravel())
+        return vectors.reshape(*words.shape, -1)
+
+    sides, gradients = {}, {}
+    for side, function in (("distinct words", embedding.apply), ("all positions", everywhere)):
+
+        def objective(params, tables, words, function=function):
+            return jnp.sum(cotangent * function(params, tables, words))
+
+        step = jax.jit(jax.value_and_grad(objective)).lower(params, tables, words).compile()
+        sides[side] = lambda step=step: jax.block_until_ready(step(params, tables, words))
+        gradients[side] = step(params, tables, words)[1]
+
+    timing.print_table(
+        f"{name}, spellings of up to {tables['letters'].shape[1]} letters; forward and backward, "
+        f"medians of {rounds}",
+        timing.medians(sides, rounds),
+        "distinct words",
+    )
+    pairs = zip(*map(jax.tree.leaves, gradients.values()), strict=True)
+    largest = max(float(jnp.max(jnp.abs(ours - theirs))) for ours, theirs in pairs)
+    print(f"  gradients differ by {largest:.1e} at most")
+
+
+if __name__ == "__main__":
+    main()

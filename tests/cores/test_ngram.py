@@ -1,0 +1,61 @@
+"""The n-gram model against its formula, a loop a sum."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.cores import NGram
+from zoo.errors import UserError
+
+BATCH, TIME, INPUT_SIZE, SIZE = 3, 5, 4, 7
+
+
+def reference(params, inputs, reset):
+    """Hidden states [B, T, D] of texts that start at position 0."""
+    params = jax.tree.map(lambda x: np.asarray(x, np.float64), params)
+    hidden = np.zeros((BATCH, TIME, SIZE))
+    for row in range(BATCH):
+        for t in range(TIME):
+            total = params["bias"].copy()
+            for back, weights in enumerate(params["context"]):
+                if t - back < 0 or reset[row, t - back + 1 : t + 1].any():
+                    break
+                total += inputs[row, t - back] @ weights
+            state = np.maximum(total, 0)
+            for layer in params["layers"]:
+                state = np.maximum(state @ layer["weights"] + layer["bias"], 0)
+            hidden[row, t] = state
+    return hidden
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(("order", "layers"), [(2, 1), (3, 1), (4, 2), (9, 1)])
+def test_hidden_states_are_those_of_the_formula(order, layers, random):
+    core = NGram(SIZE, order, layers)
+    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random)
+    inputs = random.normal(size=(BATCH, TIME, INPUT_SIZE))
+    reset = np.zeros((BATCH, TIME), bool)
+    reset[0, [0, 2]] = reset[1, 3] = True
+    carry = core.initial_carry(BATCH)
+    hidden, _ = jax.jit(core.apply)(params, inputs, carry, reset=reset)
+    np.testing.assert_allclose(hidden, reference(params, inputs, reset), rtol=1e-12, atol=1e-12)
+
+
+def test_words_further_back_do_not_count(random):
+    core = NGram(SIZE, order=3)
+    params = core.init(jax.random.key(0), INPUT_SIZE)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    apply = jax.jit(core.apply)
+    hidden, _ = apply(params, inputs, core.initial_carry(BATCH))
+    changed, _ = apply(params, inputs.at[:, 1].set(9.0), core.initial_carry(BATCH))
+    same = (np.asarray(hidden) == np.asarray(changed)).all(axis=(0, 2))
+    np.testing.assert_array_equal(same, [True, False, False, True, True])
+
+
+def test_orders_and_layers_that_cannot_be_are_refused():
+    with pytest.raises(UserError, match="order is 1"):
+        NGram(order=1)
+    with pytest.raises(UserError, match="layers is 0"):
+        NGram(layers=0)

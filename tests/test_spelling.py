@@ -1,0 +1,136 @@
+"""Spellings by hand."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo import spelling as spellings
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.spelling import (
+    BEGIN,
+    BOUNDARY,
+    END,
+    MARKS,
+    PADDING,
+    UNKNOWN_LETTER,
+    UNKNOWN_WORD,
+    Spelling,
+)
+
+
+def lexicon_of(*words, **fields):
+    return Lexicon(words=words, counts=np.ones(len(words), np.int64), **fields)
+
+
+def rows(tables):
+    """The spellings without their filling."""
+    pairs = zip(tables["letters"], tables["lengths"], strict=True)
+    for letters, length in pairs:
+        assert (letters[length:] == PADDING).all()
+    pairs = zip(tables["letters"], tables["lengths"], strict=True)
+    return [letters[:length].tolist() for letters, length in pairs]
+
+
+def shown(tables):
+    """As in the paper: begin marks as o, end marks as dots."""
+    marks = {BEGIN: "o", END: "."}
+    return ["".join(marks.get(n) or chr(n - MARKS) for n in row) for row in rows(tables)]
+
+
+def test_padding_is_that_of_the_paper():
+    words = lexicon_of("a", "na", "ale", "byla", "treba")
+    light, full = Spelling(), Spelling(padding="full")
+    assert shown(light.tables(words, 5)) == ["ooa..", "oona.", "oale.", "obyla.", "otreba."]
+    assert shown(full.tables(words, 5)) == [
+        "ooooa....",
+        "oooona....",
+        "ooooale....",
+        "oooobyla....",
+        "ooootreba....",
+    ]
+    assert shown(light.tables(words, 1)) == ["oa.", "ona.", "oale.", "obyla.", "otreba."]
+    assert shown(full.tables(words, 1)) == ["a", "na", "ale", "byla", "treba"]
+
+
+def test_bytes_and_characters_of_odd_words():
+    combining, right_to_left, emoji = "e\u0301", "\u05e9\u05dc", "\U0001f469\u200d\U0001f680"
+    words = lexicon_of("", "\u00e9", combining, right_to_left, emoji, "\ud800")
+    letters = Spelling().letters(words)
+    assert letters[0] == []
+    assert letters[1] == [MARKS + 0xC3, MARKS + 0xA9]
+    assert letters[2] == [MARKS + ord("e"), MARKS + 0xCC, MARKS + 0x81]
+    assert letters[3] == [MARKS + byte for byte in (0xD7, 0xA9, 0xD7, 0x9C)]  # in logical order
+    assert len(letters[4]) == 11
+    assert len(letters[5]) == 3
+    by_character = Spelling(unit="characters")
+    assert [len(row) for row in by_character.letters(words)] == [0, 1, 2, 2, 3, 1]
+    assert by_character.letter_count(words) == MARKS + 9
+    for spelling in (Spelling(), by_character):
+        tables = spelling.tables(words, 4)
+        assert tables["letters"].dtype == tables["lengths"].dtype == np.int32
+        assert tables["lengths"].min() == 4
+        for place, word in enumerate(words.words[:-1]):
+            assert spellings.word(spelling.letters(words)[place], words, spelling) == word
+
+
+def test_an_empty_word_is_its_marks():
+    words = lexicon_of("", "ab")
+    assert shown(Spelling().tables(words, 5)) == ["ooo..", "ooab."]
+    assert rows(Spelling(padding="full").tables(words, 1))[0] == [END]
+    assert rows(Spelling().sequence_tables(words))[0] == [END]
+
+
+def test_long_words_are_cut_and_counted():
+    words = lexicon_of("x" * 10_000, "abc", "abcd", "\u00e9\u00e9")
+    spelling = Spelling(longest=3)
+    assert spelling.cut_words(words) == 3  # the last has four bytes
+    assert dataclasses.replace(spelling, unit="characters").cut_words(words) == 2
+    assert shown(spelling.tables(words, 2))[:3] == ["oxxx.", "oabc.", "oabc."]
+    assert Spelling(longest=10_000).tables(words, 2)["letters"].shape == (4, 10_002)
+
+
+def test_a_speller_ends_words_that_are_not_full():
+    a, b, c = (MARKS + ord(letter) for letter in "abc")
+    words = lexicon_of("ab", "abc", "abcd")
+    assert rows(Spelling(longest=3).sequence_tables(words)) == [[a, b, END], [a, b, c], [a, b, c]]
+    assert rows(Spelling(longest=4).sequence_tables(words))[1] == [a, b, c, END]
+
+
+def test_marks_of_the_lexicon_are_letters_of_their_own():
+    words = lexicon_of("</s>", "<unk>", "<s>", boundary="</s>", unknown="<unk>")
+    for spelling in (Spelling(), Spelling(unit="characters"), Spelling(longest=1)):
+        assert spelling.letters(words)[:2] == [[BOUNDARY], [UNKNOWN_WORD]]
+    assert words.letters == ("<", ">", "s")
+    letters = Spelling().letters(words)
+    assert [spellings.word(row, words, Spelling()) for row in letters] == list(words.words)
+
+
+def test_another_lexicon_keeps_the_alphabet(tmp_path):
+    trained = lexicon_of("ba", "c")
+    spelling = Spelling(unit="characters")
+    other = dataclasses.replace(lexicon_of("cab", "zb"), alphabet=trained.letters)
+    a, b, c = MARKS, MARKS + 1, MARKS + 2
+    assert spelling.letters(trained) == [[b, a], [c]]
+    assert spelling.letters(other) == [[c, a, b], [UNKNOWN_LETTER, b]]
+    assert spelling.letter_count(other) == spelling.letter_count(trained)
+    assert spellings.word([UNKNOWN_LETTER, b, END, c], other, spelling) == "\ufffdb"
+    other.save(tmp_path / "lexicon.npz")
+    loaded = Lexicon.load(tmp_path / "lexicon.npz")
+    assert loaded.letters == trained.letters
+    assert loaded.digest() == other.digest() != lexicon_of("cab", "zb").digest()
+
+
+def test_letters_of_a_lexicon_without_an_alphabet():
+    assert examples.plain_lexicon(2).letters == tuple(" 01dorw")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"unit": "letters"}, {"padding": "none"}, {"longest": 0}], ids=str
+)
+def test_wrong_recipes_are_refused(fields):
+    (name,) = fields
+    with pytest.raises(UserError, match=f"spelling.{name} is"):
+        Spelling(**fields)

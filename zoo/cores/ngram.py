@@ -1,0 +1,92 @@
+"""The feed-forward n-gram model: a hidden state from the last n - 1 words alone.
+
+Bengio et al. (2003); Labeau and Allauzen (2017), section 2.2. With e_t the vector of the word
+before position t,
+
+    h_t = relu(W_0 e_t + W_1 e_(t-1) + ... + W_(n-2) e_(t-n+2) + b)
+
+and perhaps further layers on it. Words before the text, or before a reset, are missing: they add
+nothing to the sum.
+
+The products W_k e_t are formed once, when e_t comes, for all positions that will need them. So what
+is carried from call to call are the sums for the n - 2 positions to come, as far as they are known.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.cores.core import Core
+from zoo.errors import check_least
+
+
+@dataclasses.dataclass(frozen=True)
+class NGram(Core):
+    """h_t of the last order - 1 words.
+
+    Attributes:
+      size: D, of each layer. order: n. layers: one or more.
+    """
+
+    size: int = 128
+    order: int = 3
+    layers: int = 1
+
+    def __post_init__(self):
+        check_least(self, "model.core", size=1, order=2, layers=1)
+
+    def init(self, key, input_size):
+        """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
+        {"weights": [D, D], "bias": [D]}, one for each further layer}.
+
+        Weights start uniform, with the variance 2 / inputs that suits rectifiers (He et al. 2015).
+        """
+        context_key, *keys = jax.random.split(key, self.layers)
+        shape = (self.order - 1, input_size, self.size)
+        return {
+            "context": _uniform(context_key, shape, shape[0] * shape[1]),
+            "bias": jnp.zeros(self.size),
+            "layers": tuple(
+                {
+                    "weights": _uniform(k, (self.size, self.size), self.size),
+                    "bias": jnp.zeros(self.size),
+                }
+                for k in keys
+            ),
+        }
+
+    def initial_carry(self, batch):
+        """Zeros: the sums [B, n - 2, D] for the positions to come; () for bigrams."""
+        return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
+
+    def apply(self, params, inputs, carry, *, reset=None, key=None):
+        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core. There is no dropout."""
+        batch, time, _ = inputs.shape
+        ahead = self.order - 2
+        # Positions, those to come too, by the text that they belong to; the carry is of text 0.
+        text = jnp.zeros((batch, time), jnp.int32)
+        if reset is not None:
+            text = jnp.cumsum(reset, axis=1, dtype=jnp.int32)
+        of_targets = jnp.concatenate([text, jnp.repeat(text[:, -1:], ahead, axis=1)], axis=1)
+
+        sums = jnp.zeros((batch, time + ahead, self.size), inputs.dtype)
+        if ahead:
+            same = of_targets[:, :ahead] == 0
+            sums = sums.at[:, :ahead].add(jnp.where(same[:, :, None], carry, 0))
+        flat = inputs.reshape(batch * time, -1)
+        for back, weights in enumerate(params["context"]):
+            products = (flat @ weights).reshape(batch, time, -1)
+            same = of_targets[:, back : back + time] == text
+            products = jnp.where(same[:, :, None], products, 0)
+            sums = sums.at[:, back : back + time].add(products)
+
+        hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])
+        for layer in params["layers"]:
+            hidden = jax.nn.relu(hidden @ layer["weights"] + layer["bias"][None, None])
+        return hidden, sums[:, time:] if ahead else ()
+
+
+def _uniform(key, shape, inputs):
+    scale = (6 / inputs) ** 0.5
+    return jax.random.uniform(key, shape, minval=-scale, maxval=scale)

@@ -1,0 +1,38 @@
+"""A word's vector from its letters: see zoo.convolution."""
+
+import dataclasses
+
+from zoo.convolution import Convolution
+from zoo.embeddings.embedding import Embedding
+from zoo.errors import check_least
+
+
+@dataclasses.dataclass(frozen=True)
+class CharCNN(Embedding):
+    """e(x) = the convolution over the spelling of x; every distinct word of a batch once.
+
+    Labeau and Allauzen (2017), section 2.1, by default; for Kim et al. (2016), table 2, small:
+    Convolution(letter_size=15, widths=(1, 2, 3, 4, 5, 6), filters=(25, 50, 75, 100, 125, 150),
+    pooling="max", activation="tanh", highway=1).
+
+    Attributes:
+      size: E. network: the convolution.
+    """
+
+    size: int = 128
+    network: Convolution = Convolution()
+
+    def __post_init__(self):
+        check_least(self, "model.embedding", size=1)
+
+    def tables(self, lexicon):
+        """The padded spellings: see Convolution.tables."""
+        return self.network.tables(lexicon)
+
+    def init(self, key, lexicon):
+        """See Convolution.init; no parameter is of a word."""
+        return self.network.init(key, self.size, lexicon)
+
+    def apply(self, params, tables, words):
+        """words int32 [...] -> [..., E]."""
+        return self.network.distinct_vectors(params, tables, words)

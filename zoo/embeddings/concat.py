@@ -1,0 +1,51 @@
+"""Several vectors a word, side by side.
+
+With a vector of the word and one of its letters these are the "CWE" of Labeau and Allauzen (2017),
+section 2.2: Concat((Lookup(128), CharCNN(128))).
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.embeddings.embedding import Embedding
+from zoo.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Concat(Embedding):
+    """e(x) = e_1(x) : e_2(x) : ...
+
+    Attributes:
+      parts: the embeddings.
+    """
+
+    parts: tuple[Embedding, ...]
+
+    def __post_init__(self):
+        if not self.parts:
+            raise UserError("model.embedding.parts is empty: give at least one embedding.")
+
+    @property
+    def size(self):
+        """E, the sum of the parts' sizes."""
+        return sum(part.size for part in self.parts)
+
+    def tables(self, lexicon):
+        """A tuple: those of each part."""
+        return tuple(part.tables(lexicon) for part in self.parts)
+
+    def init(self, key, lexicon):
+        """{"0": the parameters of the first part, ...}."""
+        keys = jax.random.split(key, len(self.parts))
+        parts = zip(self.parts, keys, strict=True)
+        return {str(place): part.init(k, lexicon) for place, (part, k) in enumerate(parts)}
+
+    def apply(self, params, tables, words):
+        """words int32 [...] -> [..., E]."""
+        vectors = [
+            part.apply(params[str(place)], tables[place], words)
+            for place, part in enumerate(self.parts)
+        ]
+        return jnp.concatenate(vectors, axis=-1)

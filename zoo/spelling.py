@@ -1,0 +1,132 @@
+"""Spellings: words as sequences of letters, for whatever is computed from characters.
+
+A letter is a byte of UTF-8 or a character (a Unicode code point); its number is the same for every
+lexicon that shares the alphabet, so that what was learned of letters holds for words never seen.
+With bytes there is nothing to share: there are 256.
+
+The marks of a lexicon, its boundary and its unknown word, are not spelled: each is one letter of
+its own. So no word of a text can be mistaken for them.
+
+Padding, for windows of n letters over begin marks o, the word and end marks . (Labeau and Allauzen
+2017, table 1, n = 5):
+
+    full    n - 1 marks on each side        oooona....   ooootreba....
+    light   one mark on each side, and      oona.        otreba.
+            more only until there are n     ooa..
+
+With full padding all words that begin alike share their first windows, which light padding avoids.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.errors import UserError, check_least
+
+# Letters that are no letters. What a speller can say begins at END.
+PADDING, BEGIN, END, UNKNOWN_LETTER, BOUNDARY, UNKNOWN_WORD = range(6)
+MARKS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Spelling:
+    """How words become letters.
+
+    Attributes:
+      unit: "bytes" of UTF-8, or "characters": the code points of the training words, each with a
+        letter, and all others with one for unknown letters.
+      padding: "light" or "full".
+      longest: words are cut after so many letters; see `cut_words`.
+    """
+
+    unit: str = "bytes"
+    padding: str = "light"
+    longest: int = 50
+
+    def __post_init__(self):
+        check_least(self, "spelling", longest=1)
+        for field, choices in (("unit", ("bytes", "characters")), ("padding", ("light", "full"))):
+            if getattr(self, field) not in choices:
+                raise UserError(
+                    f"spelling.{field} is {getattr(self, field)!r}: give one of "
+                    f"{', '.join(choices)}."
+                )
+
+    def letter_count(self, lexicon) -> int:
+        """A, how many letters there are, the marks among them."""
+        return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
+
+    def letters(self, lexicon) -> list[list[int]]:
+        """The letters of each word, cut, without begin and end marks."""
+        marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}
+        if self.unit == "bytes":
+            # A lone surrogate, which a damaged text may hold, has bytes too.
+            spelled = (
+                [MARKS + b for b in w.encode("utf-8", "surrogatepass")] for w in lexicon.words
+            )
+        else:
+            ids = {letter: MARKS + place for place, letter in enumerate(lexicon.letters)}
+            spelled = ([ids.get(c, UNKNOWN_LETTER) for c in word] for word in lexicon.words)
+        return [
+            marks.get(word) or letters[: self.longest]
+            for word, letters in zip(lexicon.words, spelled, strict=True)
+        ]
+
+    def cut_words(self, lexicon) -> int:
+        """How many words have more than `longest` letters."""
+        if self.unit == "characters":
+            return sum(len(word) > self.longest for word in lexicon.words)
+        words = (word.encode("utf-8", "surrogatepass") for word in lexicon.words)
+        return sum(len(word) > self.longest for word in words)
+
+    def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
+        """The padded spellings, for windows of `window` letters.
+
+        Returns:
+          letters: int32 [V, L], filled up with PADDING. lengths: int32 [V], marks counted, each at
+          least `window`.
+        """
+        rows = []
+        for letters in self.letters(lexicon):
+            if self.padding == "full":
+                begins = ends = window - 1
+            else:
+                missing = max(0, window - len(letters) - 2)
+                begins, ends = 1 + (missing + 1) // 2, 1 + missing // 2
+            rows.append([BEGIN] * begins + letters + [END] * ends)
+        # With full padding and windows of one letter, an empty word has no letter at all.
+        rows = [row or [END] for row in rows]
+        return table(rows)
+
+    def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
+        """What a speller says, letter by letter: the word and END, `longest` letters at most.
+
+        A word of `longest` letters or more has no END: it stands for all words that begin so.
+
+        Returns:
+          letters: int32 [V, L], filled up with PADDING. lengths: int32 [V].
+        """
+        return table([[*letters, END][: self.longest] for letters in self.letters(lexicon)])
+
+
+def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
+    """{"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}."""
+    lengths = np.array([len(row) for row in rows], np.int32)
+    letters = np.full((len(rows), lengths.max()), PADDING, np.int32)
+    letters[np.arange(letters.shape[1])[None] < lengths[:, None]] = np.concatenate(rows)
+    return {"letters": letters, "lengths": lengths}
+
+
+def word(letters, lexicon, spelling: Spelling) -> str:
+    """The text of one sequence of letters, up to END; marks of the lexicon in their own spelling.
+
+    Bytes that are no UTF-8 show as the replacement character, unknown letters too.
+    """
+    letters = [int(letter) for letter in letters]
+    letters = letters[: letters.index(END)] if END in letters else letters
+    if len(letters) == 1 and letters[0] in (BOUNDARY, UNKNOWN_WORD):
+        return lexicon.boundary if letters[0] == BOUNDARY else lexicon.unknown
+    if spelling.unit == "bytes":
+        return bytes(max(0, letter - MARKS) for letter in letters).decode("utf-8", "replace")
+    known = lexicon.letters
+    return "".join("\N{REPLACEMENT CHARACTER}" if n < MARKS else known[n - MARKS] for n in letters)
