@@ -1,5 +1,7 @@
 """Strict settings for every test: silent broadcasting raises, there are several devices."""
 
+import subprocess
+
 import jax
 import numpy as np
 import pytest
@@ -35,3 +37,19 @@ def random():
 def lexicon():
     """Thirteen words with overlapping real-valued features and a background; see examples."""
     return examples.lexicon()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 300 kB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

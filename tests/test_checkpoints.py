@@ -4,7 +4,6 @@ import errno
 import os
 import pathlib
 import shutil
-import subprocess
 
 import jax
 import numpy as np
@@ -148,22 +147,6 @@ def test_a_run_goes_on_once_there_is_room(tmp_path, monkeypatch):
     jax.tree.map(
         np.testing.assert_array_equal, small.last_state(whole)[1], small.last_state(resumed)[1]
     )
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of 300 kB, where one may be mounted."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command")
-    if mounted.returncode:
-        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 # TensorBoard's own thread fails too; zoo.cli keeps its traceback from the user.

@@ -128,6 +128,45 @@ def test_a_mistake_corrected_is_no_other_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
 
 
+def cut_short(checkpoint):
+    """Empties the files of a checkpoint."""
+    files = [path for path in checkpoint.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        path.write_bytes(b"")
+
+
+def test_a_checkpoint_that_is_cut_short(command, tmp_path):
+    settings = [*MICRO, "training.checkpoint_every=2", "training.epochs=2"]
+    code, stdout, _ = command("micro_softmax", *settings)
+    assert code == 0
+    folder = tmp_path / "run" / "checkpoints" / "last"
+    before, last = sorted(folder.iterdir(), key=lambda path: int(path.name))
+    cut_short(last)
+    code, stdout, stderr = command("micro_softmax", *settings)
+    assert (code, stderr) == (0, "")
+    assert f"the checkpoint of step {last.name} in {folder} is damaged and passed over" in stdout
+    assert f"resuming after step {before.name} " in stdout
+    assert "evaluate it: python evaluate.py" in stdout
+    for checkpoint in folder.iterdir():
+        cut_short(checkpoint)
+    result = command("micro_softmax", *settings)
+    assert_refused(result, f"none of the checkpoints in {folder} can be read")
+    assert len([*folder.iterdir()]) == 2  # nothing is thrown away
+
+
+@pytest.mark.slow
+def test_a_full_disk(small_disk):
+    """With TensorBoard's thread and orbax's, and what runs at the end of a process."""
+    settings = [*MICRO, "training.epochs=500", "training.checkpoint_every=1"]
+    arguments = ["train.py", "--config", "micro_softmax", "--workdir", str(small_disk / "run")]
+    arguments += [part for setting in settings for part in ("--set", setting)]
+    (small_disk / "filler").write_bytes(bytes(150_000))
+    finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+    assert_refused((finished.returncode, finished.stdout, finished.stderr), "the disk is full")
+    assert "make room" in finished.stderr
+
+
 def test_a_config_file_of_ones_own(command, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("from configs import micro_softmax\nget_config = micro_softmax.get_config\n")

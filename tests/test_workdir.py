@@ -1,5 +1,7 @@
 """A work directory belongs to one experiment and keeps it."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,24 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         Workdir(tmp_path / "notes.txt" / "run").claim(RECIPE)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_what_a_kill_leaves_is_no_other_run(tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(*_, **__):
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "replace", die)
+        patch.setattr(pathlib.Path, "unlink", die)  # a killed process does not tidy up
+        with pytest.raises(Killed):
+            Workdir(tmp_path).claim(RECIPE)
+    assert [path.name for path in tmp_path.iterdir()] == ["partial-experiment.json"]
+    Workdir(tmp_path).claim(RECIPE)
+    assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
+    assert Workdir(tmp_path).experiment() == RECIPE
 
 
 def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):

@@ -7,12 +7,17 @@ import pathlib
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
+def partial(path: pathlib.Path) -> pathlib.Path:
+    """Where `write_whole` writes before the file is whole; a kill may leave it there."""
+    return path.with_name(f"partial-{path.name}")
+
+
 def write_whole(path: pathlib.Path, write):
     """write(path), so that after a kill or on a full disk the file is there whole or not at all."""
-    partial = path.with_name(f"partial-{path.name}")
+    unfinished = partial(path)
     try:
-        write(partial)
-        partial.replace(path)
+        write(unfinished)
+        unfinished.replace(path)
     except BaseException:
-        partial.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
         raise

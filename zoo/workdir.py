@@ -51,10 +51,15 @@ class Workdir:
                     "or the settings that it was made with to resume it."
                 )
             return
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and not self._is_empty():
             raise UserError(
                 f"{self.path} is there and is not a run of this zoo: give another --workdir."
             )
+
+    def _is_empty(self):
+        """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
+        partial = storage.partial(self._experiment_file)
+        return self.path.is_dir() and all(path == partial for path in self.path.iterdir())
 
     def claim(self, experiment: Experiment):
         """Makes the folder and keeps the experiment there; raises what `check` raises."""

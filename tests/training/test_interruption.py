@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,16 +50,40 @@ def finish(arguments):
     return stdout, stderr
 
 
-def wait_for_step(process, workdir, step):
-    """Until there is a checkpoint of that step or a later one, perhaps not yet whole."""
+def newest_step(workdir):
+    """The step of the newest checkpoint, perhaps not yet whole; -1 without any."""
     folder = workdir / "checkpoints" / "last"
-    while process.poll() is None:
-        if folder.is_dir():
-            found = (re.match(r"\d+", path.name) for path in folder.iterdir())
-            if any(match and int(match[0]) >= step for match in found):
-                return
-        time.sleep(0.002)
-    raise AssertionError(f"ended before step {step}: {process.stderr.read()}")
+    try:
+        found = [re.match(r"\d+", path.name) for path in folder.iterdir()]
+    except FileNotFoundError:
+        return -1
+    return max((int(match[0]) for match in found if match), default=-1)
+
+
+def stop_at(workdir, step, number):
+    """(exit code, stderr) of a run that is sent a signal once it has begun a new checkpoint, of
+    that step or a later one.
+
+    A run does not wait for its signal. One that has ended well before the signal came, because this
+    process got no turn, is put back to where it stood and tried again.
+    """
+    before = workdir.with_name(f"{workdir.name}, before")
+    there = newest_step(workdir)
+    for _ in range(5):
+        if workdir.exists():
+            shutil.copytree(workdir, before)
+        process = start(command(workdir))
+        while process.poll() is None and newest_step(workdir) < max(step, there + 1):
+            time.sleep(0.002)
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=300)
+        if process.returncode:
+            shutil.rmtree(before, ignore_errors=True)
+            return process.returncode, stderr
+        shutil.rmtree(workdir)
+        if before.exists():
+            before.rename(workdir)
+    raise AssertionError(f"no run lasted until a signal at step {step}")
 
 
 def end_of(workdir):
@@ -95,11 +120,8 @@ def whole(tmp_path_factory):
 
 def kill_and_resume(workdir, steps):
     for step in steps:
-        process = start(command(workdir))
-        wait_for_step(process, workdir, step)
-        process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        code, stderr = stop_at(workdir, step, signal.SIGKILL)
+        assert code == -signal.SIGKILL, stderr
     return finish(command(workdir))[0]
 
 
@@ -130,11 +152,8 @@ def test_a_run_killed_at_any_moment(whole, tmp_path):
 
 def interrupt(workdir, number):
     """The command that the message of an interrupted run gives."""
-    process = start(command(workdir))
-    wait_for_step(process, workdir, 20)
-    process.send_signal(number)
-    _, stderr = process.communicate(timeout=100)
-    assert process.returncode == 130
+    code, stderr = stop_at(workdir, 20, number)
+    assert code == 130, stderr
     match = re.fullmatch(
         r"(SIG\w+) after step (\d+): the state is saved. To resume: (.*)\n", stderr
     )

@@ -1,0 +1,133 @@
+"""How the programs end: exit codes, and one sentence instead of a traceback."""
+
+import errno
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from zoo import cli
+from zoo.errors import Interrupted, UserError
+
+
+def raising(error):
+    def main():
+        print("begun")
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (UserError("x is wrong: do y."), 2, "error: x is wrong: do y.\n"),
+        (Interrupted("SIGTERM after step 3."), 130, "SIGTERM after step 3.\n"),
+        (KeyboardInterrupt(), 130, "interrupted\n"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "runs/a"),
+            2,
+            "error: the disk is full (runs/a): make room and start again; earlier checkpoints are "
+            "whole.\n",
+        ),
+        (
+            OSError(errno.EDQUOT, "Disk quota exceeded"),
+            2,
+            "error: the disk is full (no file named): make room and start again; earlier "
+            "checkpoints are whole.\n",
+        ),
+    ],
+)
+def test_an_end_that_is_no_bug_is_a_sentence(capsys, error, code, said):
+    assert cli.run(raising(error)) == code
+    assert capsys.readouterr() == ("begun\n", said)
+
+
+def test_a_program_that_ends_well_says_nothing_of_it(capsys):
+    assert cli.run(lambda: print("done")) == 0
+    assert capsys.readouterr() == ("done\n", "")
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EIO, "Input/output error")])
+def test_a_bug_keeps_its_traceback(error):
+    with pytest.raises(type(error), match=str(error.args[-1])):
+        cli.run(raising(error))
+
+
+def process(source, **options):
+    """A program of its own, with `cli` there to call."""
+    command = [sys.executable, "-c", "from zoo import cli\n" + textwrap.dedent(source)]
+    return subprocess.run(command, capture_output="stdout" not in options, text=True, **options)
+
+
+def test_after_an_error_nothing_more_is_said():
+    """As on a full disk, where what still runs at the end of the process fails too."""
+    finished = process(
+        """
+        import atexit, errno, threading, time
+        from zoo.errors import UserError
+
+        def fail():
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def main():
+            atexit.register(fail)
+            threading.Thread(target=time.sleep, args=(60,)).start()  # nobody waits for it
+            writer = threading.Thread(target=fail)
+            writer.start()
+            writer.join()
+            print("begun")
+            raise UserError("the disk is full.")
+
+        cli.leave(cli.run(main))
+        """,
+        timeout=50,
+    )
+    assert finished.returncode == 2
+    assert finished.stdout == "begun\n"
+    assert finished.stderr == "error: the disk is full.\n"
+
+
+def test_another_failure_of_a_thread_is_shown():
+    finished = process(
+        """
+        import threading
+
+        def main():
+            thread = threading.Thread(target=lambda: 1 / 0)
+            thread.start()
+            thread.join()
+
+        cli.leave(cli.run(main))
+        """
+    )
+    assert finished.returncode == 0
+    assert "ZeroDivisionError" in finished.stderr
+
+
+def test_a_program_that_ends_well_runs_its_exit_handlers():
+    source = "import atexit\natexit.register(print, 'bye')\ncli.leave(cli.run(lambda: print('hi')))"
+    finished = process(source)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "hi\nbye\n", "")
+
+
+@pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_to_a_full_disk_is_no_traceback():
+    with open("/dev/full", "w") as full:
+        source = "cli.leave(cli.run(lambda: print('much')))"
+        finished = process(source, stdout=full, stderr=subprocess.PIPE)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("error: the disk is full")
+    assert finished.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as closed:
+        source = "cli.leave(cli.run(lambda: print('much')))"
+        finished = process(source, stdout=closed, stderr=subprocess.PIPE)
+    assert (finished.returncode, finished.stderr) == (0, "")
