@@ -2,6 +2,7 @@
 
 from zoo.priors.arpa import Arpa
 from zoo.priors.contextual import ContextualBackground
+from zoo.priors.grammar import Grammar
 from zoo.priors.morphology import Morphology
 from zoo.priors.ngram import NGram
 from zoo.priors.prior import Background, FeaturePrior
@@ -13,6 +14,7 @@ __all__ = [
     "Background",
     "ContextualBackground",
     "FeaturePrior",
+    "Grammar",
     "Morphology",
     "NGram",
     "TopWords",
