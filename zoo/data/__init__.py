@@ -3,7 +3,8 @@
 from zoo.data.conllu import Conllu
 from zoo.data.corpus import Corpus, Source
 from zoo.data.micro import Micro
+from zoo.data.prefixed import Prefixed
 from zoo.data.text import Text
 from zoo.data.vocabulary import Vocabulary
 
-__all__ = ["Conllu", "Corpus", "Micro", "Source", "Text", "Vocabulary"]
+__all__ = ["Conllu", "Corpus", "Micro", "Prefixed", "Source", "Text", "Vocabulary"]

@@ -14,11 +14,14 @@ class Corpus:
       sentences: each a list of words.
       features: for each token a tuple of features ("POS:NOUN", "Number:Sing"), or None if the
         source has none.
+      prefixes: of each sentence how many of its first words are given (a question, a condition):
+        they are read, but neither trained nor counted. None if there are none.
     """
 
     name: str
     sentences: list[list[str]]
     features: list[list[tuple[str, ...]]] | None = None
+    prefixes: list[int] | None = None
 
     def __post_init__(self):
         if not any(self.sentences):

@@ -25,7 +25,8 @@ class Batch:
     Attributes:
       words: int32 [B, T], the word before each position. targets: int32 [B, T], the word at it.
       counted: float32 [B, T], 1 where a perplexity counts the target. real: float32 [B, T], 1
-        where there is a target at all, 0 where a lane is padded.
+        where there is a target at all, 0 where a lane is padded. trained: float32 [B, T], 1 where
+        the target has a loss in training.
       reset: bool [B, T], positions before which the state is emptied.
       places: int64 [B, T], where in the text the target stands; -1 where there is none.
     """
@@ -34,6 +35,7 @@ class Batch:
     targets: np.ndarray
     counted: np.ndarray
     real: np.ndarray
+    trained: np.ndarray
     reset: np.ndarray
     places: np.ndarray
 
@@ -93,6 +95,7 @@ class Lanes:
             targets=np.where(real, self.text.words[places], 0),
             counted=(real & self.text.counted[places]).astype(np.float32),
             real=real.astype(np.float32),
+            trained=(real & self.text.trained[places]).astype(np.float32),
             reset=real & self._first[places],
             places=places,
         )

@@ -163,11 +163,12 @@ class Vocabulary:
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
         """The corpus as word ids, each with whether it is known and counted in perplexities."""
-        words, known, counted, starts = [], [], [], []
+        words, known, counted, trained, starts = [], [], [], [], []
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
-        for sentence in corpus.sentences:
+        prefixes = corpus.prefixes or [0] * len(corpus.sentences)
+        for sentence, prefix in zip(corpus.sentences, prefixes, strict=True):
             starts.append(len(words))
-            for word in sentence:
+            for number, word in enumerate(sentence):
                 place = lexicon.ids.get(word)
                 if place is None and self.unknown == "refused":
                     raise UserError(
@@ -179,15 +180,18 @@ class Vocabulary:
                 known.append(place is not None)
                 # A text may have <unk> written in it, as the Penn Treebank's has.
                 unknown = place is None or word == UNKNOWN
-                counted.append(not (unknown and self.unknown == "skipped"))
+                trained.append(number >= prefix)
+                counted.append(trained[-1] and not (unknown and self.unknown == "skipped"))
             words += boundaries
             known += [True] * len(boundaries)
             counted += [self.boundary == "counted"] * len(boundaries)
+            trained += [True] * len(boundaries)
         return EncodedText(
             np.array(words, np.int32),
             np.array(known, bool),
             np.array(counted, bool),
             np.array(starts, np.int64),
+            np.array(trained, bool),
         )
 
 
@@ -199,16 +203,24 @@ class EncodedText:
       words: int32 [n], boundaries among them. known: bool [n], False where <unk> stands for a word
         outside the lexicon. counted: bool [n], whether a perplexity counts it.
       starts: int64 [sentences], where each sentence starts.
+      trained: bool [n], whether it has a loss in training; all if None is given.
     """
 
     words: np.ndarray
     known: np.ndarray
     counted: np.ndarray
     starts: np.ndarray
+    trained: np.ndarray | None = None
+
+    def __post_init__(self):
+        if self.trained is None:
+            object.__setattr__(self, "trained", np.ones(len(self.words), bool))
 
     def digest(self) -> str:
         """A hash of the words, their order, and what is counted of them."""
         arrays = (self.words, self.counted, self.starts)
+        if not self.trained.all():
+            arrays += (self.trained,)
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
@@ -222,4 +234,5 @@ class EncodedText:
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         offsets = np.arange(len(self.words)) - np.repeat(starts, lengths)
         places = np.repeat(self.starts[order], lengths) + offsets
-        return EncodedText(self.words[places], self.known[places], self.counted[places], starts)
+        fields = (self.words, self.known, self.counted)
+        return EncodedText(*(field[places] for field in fields), starts, self.trained[places])

@@ -2,6 +2,7 @@
 
 from zoo.priors.arpa import Arpa
 from zoo.priors.contextual import ContextualBackground
+from zoo.priors.grammar import Grammar
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.morphology import Morphology
 from zoo.priors.ngram import NGram
@@ -19,6 +20,7 @@ __all__ = [
     "Background",
     "ContextualBackground",
     "FeaturePrior",
+    "Grammar",
     "LetterNgrams",
     "Morphology",
     "NGram",

@@ -44,7 +44,7 @@ class Arpa(backoff.Backoff):
     order: int = 3
 
     def __post_init__(self):
-        check_least(self, "priors.Arpa", order=1)
+        check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
         """The back-off tables; UserError names the line where the file is wrong."""

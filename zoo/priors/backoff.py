@@ -175,7 +175,7 @@ class Backoff(ContextualBackground):
             nodes.append(node)
         same = sequence[:, time:] == sequence[:, -1:]
         carry = jnp.where(same, words[:, time:], -1)
-        return jnp.stack(nodes, axis=-1) if nodes else node[..., None][..., :0], carry
+        return jnp.stack(nodes, axis=-1), carry
 
     def log_prob(self, tables, contexts, words):
         """log b(words | c), nats, [...]."""

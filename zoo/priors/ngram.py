@@ -37,7 +37,7 @@ class NGram(backoff.Backoff):
     splits: tuple[str, ...] = ("train",)
 
     def __post_init__(self):
-        check_least(self, "priors.NGram", order=1)
+        check_least(self, "priors.NGram", order=2)
         if not self.splits:
             raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
 

@@ -207,7 +207,7 @@ class Trainer:
             while progress.index < len(lanes):
                 batch = lanes[progress.index]
                 columns = devices.split(
-                    Columns(batch.words, batch.targets, batch.real, batch.reset, numbers)
+                    Columns(batch.words, batch.targets, batch.trained, batch.reset, numbers)
                 )
                 begun = time.perf_counter()
                 state, results = step_function(state, tables, columns, key)

@@ -1,0 +1,115 @@
+"""A model over a trained background: equal to it before the first step, and trained beside it."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo.adaptation import Trained, WithWordsOf, _load
+from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.evaluation import perplexity
+from zoo.evaluation.run import Run
+from zoo.heads import LogLinear
+from zoo.priors import TopWords
+from zoo.workdir import Workdir
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of a run over eleven words."""
+    folder = tmp_path_factory.mktemp("background") / "run"
+    recipe = small.experiment(epochs=1)
+    Workdir(folder).claim(recipe)
+    trainer = small.trainer(recipe, folder)
+    Workdir(folder).keep_lexicon(trainer.lexicon)
+    trainer.train()
+    return folder
+
+
+def adapted(trained, seed=5, **training):
+    """Other sentences of the same words, over the run as background."""
+    recipe = small.experiment(epochs=1, **training)
+    return dataclasses.replace(
+        recipe,
+        data=WithWordsOf(small.RandomWords(seed=seed), str(trained)),
+        vocabulary=Vocabulary(minimum_count=10**6, features=(TopWords(20, ("train",)),)),
+        model=dataclasses.replace(
+            recipe.model,
+            embedding=Lookup(size=6),
+            head=LogLinear(initial_scale=0.0, background=Trained(str(trained))),
+        ),
+    )
+
+
+def log_probs(model, params, lexicon, recipe, text):
+    lanes = Lanes(text, 3, 6, "carried", lexicon.ids[lexicon.boundary])
+    return perplexity.score(model, params, model.tables(lexicon), text, lanes).log_prob
+
+
+def test_before_the_first_step_the_model_is_its_background(trained):
+    recipe = adapted(trained)
+    lexicon, corpora = recipe.build()
+    run = Run.load(trained)
+    assert set(lexicon.words) == set(run.lexicon.words)
+    params = recipe.model.init(jax.random.key(0), lexicon)
+    text = recipe.vocabulary.encode(corpora["validation"], lexicon)
+    found = log_probs(recipe.model, params, lexicon, recipe, text)
+    theirs = run.experiment.vocabulary.encode(corpora["validation"], run.lexicon)
+    expected = log_probs(run.experiment.model, run.params, run.lexicon, recipe, theirs)
+    assert np.ptp(expected) > 1
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_the_adaptor_learns_and_the_background_stays(trained, tmp_path):
+    recipe = adapted(trained, batch=4)
+    alone, several = (small.trainer(recipe, tmp_path / str(n), n) for n in (1, 2))
+    before = jax.tree.map(np.array, _load(str(trained))[2])
+    for trainer in (alone, several):
+        trainer.train()
+    _, one, _ = small.last_state(alone)
+    _, other, _ = small.last_state(several)
+    assert np.abs(one.params["head"]["weights"]).max() > 1e-3
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, atol=3e-6)
+    jax.tree.map(np.testing.assert_array_equal, before, _load(str(trained))[2])
+
+
+def test_new_words_share_the_probability_of_the_unknown_one(trained):
+    recipe = adapted(trained)
+    recipe = dataclasses.replace(recipe, data=WithWordsOf(NewWords(), str(trained)))
+    recipe = small.with_settings(recipe, "vocabulary.minimum_count=1")
+    lexicon, _ = recipe.build()
+    background = recipe.model.head.background
+    tables = background.tables(lexicon)
+    words = np.array([[lexicon.ids["</s>"], lexicon.ids["new1"], lexicon.ids["word3"]]])
+    contexts, _ = background.apply(tables, words, background.initial_carry(1))
+    found = np.exp(background.log_probs(tables, contexts))
+    np.testing.assert_allclose(found.sum(-1), np.ones((1, 3)), rtol=1e-5)
+    places = [lexicon.ids[word] for word in ("<unk>", "new0", "new1")]
+    np.testing.assert_allclose(found[..., places], found[..., places[:1]].repeat(3, -1))
+    log_prob = background.log_prob(tables, contexts, words)
+    expected = np.take_along_axis(found, words[..., None], -1)[..., 0]
+    np.testing.assert_allclose(np.exp(log_prob), expected, rtol=1e-5)
+
+
+class NewWords(small.RandomWords):
+    def read(self, split):
+        corpus = super().read(split)
+        return dataclasses.replace(corpus, sentences=[["new0", "new1"], *corpus.sentences])
+
+
+def test_a_background_that_has_changed_is_refused(trained):
+    lexicon, _ = adapted(trained).build()
+    kept = {**lexicon.background_tables, "digest": np.zeros(32, np.uint8)}
+    with pytest.raises(UserError, match="has changed since it became a background"):
+        Trained(str(trained)).tables(dataclasses.replace(lexicon, background_tables=kept))
+
+
+def test_a_folder_without_a_run(tmp_path):
+    with pytest.raises(UserError, match="holds no run"):
+        adapted(tmp_path / "nothing").build()

@@ -1,0 +1,155 @@
+"""Adaptation: a trained model of this zoo as the background of another.
+
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 4: a background that was trained on much text,
+b(x | history), and a log-linear model over it that learns from a little text of another kind where
+to depart from it.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import pathlib
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.data import Source
+from zoo.errors import UserError
+from zoo.priors import ContextualBackground
+from zoo.workdir import Workdir
+
+
+@functools.cache
+def _load(workdir: str):
+    """(model, lexicon, parameters) of a run."""
+    folder = Workdir(workdir)
+    experiment, lexicon = folder.experiment(), folder.lexicon()
+    _, params = folder.params(experiment, lexicon, say=lambda line: None)
+    return experiment.model, lexicon, params
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained(ContextualBackground):
+    """b(x | c) = p(x | all words before) under the best parameters of a finished run, frozen.
+
+    A word that the run does not know is read as its <unk>, and all of those share the probability
+    of <unk>. Words that it knows and this lexicon does not are left out; the head normalises. With
+    the same words b is the run's model exactly.
+
+    Attributes:
+      workdir: the folder of the run, which must stay as it is.
+    """
+
+    workdir: str
+
+    @property
+    def _model(self):
+        return _load(str(pathlib.Path(self.workdir).absolute()))[0]
+
+    def prepare(self, lexicon, texts):
+        """The run's words for those of the lexicon, and a digest of its parameters.
+
+        Raises:
+          UserError: there is no such run, or it has neither a word nor an unknown word.
+        """
+        _, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
+        unknown = theirs.ids.get(theirs.unknown)
+        marks = {lexicon.unknown: theirs.unknown, lexicon.boundary: theirs.boundary}
+        names = [marks.get(word) or word for word in lexicon.words]
+        place = np.array([theirs.ids.get(name, -1) for name in names], np.int32)
+        if unknown is None and (place < 0).any():
+            word = lexicon.words[int(np.argmin(place))]
+            raise UserError(
+                f"the model of {self.workdir} does not know {word!r}, nor any unknown word: give "
+                "this one a vocabulary of its words, or train it with vocabulary.unknown=counted."
+            )
+        shared = (place < 0) | (place == (-1 if unknown is None else unknown))
+        place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
+        return {
+            "place": place,
+            "log_share": np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32),
+            "digest": _digest(params),
+        }
+
+    def tables(self, lexicon):
+        """Parameters and tables of the run; UserError if it has changed since `prepare`."""
+        model, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
+        kept = lexicon.background_tables
+        if not np.array_equal(kept["digest"], _digest(params)):
+            raise UserError(
+                f"the model of {self.workdir} has changed since it became a background: put back "
+                "its checkpoint, or begin a new run."
+            )
+        return {
+            "params": params,
+            "tables": model.tables(theirs),
+            "place": jnp.asarray(kept["place"]),
+            "log_share": jnp.asarray(kept["log_share"]),
+        }
+
+    def initial_carry(self, batch):
+        """The run's own."""
+        return self._model.initial_carry(batch)
+
+    def apply(self, tables, words, carry, *, reset=None):
+        """words [B, T] -> ((hidden [B, T, D], the run's own context), carry)."""
+        hidden, context, carry = self._model.states(
+            tables["params"], tables["tables"], tables["place"][words], carry, reset=reset
+        )
+        return (hidden, context), carry
+
+    def _head(self, tables):
+        model = self._model
+        return model.head, model.head_params(tables["params"]), tables["tables"]["head"]
+
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]."""
+        head, *arguments = self._head(tables)
+        hidden, context = contexts
+        log_prob = head.log_prob(*arguments, hidden, tables["place"][words], context=context)
+        return log_prob + tables["log_share"][words]
+
+    def log_probs(self, tables, contexts):
+        """log b of every word, nats, [..., V]."""
+        head, *arguments = self._head(tables)
+        hidden, context = contexts
+        log_probs = head.log_probs(*arguments, hidden, context=context)[..., tables["place"]]
+        return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)
+
+
+@dataclasses.dataclass(frozen=True)
+class WithWordsOf(Source):
+    """A source whose lexicon also has the words of a run, so that figures are over the same V.
+
+    Attributes:
+      source: where the text comes from. workdir: the folder of the run.
+    """
+
+    source: Source
+    workdir: str
+
+    def splits(self):
+        """Those of the source."""
+        return self.source.splits()
+
+    def read(self, split):
+        """As the source reads it."""
+        return self.source.read(split)
+
+    def lexicon_entries(self):
+        """The words of the run, with what the source knows of them."""
+        folder = Workdir(self.workdir)
+        folder.experiment()  # its error says that there is no run
+        lexicon = folder.lexicon()
+        marks = (lexicon.unknown, lexicon.boundary)
+        words = {word: () for word in lexicon.words if word not in marks}
+        return words | self.source.lexicon_entries()
+
+
+def _digest(params) -> np.ndarray:
+    """A hash of all parameters, uint8 [32]."""
+    hasher = hashlib.sha256()
+    for leaf in jax.tree.leaves(params):
+        hasher.update(np.asarray(leaf).tobytes())
+    return np.frombuffer(hasher.digest(), np.uint8)

@@ -1,0 +1,51 @@
+"""Questions and answers as one sequence: a question, a separator, and the answer that is learnt."""
+
+import dataclasses
+
+from zoo.data import files
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Prefixed(Source):
+    """Files with a question, a tab and its answer a line, words between white space.
+
+    The question and the separator are a prefix: read, but neither trained nor counted.
+
+    Attributes:
+      train, validation: paths, each perhaps with a range of its lines that are not blank.
+      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
+      separator: the word between question and answer, which neither has.
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+    separator: str = "|||"
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def read(self, split):
+        """The pairs of a split; UserError with the line where there is no pair."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        part = files.Part.parse(files.path_of(paths, split))
+        path = files.find(part.path)
+        sentences, prefixes = [], []
+        for number, line in enumerate(files.read_text(path).split("\n"), 1):
+            if not line.strip():
+                continue
+            columns = [column.split() for column in line.split("\t")]
+            if len(columns) != 2 or not all(columns):
+                raise UserError(f"{path}, line {number}: write a question, one tab and its answer.")
+            question, answer = columns
+            if self.separator in (*question, *answer):
+                raise UserError(
+                    f"{path}, line {number}: the separator {self.separator!r} is among the words: "
+                    "set data.separator to a word that is not."
+                )
+            sentences.append([*question, self.separator, *answer])
+            prefixes.append(len(question) + 1)
+        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])

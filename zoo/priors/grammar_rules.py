@@ -1,0 +1,318 @@
+r"""Grammars as text, and the automata that they are compiled to.
+
+    # A comment. The first rule is the start; a rule goes on in lines that are indented.
+    form: "answer" "(" variable "," goals ")"
+    goals: goal | "(" goal ("," goal)+ ")"
+    goal: /state|river/ "(" variable ")"        a word that matches a regular expression
+        | "not" "(" goals ")"
+    variable: "A" | "B"
+
+Symbols stand one after the other, | between alternatives, * + ? after what is repeated or optional,
+parentheses around groups. A grammar of one rule is a regular expression over words.
+
+Each rule becomes a deterministic finite automaton whose edges are words or other rules; a rule on
+an edge is a call, after which the automaton goes on where the edge leads. What remains to be done
+is thus a stack of states, the innermost last.
+"""
+
+import dataclasses
+import math
+import re
+
+from zoo.errors import UserError
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<word>"[^"]+"|'[^']+')|(?P<pattern>/(?:[^/\\]|\\.)+/)"""
+    r"""|(?P<rule>[A-Za-z_][\w-]*)|(?P<sign>[|()*+?])|(?P<comment>\#.*)|(?P<bad>\S))"""
+)
+_HEAD = re.compile(r"([A-Za-z_][\w-]*)\s*:")
+
+# A symbol is a (kind, text) pair: ("word", "("), ("pattern", "a|b") or ("rule", "goal").
+Symbol = tuple[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Automata:
+    """The automata of all rules, their states numbered together.
+
+    Attributes:
+      edges: of each state, {symbol: state}. final: whether a rule may end in it.
+      starts: {rule: its first state}. start: the grammar's. lines: {rule: its line in the text}.
+    """
+
+    edges: list[dict[Symbol, int]]
+    final: list[bool]
+    starts: dict[str, int]
+    start: int
+    lines: dict[str, int]
+
+
+def read(text: str, path) -> Automata:
+    """The automata of a grammar; UserError names the path and the line where it is wrong."""
+    rules, lines, name = {}, {}, None
+    for number, line in enumerate(text.split("\n"), 1):
+        head = _HEAD.match(line)
+        if head:
+            name = head[1]
+            if name in rules:
+                raise UserError(
+                    f"{path}, line {number}: the rule {name} is already in line {lines[name]}: "
+                    "put its alternatives together with |."
+                )
+            rules[name], lines[name] = [], number
+            line = line[head.end() :]
+        found = [
+            (match.lastgroup, match[match.lastgroup], number)
+            for match in _TOKEN.finditer(line)
+            if match.lastgroup and match.lastgroup != "comment"
+        ]
+        for kind, spelled, _ in found:
+            if kind == "bad":
+                raise UserError(
+                    f"{path}, line {number}: {spelled!r} is no symbol: quote words, put regular "
+                    "expressions between slashes."
+                )
+        if found and (name is None or not (head or line[0].isspace())):
+            raise UserError(
+                f"{path}, line {number}: begin a rule with its name and a colon, or indent the "
+                "line to go on with the one before."
+            )
+        if found:
+            rules[name] += found
+    if not rules:
+        raise UserError(f"{path} has no rules: write them as name: alternatives.")
+    edges, final, starts = [], [], {}
+    for name, tokens in rules.items():
+        parser = _Parser(tokens, path, lines[name])
+        for _, rule, number in (token for token in tokens if token[0] == "rule"):
+            if rule not in rules:
+                raise UserError(f"{path}, line {number}: there is no rule {rule}.")
+        starts[name] = len(edges)
+        _determinise(parser.automaton(), edges, final)
+    automata = Automata(edges, final, starts, starts[next(iter(rules))], lines)
+    _check_left_recursion(automata, path)
+    return automata
+
+
+class _Parser:
+    """Recursive descent over the tokens of one rule, to a nondeterministic automaton.
+
+    `moves[state]` is a list of (symbol, state); the symbol None is a move without a word.
+    """
+
+    def __init__(self, tokens, path, line):
+        self.tokens, self.path, self.line, self.place = tokens, path, line, 0
+        self.moves = []
+
+    def automaton(self):
+        """(moves, first state, last state)."""
+        first, last = self._alternatives()
+        if self.place < len(self.tokens):
+            self._fail("there is a ) too many")
+        return self.moves, first, last
+
+    def _fail(self, what):
+        place = min(self.place, len(self.tokens) - 1)
+        number = self.tokens[place][2] if self.tokens else self.line
+        raise UserError(f"{self.path}, line {number}: {what}.")
+
+    def _peek(self):
+        return self.tokens[self.place][:2] if self.place < len(self.tokens) else (None, None)
+
+    def _state(self):
+        self.moves.append([])
+        return len(self.moves) - 1
+
+    def _alternatives(self):
+        first, last = self._state(), self._state()
+        while True:
+            begin, end = self._sequence()
+            self.moves[first].append((None, begin))
+            self.moves[end].append((None, last))
+            if self._peek() != ("sign", "|"):
+                return first, last
+            self.place += 1
+
+    def _sequence(self):
+        first = last = self._state()
+        while self._peek()[0] is not None and self._peek() not in (("sign", "|"), ("sign", ")")):
+            begin, end = self._repeated()
+            self.moves[last].append((None, begin))
+            last = end
+        if first == last:
+            self._fail("an alternative is empty; put ? after what may be left out")
+        return first, last
+
+    def _repeated(self):
+        begin, end = self._single()
+        while self._peek() in (("sign", "*"), ("sign", "+"), ("sign", "?")):
+            sign = self._peek()[1]
+            self.place += 1
+            first, last = self._state(), self._state()
+            self.moves[first].append((None, begin))
+            self.moves[end].append((None, last))
+            if sign in "*?":
+                self.moves[first].append((None, last))
+            if sign in "*+":
+                self.moves[end].append((None, begin))
+            begin, end = first, last
+        return begin, end
+
+    def _single(self):
+        kind, text = self._peek()
+        if kind == "sign" and text != "(":
+            self._fail(f"{text} follows nothing that it could repeat")
+        self.place += 1
+        if kind == "sign":
+            inner = self._alternatives()
+            if self._peek() != ("sign", ")"):
+                self._fail("a ( is never closed")
+            self.place += 1
+            return inner
+        if kind != "rule":
+            text = text[1:-1]
+        if kind == "pattern":
+            try:
+                re.compile(text)
+            except re.error as error:
+                self.place -= 1
+                self._fail(f"/{text}/ is no regular expression ({error})")
+        first, last = self._state(), self._state()
+        self.moves[first].append(((kind, text), last))
+        return first, last
+
+
+def _determinise(automaton, edges, final):
+    """Adds the deterministic automaton's states to `edges` and `final`, the first one first."""
+    moves, first, last = automaton
+
+    def closure(states):
+        found, waiting = set(states), list(states)
+        while waiting:
+            for symbol, state in moves[waiting.pop()]:
+                if symbol is None and state not in found:
+                    found.add(state)
+                    waiting.append(state)
+        return frozenset(found)
+
+    sets = [closure([first])]
+    places = {sets[0]: len(edges)}
+    for states in sets:  # which grows
+        nexts = {}
+        for symbol, state in (move for source in sorted(states) for move in moves[source]):
+            if symbol is not None:
+                nexts.setdefault(symbol, set()).add(state)
+        out = {}
+        for symbol, targets in nexts.items():
+            target = closure(targets)
+            if target not in places:
+                places[target] = places[sets[0]] + len(sets)
+                sets.append(target)
+            out[symbol] = places[target]
+        edges.append(out)
+        final.append(last in states)
+
+
+def skips(automata: Automata) -> list[set[int]]:
+    """Of each state those that are reached from it without any word, itself among them."""
+    empty = set()  # rules that may be nothing
+    while True:
+        reached = []
+        for state in range(len(automata.edges)):
+            found, waiting = {state}, [state]
+            while waiting:
+                for (kind, text), target in automata.edges[waiting.pop()].items():
+                    if kind == "rule" and text in empty and target not in found:
+                        found.add(target)
+                        waiting.append(target)
+            reached.append(found)
+        now = {
+            rule
+            for rule, start in automata.starts.items()
+            if any(automata.final[state] for state in reached[start])
+        }
+        if now == empty:
+            return reached
+        empty = now
+
+
+def _check_left_recursion(automata, path):
+    reached = skips(automata)
+    begins = {
+        rule: {
+            text
+            for state in reached[start]
+            for kind, text in automata.edges[state]
+            if kind == "rule"
+        }
+        for rule, start in automata.starts.items()
+    }
+    for rule in begins:
+        found, waiting = set(), [rule]
+        while waiting:
+            for other in begins[waiting.pop()] - found:
+                found.add(other)
+                waiting.append(other)
+        if rule in found:
+            raise UserError(
+                f"{path}, line {automata.lines[rule]}: the rule {rule} can begin with itself: "
+                'write a repetition instead, such as sum: product ("+" product)*.'
+            )
+
+
+def completions(automata: Automata, possible) -> list[tuple[float, float]]:
+    """(fewest words, levels of the stack that they need) with which each state can be completed.
+
+    Of the completions with the fewest words, one with the fewest levels; (inf, inf) where there is
+    none.
+
+    Args:
+      possible: symbol -> whether there is any word that it stands for.
+    """
+    values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
+    changed = True
+    while changed:
+        changed = False
+        for state, edges in enumerate(automata.edges):
+            for (kind, text), target in edges.items():
+                words, levels = values[target]
+                if kind == "rule":
+                    inner = values[automata.starts[text]]
+                    pushed = 0 if is_end(automata, target) else 1
+                    value = (words + inner[0], max(levels, pushed + inner[1]))
+                elif possible((kind, text)):
+                    value = (words + 1, levels)
+                else:
+                    continue
+                if value < values[state]:
+                    values[state], changed = value, True
+    return values
+
+
+def is_end(automata: Automata, state: int) -> bool:
+    """Whether a rule can only end in the state: a call that leads there needs no stack."""
+    return automata.final[state] and not automata.edges[state]
+
+
+def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
+    """Of each state what reading one word does: (symbol of the word, pushed states, new state).
+
+    The state itself is replaced by the pushed ones and the new one, the innermost.
+    """
+    reached, found = skips(automata), {}
+
+    def of(state):
+        if state not in found:
+            results = set()
+            for source in reached[state]:
+                for (kind, text), target in automata.edges[source].items():
+                    if kind != "rule":
+                        results.add(((kind, text), (), target))
+                        continue
+                    pushed = () if is_end(automata, target) else (target,)
+                    for symbol, more, new in of(automata.starts[text]):
+                        results.add((symbol, pushed + more, new))
+            found[state] = results
+        return found[state]
+
+    return [of(state) for state in range(len(automata.edges))]
