@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from zoo.data import files
 from zoo.errors import UserError
 from zoo.heads import LogUniform, Uniform, Unigram, noise
 from zoo.keys import Keys
@@ -117,3 +118,26 @@ def test_words_without_mass_are_refused():
 
 def test_one_certain_word_has_an_expected_count_of_one():
     assert float(noise.log_expected_count(jnp.zeros(()), 5, True)) == 0
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("recipe", [LogUniform(), Unigram(), Unigram(power=0.75)])
+def test_samplers_over_the_billion_words_draw_what_they_declare(recipe):
+    """Over the 793,471 counts of the 1 Billion Word benchmark, in 200 bins of like mass."""
+    counts = np.load(files.find("lm1b/word_freq.npy"))
+    probabilities = recipe.probabilities(counts)
+    tables = noise.tables(probabilities)
+    draws = np.asarray(jax.jit(noise.draw, static_argnums=2)(tables, jax.random.key(3), (10**6,)))
+    declared = np.exp(np.asarray(tables["log_q"], np.float64))
+    np.testing.assert_allclose(declared.sum(), 1, rtol=1e-6)
+    order = np.argsort(-probabilities, kind="stable")
+    bins = np.minimum((np.cumsum(probabilities[order]) * 200).astype(int), 199)
+    bin_of_word = np.empty(len(counts), int)
+    bin_of_word[order] = bins
+    observed = np.bincount(bin_of_word[draws], minlength=200)
+    expected = np.bincount(bin_of_word, weights=declared, minlength=200)
+    filled = expected > 0
+    result = scipy.stats.chisquare(
+        observed[filled], 10**6 * expected[filled] / expected[filled].sum()
+    )
+    assert result.pvalue > 1e-3
