@@ -1,0 +1,94 @@
+"""Bias and variance of sampled gradients of a log-linear model against the exact one.
+
+The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). Here E_p[phi] is
+estimated by importance sampling (K draws) or contrastive divergence (K steps), with draws from the
+background or uniform ones; see zoo.heads.expectations. Words, counts and tag sets are those of
+benchmarks.log_linear; x is drawn from the model; adaptors are random, small or large, which moves
+the model a little or a lot away from its background.
+
+For R estimates g of a gradient G: bias |mean g - G| / |G|, of which chance alone makes about the
+"noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|.
+
+    python -m benchmarks.log_linear_gradients
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.log_linear import synthetic_lexicon
+from zoo.heads import expectations
+
+CHUNK = 50
+
+
+def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
+    """Words and weights of each estimate of E_p[phi]: int [R, K] and float [R, K]."""
+    words = random.choice(len(log_proposal), size=(repeats, draws), p=np.exp(log_proposal))
+    log_weights = log_scores - log_proposal
+    if method == "importance":
+        return words, np.asarray(expectations.importance_weights(jnp.asarray(log_weights[words])))
+    words = np.concatenate([np.full((repeats, 1), target), words], axis=1)
+    key = jax.random.key(int(random.integers(2**31)))
+    places = expectations.metropolis_choice(key, jnp.asarray(log_weights[words]))
+    return words[np.arange(repeats), places][:, None], np.ones((repeats, 1))
+
+
+def row(method, draws, case, log_proposal, repeats, random):
+    """(bias, noise, spread) relative to the norm of the exact gradient."""
+    log_scores, features, probabilities, target = case
+    gradient = probabilities @ features - features[target]
+    total, squares = np.zeros_like(gradient), np.zeros_like(gradient)
+    for _ in range(repeats // CHUNK):
+        words, weights = estimates(method, log_scores, log_proposal, target, draws, CHUNK, random)
+        for of_words, of_weights in zip(words, weights, strict=True):
+            estimate = of_weights @ features[of_words] - features[target]
+            total += estimate
+            squares += estimate**2
+    mean = total / repeats
+    spread = np.sqrt(np.maximum(squares / repeats - mean**2, 0).sum())
+    norm = np.linalg.norm(gradient)
+    bias = np.linalg.norm(mean - gradient) / norm
+    return bias, spread / np.sqrt(repeats) / norm, spread / norm
+
+
+def main():
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--repeats", type=int, default=1000, help=f"estimates, a multiple of {CHUNK}"
+    )
+    repeats = parser.parse_args().repeats
+    random = np.random.default_rng(0)
+    lexicon = synthetic_lexicon(random)
+    _, members = lexicon.signatures
+    # Signatures stand for their words: a word's features are its signature's.
+    features = np.zeros((len(members), len(lexicon.feature_names)))
+    for place, (ids, values) in enumerate(members):
+        features[place, ids] = values
+    mass = np.bincount(lexicon.signatures[0], weights=np.exp(lexicon.log_background))
+    proposals = {"background": np.log(mass / mass.sum()), "uniform": -np.log(mass.size)}
+    for scale in (0.5, 2.0):
+        adaptor = scale * random.normal(size=features.shape[1])
+        log_scores = np.log(mass) + features @ adaptor
+        probabilities = np.exp(log_scores - np.logaddexp.reduce(log_scores))
+        target = random.choice(mass.size, p=probabilities / probabilities.sum())
+        case = log_scores, features, probabilities / probabilities.sum(), target
+        divergence = probabilities @ np.log(probabilities / mass * mass.sum())
+        print(
+            f"adaptor of scale {scale}: KL(model | background) {divergence:.2f} nats; "
+            f"{repeats:,} estimates"
+        )
+        print(f"  {'method':14}{'proposal':12}{'K':>6}{'bias':>9}{'noise':>9}{'spread':>9}")
+        for method in ("importance", "contrastive"):
+            for name, log_proposal in proposals.items():
+                log_proposal = np.broadcast_to(log_proposal, mass.shape)
+                for draws in (1, 10, 100, 1000):
+                    bias, noise, spread = row(method, draws, case, log_proposal, repeats, random)
+                    print(f"  {method:14}{name:12}{draws:6}{bias:9.3f}{noise:9.3f}{spread:9.3f}")
+
+
+if __name__ == "__main__":
+    main()
