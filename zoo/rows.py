@@ -5,8 +5,16 @@ import jax.numpy as jnp
 
 
 def take(table, ids):
-    """table[ids], [..., *row], of a table [V, *row] or of one whose rows are being watched."""
-    return table.take(ids) if isinstance(table, Watched) else table[ids]
+    """table[ids], [..., *row], of a table [V, *row] or of what stands in for one."""
+    return table.take(ids) if isinstance(table, Watched | Computed) else table[ids]
+
+
+class Computed:
+    """A table that is never formed: its rows are computed when they are looked up."""
+
+    def __init__(self, compute):
+        """compute: from ids [...] to rows [..., *row]."""
+        self.take = compute
 
 
 class Watched:

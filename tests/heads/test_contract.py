@@ -11,10 +11,12 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
+from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import (
     AdaptiveSoftmax,
+    CNNSoftmax,
     Head,
     HierarchicalSoftmax,
     HuffmanSoftmax,
@@ -26,6 +28,7 @@ from zoo.heads import (
 )
 from zoo.heads.huffman import huffman_paths
 from zoo.models import LanguageModel
+from zoo.spelling import Spelling
 
 SIZE = 5
 
@@ -115,6 +118,17 @@ def huffman_reference(params, hidden):
     )
 
 
+NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(2,), initial_scale=0.2)
+
+
+def cnn_softmax_reference(params, hidden):
+    tables = NETWORK.tables(examples.lexicon())
+    vectors = references.convolution(NETWORK, params["network"], tables, range(13))
+    if "correction" in params:
+        vectors = vectors + params["correction"] @ params["projection"]
+    return references.softmax_log_probs(hidden, vectors, np.zeros(13))
+
+
 @dataclasses.dataclass(frozen=True)
 class HeadCase:
     """A head, and log p of every word [N, V] by numpy, of a dict of params and hidden [N, D]."""
@@ -134,6 +148,8 @@ HEADS = {
     "mixture": HeadCase(MixtureOfSoftmaxes(components=3), mixture_reference),
     "small mixture": HeadCase(MixtureOfSoftmaxes(components=2, size=3), mixture_reference),
     "contexts": HeadCase(MixtureOfContexts(components=3), mixture_of_contexts_reference),
+    "letters": HeadCase(CNNSoftmax(NETWORK), cnn_softmax_reference),
+    "corrected letters": HeadCase(CNNSoftmax(NETWORK, correction=2), cnn_softmax_reference),
     "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), softmax_reference),
 }
 
@@ -156,19 +172,23 @@ class HeadOnTrial:
 
     @functools.cached_property
     def expected_gradients(self):
-        """Of the weighted loss, by name, from differences of the reference."""
+        """Of the weighted loss, by params and hidden, from differences of the reference."""
+
+        leaves, structure = jax.tree.flatten(self.params)
 
         def weighted_loss(arrays):
-            params = {name: value for name, value in arrays.items() if name != "hidden"}
+            params = jax.tree.unflatten(structure, [arrays[place] for place in range(len(leaves))])
             log_probs = rows(self.reference(params, arrays["hidden"]))
             tokens = zip(log_probs, np.ravel(self.targets), np.ravel(self.weights), strict=True)
             return -sum(weight * of_words[word] for of_words, word, weight in tokens)
 
-        return references.finite_differences(weighted_loss, {**self.params, "hidden": self.hidden})
+        arrays = {**dict(enumerate(leaves)), "hidden": self.hidden}
+        found = references.finite_differences(weighted_loss, arrays)
+        return jax.tree.unflatten(structure, [*found.values()][:-1]), found["hidden"]
 
     def reference(self, params, hidden):
         """log p of every word by numpy, [..., V]."""
-        params = {name: np.asarray(value, np.float64) for name, value in params.items()}
+        params = jax.tree.map(lambda value: np.asarray(value, np.float64), params)
         log_probs = self.case.log_probs(params, rows(np.asarray(hidden)))
         return log_probs.reshape(*hidden.shape[:-1], -1)
 
@@ -242,12 +262,13 @@ def test_weighted_loss_is_the_weighted_sum(trial):
 
 @pytest.mark.parametrize("form", ["loss", "weighted_loss", "log_probs"])
 def test_gradients_are_those_of_the_formula(trial, form):
-    of_params, of_hidden = trial.results["gradients"][form]
-    assert set(of_params) | {"hidden"} == set(trial.expected_gradients)
-    for name, gradient in {**of_params, "hidden": of_hidden}.items():
-        np.testing.assert_allclose(
-            gradient, trial.expected_gradients[name], rtol=1e-6, atol=1e-6, err_msg=name
-        )
+    found, wanted = trial.results["gradients"][form], trial.expected_gradients
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    for (path, gradient), expected in zip(
+        jax.tree.leaves_with_path(found), jax.tree.leaves(wanted), strict=True
+    ):
+        name = jax.tree_util.keystr(path)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
 def test_compiled_or_not_is_the_same(trial):
@@ -298,8 +319,9 @@ def test_padding_changes_nothing(trial):
     value, (of_params, of_hidden) = padded(trial.params, hidden)
     np.testing.assert_allclose(value, trial.results["weighted_loss"], rtol=1e-10)
     expected_of_params, expected_of_hidden = trial.results["gradients"]["weighted_loss"]
-    for name, gradient in of_params.items():
-        np.testing.assert_allclose(gradient, expected_of_params[name], rtol=1e-8, atol=1e-12)
+    pairs = zip(jax.tree.leaves(of_params), jax.tree.leaves(expected_of_params), strict=True)
+    for gradient, expected in pairs:
+        np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(of_hidden[:, :3], expected_of_hidden, rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(of_hidden[:, 3], 0)
 

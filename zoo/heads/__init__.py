@@ -2,6 +2,8 @@
 
 from zoo.heads.adaptive import AdaptiveSoftmax
 from zoo.heads.blackout import BlackOut
+from zoo.heads.char_lstm import CharLSTM
+from zoo.heads.cnn_softmax import CNNSoftmax
 from zoo.heads.head import Head
 from zoo.heads.hierarchical import HierarchicalSoftmax
 from zoo.heads.huffman import HuffmanSoftmax
@@ -17,6 +19,8 @@ __all__ = [
     "NCE",
     "AdaptiveSoftmax",
     "BlackOut",
+    "CNNSoftmax",
+    "CharLSTM",
     "Head",
     "HierarchicalSoftmax",
     "HuffmanSoftmax",

@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from zoo.errors import UserError
+
 
 class Head:
     """What every head offers. Subclasses are frozen dataclasses; methods are pure functions.
@@ -22,6 +24,11 @@ class Head:
         sample(params, tables, hidden, key, *, context=None) -> [...]
         top_k(params, tables, hidden, k, *, context=None) -> (log_probs [..., k], words [..., k])
 
+    Two more are for judging, and rarely need to be written:
+
+        prepared(params, tables) -> params that are faster to judge with, the same otherwise
+        for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
+
     `loss` is what is trained and may be sampled; `log_prob` is what is reported. log Z is the
     logarithm of what the head's scores have to be divided by: where it is near 0 for every hidden
     state, the scores may be used as they are.
@@ -40,6 +47,30 @@ class Head:
     def tables(self, lexicon) -> dict[str, jax.Array]:
         """Nothing, unless a head says otherwise."""
         return {}
+
+    def prepared(self, params, tables):
+        """The parameters, with what `log_prob` would compute from them anew for every batch."""
+        return params
+
+    def for_lexicon(self, params, lexicon, other):
+        """The parameters for words that were not there in training; UserError if the head cannot.
+
+        A head can if its parameters are of letters or the like; one whose parameters are of words
+        has none for new ones.
+        """
+        raise UserError(
+            f"a {type(self).__name__} has parameters of the words that it was trained on and "
+            "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
+            "know words by their letters."
+        )
+
+    def notes(self, lexicon) -> dict[str, int]:
+        """What was lost of the words, by name, such as how many were cut; kept in passports."""
+        return {}
+
+    def normalised_over(self, lexicon) -> str:
+        """What `log_prob` sums to one over, in words."""
+        return f"the {len(lexicon):,} words of the lexicon"
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None

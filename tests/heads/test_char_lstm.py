@@ -1,0 +1,144 @@
+"""The speller against its formula, a letter at a time."""
+
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from tests import examples, references
+from zoo import spelling as spellings
+from zoo.errors import UserError
+from zoo.heads import CharLSTM
+from zoo.lexicon import Lexicon
+from zoo.spelling import BEGIN, END, MARKS, Spelling
+
+SIZE = 5
+WORDS = ("</s>", "a", "ab", "", "abba", "b", "baab")
+LEXICON = Lexicon(words=WORDS, counts=np.ones(7, np.int64), boundary="</s>")
+# Two letters and three marks that can be said, three letters long at most: "ab" has an end, the
+# words of four letters are cut and have none.
+HEAD = CharLSTM(Spelling(unit="characters", longest=3), size=4, letter_size=2)
+TARGETS = np.array([[0, 2, 4], [6, 3, 2]])
+
+
+def reference(params, letters, hidden):
+    """log p of one spelling."""
+    u, s, total, before = np.zeros(4), np.zeros(4), 0.0, BEGIN
+    for letter in letters:
+        z = params["letters"][before] @ params["input"] + hidden @ params["hidden"]
+        z = z + params["bias"] + u @ params["recurrent"]
+        i, f, g, o = np.split(z, 4)
+        s = references.sigmoid(f) * s + references.sigmoid(i) * np.tanh(g)
+        u = references.sigmoid(o) * np.tanh(s)
+        scores = u @ params["output"] + params["output_bias"]
+        total += scores[letter - END] - references.log_sum_exp(scores)
+        before = letter
+    return total
+
+
+def spelled(word):
+    return [*HEAD.spelling.letters(LEXICON)[word], END][:3]
+
+
+@pytest.fixture
+def problem(float64, random):
+    """(params, tables, hidden [2, 3, D], params in numpy)."""
+    params = examples.randomised(HEAD.init(jax.random.key(0), SIZE, LEXICON), random)
+    hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    return params, HEAD.tables(LEXICON), hidden, jax.tree.map(np.asarray, params)
+
+
+def test_log_prob_and_gradients_are_those_of_the_formula(problem):
+    params, tables, hidden, _ = problem
+    weights = np.array([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+
+    @jax.jit
+    def evaluate(params, hidden):
+        def objective(params, hidden):
+            return HEAD.weighted_loss(params, tables, hidden, TARGETS, weights)
+
+        log_prob, log_z = HEAD.log_prob_and_log_z(params, tables, hidden, TARGETS)
+        return log_prob, log_z, jax.grad(objective, argnums=(0, 1))(params, hidden)
+
+    log_prob, log_z, (of_params, of_hidden) = evaluate(params, hidden)
+    arrays = {**jax.tree.map(np.asarray, params), "hidden of the word": np.asarray(hidden)}
+
+    def log_probs(arrays):
+        rows = arrays["hidden of the word"].reshape(-1, SIZE)
+        words = TARGETS.ravel()
+        return [reference(arrays, spelled(w), h) for w, h in zip(words, rows, strict=True)]
+
+    np.testing.assert_allclose(np.ravel(log_prob), log_probs(arrays), rtol=1e-10)
+    np.testing.assert_array_equal(log_z, 0)
+    wanted = references.finite_differences(lambda a: -weights.ravel() @ log_probs(a), arrays)
+    for name, gradient in {**of_params, "hidden of the word": of_hidden}.items():
+        np.testing.assert_allclose(gradient, wanted[name], rtol=1e-5, atol=1e-8, err_msg=name)
+
+
+def test_all_spellings_sum_to_one(problem):
+    params, _, hidden, _ = problem
+    said = [n for n in range(END, MARKS + 2) if n != END]
+    rows = [[*letters, END] for n in range(3) for letters in itertools.product(said, repeat=n)]
+    rows += [list(letters) for letters in itertools.product(said, repeat=3)]
+    table = spellings.table(rows)
+    every = jnp.repeat(hidden[0, :1], len(rows), axis=0)
+    log_probs = jax.jit(HEAD.spelled_log_prob)(params, every, table["letters"], table["lengths"])
+    np.testing.assert_allclose(np.exp(log_probs).sum(), 1, rtol=1e-10)
+
+
+def test_renormalised_over_the_lexicon(problem):
+    params, tables, hidden, plain = problem
+    head = dataclasses.replace(HEAD, renormalised=True)
+    log_prob, log_mass = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, TARGETS)
+    log_probs = jax.jit(head.log_probs)(params, tables, hidden)
+    for place in np.ndindex(2, 3):
+        h = np.asarray(hidden[place])
+        open_log_probs = np.array([reference(plain, spelled(word), h) for word in range(7)])
+        mass = references.log_sum_exp(open_log_probs)
+        np.testing.assert_allclose(log_mass[place], mass, rtol=1e-9)
+        np.testing.assert_allclose(log_probs[place], open_log_probs - mass, rtol=1e-9)
+        np.testing.assert_allclose(log_prob[place], log_probs[place][TARGETS[place]], rtol=1e-9)
+    values, words = jax.jit(HEAD.top_k, static_argnums=3)(params, tables, hidden, 2)
+    np.testing.assert_array_equal(words, np.argsort(-np.asarray(log_probs), axis=-1)[..., :2])
+    assert (values < np.sort(log_probs, axis=-1)[..., :-3:-1]).all()  # the others have mass too
+    assert "7 words" in head.normalised_over(LEXICON)
+    assert HEAD.normalised_over(LEXICON) == "all spellings of 3 characters at most"
+
+
+def test_samples_have_the_declared_probabilities(problem):
+    params, tables, hidden, plain = problem
+    draws = 5000
+    same = jnp.repeat(hidden[1, :1], draws, axis=0)
+    drawn = np.asarray(jax.jit(HEAD.sample_spellings)(params, same, jax.random.key(3)))
+    assert drawn.shape == (draws, 3)
+    of_words = np.array([(drawn == [*spelled(w), 0, 0][:3]).all(1).sum() for w in (0, 1, 2, 3, 5)])
+    h = np.asarray(hidden[1, 0])
+    expected = np.exp([reference(plain, spelled(word), h) for word in (0, 1, 2, 3, 5)])
+    observed = np.append(of_words, draws - of_words.sum())
+    result = scipy.stats.chisquare(observed, draws * np.append(expected, 1 - expected.sum()))
+    assert result.pvalue > 1e-3
+    words = jax.jit(HEAD.sample)(params, tables, same, jax.random.key(4))
+    within = np.exp([reference(plain, spelled(word), h) for word in range(7)])
+    counts = np.bincount(words, minlength=7)
+    assert scipy.stats.chisquare(counts, draws * within / within.sum()).pvalue > 1e-3
+
+
+def test_another_lexicon_needs_nothing_new(problem):
+    params, tables, hidden, _ = problem
+    other = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)
+    moved = HEAD.for_lexicon(params, LEXICON, other)
+    found = HEAD.log_probs(moved, HEAD.tables(other), hidden[:1, :1])
+    wanted = HEAD.log_prob(params, tables, hidden[:1, :1], jnp.asarray([[2]]))
+    np.testing.assert_allclose(found[0, 0, 1], wanted[0, 0], rtol=1e-10)
+
+
+def test_notes_and_refusals():
+    assert HEAD.notes(LEXICON) == {"words cut by the head": 2}
+    with pytest.raises(UserError, match="size is 0"):
+        CharLSTM(size=0)
+    shapes = jax.tree.map(jnp.shape, CharLSTM().init(jax.random.key(0), SIZE, LEXICON))
+    assert shapes["output"] == (128, 256 + MARKS - END)

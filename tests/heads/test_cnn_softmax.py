@@ -1,0 +1,117 @@
+"""What the CNN softmax has beyond the contract: sampled losses, caching, other lexicons."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.convolution import Convolution
+from zoo.errors import UserError
+from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, Uniform
+from zoo.lexicon import Lexicon
+from zoo.spelling import Spelling
+
+NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(3,))
+SIZE = 5
+
+
+def problem(head, random):
+    lexicon = examples.plain_lexicon()
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    return head.tables(lexicon), params, jnp.asarray(random.normal(size=(2, 3, SIZE)))
+
+
+TARGETS = jnp.asarray([[0, 4, 12], [9, 10, 6]])
+WEIGHTS = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("correction", [0, 3])
+def test_a_sampled_loss_is_that_of_the_computed_vectors(correction, random):
+    sampled = NCE(noise=Uniform(), samples=4, shared=False, learned_partition=True)
+    head = CNNSoftmax(NETWORK, correction, sampled)
+    tables, params, hidden = problem(head, random)
+    key = jax.random.key(3)
+
+    def whole(params):
+        vectors = head.vectors(params, tables)
+        bias = jnp.broadcast_to(params["bias"], (13,))
+        found = {"weights": vectors, "bias": bias, "log_partition": params["log_partition"]}
+        return sampled.weighted_loss(found, tables["sampled"], hidden, TARGETS, WEIGHTS, key=key)
+
+    def looked_up(params):
+        return head.weighted_loss(params, tables, hidden, TARGETS, WEIGHTS, key=key)
+
+    found, wanted = (jax.jit(jax.value_and_grad(f))(params) for f in (looked_up, whole))
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+def test_nce_starts_where_the_words_share_one_bias():
+    head = CNNSoftmax(NETWORK, sampled=NCE(samples=4))
+    params = head.init(jax.random.key(0), SIZE, examples.plain_lexicon())
+    assert params["bias"].shape == ()
+    np.testing.assert_allclose(params["bias"], -np.log(13), rtol=1e-6)
+    assert head.loss_name == "NCE loss"
+    assert CNNSoftmax(NETWORK).loss_name == "loss"
+
+
+@pytest.mark.parametrize("sampled", [None, ImportanceSampling(samples=4), NCE(samples=4)], ids=str)
+def test_prepared_parameters_say_the_same(sampled, random):
+    head = CNNSoftmax(NETWORK, 3, sampled)
+    tables, params, hidden = problem(head, random)
+    prepared = jax.jit(head.prepared)(params, tables)
+    assert prepared["vectors"].shape == (13, SIZE)
+    found = jax.jit(head.log_prob_and_log_z)(prepared, tables, hidden, TARGETS)
+    wanted = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, TARGETS)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_prepared_parameters_compute_no_vector():
+    """The convolution's parameters could be anything."""
+    head = CNNSoftmax(NETWORK)
+    tables, params, hidden = problem(head, np.random.default_rng(0))
+    prepared = head.prepared(params, tables)
+    broken = {**prepared, "network": jax.tree.map(lambda x: x * jnp.nan, params["network"])}
+    assert np.isfinite(head.log_prob(broken, tables, hidden, TARGETS)).all()
+    assert np.isnan(head.log_prob({**broken} | {"vectors": None}, tables, hidden, TARGETS)).all()
+
+
+@pytest.mark.usefixtures("float64")
+def test_another_lexicon_has_words_in_another_order_and_new_ones(random):
+    head = CNNSoftmax(NETWORK, 3)
+    old = examples.plain_lexicon()
+    tables, params, hidden = problem(head, random)
+    words = ("word 7", "d3 row", "word 0")
+    new = Lexicon(words, np.zeros(3, np.int64), alphabet=old.letters)
+    moved = head.for_lexicon(params, old, new)
+    vectors = head.vectors(moved, head.tables(new))
+    trained = head.vectors(params, tables)
+    np.testing.assert_allclose(vectors[0], trained[7], rtol=1e-10)
+    np.testing.assert_allclose(vectors[2], trained[0], rtol=1e-10)
+    spelled = references.convolution(NETWORK, params["network"], NETWORK.tables(new), [1])
+    np.testing.assert_allclose(vectors[1:2], spelled, rtol=1e-10)  # without a correction
+    log_probs = head.log_probs(moved, head.tables(new), hidden)
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), np.ones((2, 3)), rtol=1e-10)
+    assert CNNSoftmax(NETWORK).for_lexicon(params, old, new) is params
+
+
+def test_word_heads_name_those_that_can():
+    lexicon = examples.plain_lexicon()
+    with pytest.raises(UserError, match=r"a Softmax has .* of the words .* heads\.CNNSoftmax and"):
+        Softmax().for_lexicon({}, lexicon, lexicon)
+
+
+def test_what_has_no_sampled_loss_is_refused():
+    with pytest.raises(UserError, match="has no sampled loss"):
+        CNNSoftmax(sampled=Softmax())
+    with pytest.raises(UserError, match="correction is -1"):
+        CNNSoftmax(correction=-1)
+
+
+def test_cut_words_are_counted():
+    network = dataclasses.replace(NETWORK, spelling=Spelling(longest=6))
+    assert CNNSoftmax(network).notes(examples.plain_lexicon()) == {"words cut by the head": 3}

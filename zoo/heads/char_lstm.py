@@ -1,0 +1,230 @@
+"""A small LSTM that spells the next word, letter by letter, given the hidden state.
+
+Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.3. A spelling is
+c_1 ... c_m, the letters of the word and the mark of its end; c_0 is the mark of its beginning. With
+the hidden state h of the word-level core, at every letter,
+
+    i, f, o = sigmoid(z), g = tanh(z),   z = C[c_(j-1)] W + h P + u_(j-1) U + b   (four blocks of z)
+    s_j = f * s_(j-1) + i * g,  u_j = o * tanh(s_j)
+
+    log p(word | h) = sum_j log softmax(u_j O + d)[c_j]
+
+No parameter is of a word, and neither training nor scoring a word depends on how many there are.
+p sums to one over all spellings, most of which are no words: renormalised over a lexicon of V,
+
+    log p_V(x | h) = log p(x | h) - log sum_{v in V} p(v | h),
+
+which costs V spellings a position.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.by_length import map_by_length
+from zoo.errors import check_least
+from zoo.heads.head import Head
+from zoo.spelling import BEGIN, END, Spelling
+
+# Words spelled at a time where all of them are, for each position.
+WORDS_AT_A_TIME = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class CharLSTM(Head):
+    """p(x | h) = prod_j p(c_j | c_<j, h).
+
+    Attributes:
+      spelling: how words become letters. A word of `longest` letters or more is spelled without its
+        end, and stands for all words that begin so; its padding plays no part.
+      size: cells. letter_size: of a letter's vector.
+      renormalised: whether log_prob is over the words of the lexicon instead of over all spellings.
+        The loss is always over all spellings.
+      initial_scale: letter vectors start uniform in +-initial_scale.
+    """
+
+    spelling: Spelling = Spelling()
+    size: int = 128
+    letter_size: int = 32
+    renormalised: bool = False
+    initial_scale: float = 0.5
+
+    def __post_init__(self):
+        check_least(self, "model.head", size=1, letter_size=1)
+
+    def tables(self, lexicon):
+        """{"letters": int32 [V, L], "lengths": int32 [V]}: see Spelling.sequence_tables."""
+        tables = self.spelling.sequence_tables(lexicon)
+        return {name: jnp.asarray(array) for name, array in tables.items()}
+
+    def notes(self, lexicon):
+        """How many words were cut."""
+        return {"words cut by the head": self.spelling.cut_words(lexicon)}
+
+    def normalised_over(self, lexicon):
+        """The words of the lexicon if renormalised, else all spellings."""
+        if self.renormalised:
+            return super().normalised_over(lexicon)
+        return f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
+
+    def for_lexicon(self, params, lexicon, other):
+        """The same: no parameter is of a word."""
+        return params
+
+    def init(self, key, hidden_size, lexicon):
+        """{"letters": C, [A, letter_size], "input": W, "hidden": P, "recurrent": U, "bias": b,
+        "output": O, [size, A'], "output_bias": d}; A' are the letters that can be said, from END.
+
+        Weights start uniform, with the variance 1 / (3 inputs); the forget gate's bias at 1.
+        """
+        letters = self.spelling.letter_count(lexicon)
+        keys = iter(jax.random.split(key, 5))
+
+        def uniform(inputs, outputs):
+            scale = inputs**-0.5
+            return jax.random.uniform(next(keys), (inputs, outputs), minval=-scale, maxval=scale)
+
+        scale = self.initial_scale
+        return {
+            "letters": jax.random.uniform(
+                next(keys), (letters, self.letter_size), minval=-scale, maxval=scale
+            ),
+            "input": uniform(self.letter_size, 4 * self.size),
+            "hidden": uniform(hidden_size, 4 * self.size),
+            "recurrent": uniform(self.size, 4 * self.size),
+            "bias": jnp.zeros((4, self.size)).at[1].set(1.0).reshape(-1),
+            "output": uniform(self.size, letters - END),
+            "output_bias": jnp.zeros(letters - END),
+        }
+
+    # ------------------------------------------------------------ spelling
+
+    def _step(self, params, of_hidden, previous, state):
+        """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
+        u, s = state
+        z = params["letters"][previous] @ params["input"] + of_hidden + u @ params["recurrent"]
+        gate_input, forget, candidate, output = jnp.split(z, 4, axis=-1)
+        s = jax.nn.sigmoid(forget) * s + jax.nn.sigmoid(gate_input) * jnp.tanh(candidate)
+        u = jax.nn.sigmoid(output) * jnp.tanh(s)
+        logits = u @ params["output"] + params["output_bias"][None]
+        return jax.nn.log_softmax(logits, axis=-1), (u, s)
+
+    def _start(self, of_hidden):
+        zeros = jnp.zeros((of_hidden.shape[0], self.size), of_hidden.dtype)
+        return zeros, zeros
+
+    def _of_hidden(self, params, hidden):
+        """What the hidden state adds to the gates of every letter, [n, 4 size]."""
+        return hidden @ params["hidden"] + params["bias"][None]
+
+    def _spelled(self, params, letters, lengths, of_hidden):
+        """log p of the spellings [n, L], nats, [n]."""
+        previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
+
+        def step(carry, position):
+            total, state = carry
+            before, letter, there = position
+            log_probs, state = self._step(params, of_hidden, before, state)
+            places = jnp.maximum(letter - END, 0)[:, None]
+            log_prob = jnp.take_along_axis(log_probs, places, axis=-1)[:, 0]
+            return (total + jnp.where(there, log_prob, 0), state), None
+
+        there = jnp.arange(letters.shape[1])[:, None] < lengths[None]
+        initial = jnp.zeros(letters.shape[0], of_hidden.dtype), self._start(of_hidden)
+        (total, _), _ = jax.lax.scan(step, initial, (previous.T, letters.T, there))
+        return total
+
+    def spelled_log_prob(self, params, hidden, letters, lengths):
+        """log p of any spellings, whether words of a lexicon or not; over all spellings.
+
+        Args:
+          hidden: [N, D]. letters: int [N, L], see Spelling.sequence_tables. lengths: int [N].
+
+        Returns:
+          [N], nats.
+        """
+        of_hidden = self._of_hidden(params, hidden)
+        return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
+
+    def sample_spellings(self, params, hidden, key):
+        """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
+
+        PADDING follows END; `zoo.spelling.word` makes text of them.
+        """
+        of_hidden = self._of_hidden(params, hidden)
+
+        def step(carry, key):
+            previous, ended, state = carry
+            log_probs, state = self._step(params, of_hidden, previous, state)
+            drawn = END + jax.random.categorical(key, log_probs, axis=-1).astype(jnp.int32)
+            return (drawn, ended | (drawn == END), state), jnp.where(ended, 0, drawn)
+
+        count = hidden.shape[0]
+        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self._start(of_hidden)
+        keys = jax.random.split(key, self.spelling.longest)
+        return jax.lax.scan(step, initial, keys)[1].T
+
+    # ------------------------------------------------------------ the contract of heads
+
+    def _open_log_prob(self, params, tables, hidden, targets):
+        """log p over all spellings, [...]."""
+        words = targets.ravel()
+        log_prob = self.spelled_log_prob(
+            params,
+            hidden.reshape(-1, hidden.shape[-1]),
+            tables["letters"][words],
+            tables["lengths"][words],
+        )
+        return log_prob.reshape(targets.shape)
+
+    def _open_log_probs(self, params, tables, hidden):
+        """log p of every word over all spellings, [..., V]; a position and a block at a time."""
+        words, block = tables["lengths"].shape[0], min(WORDS_AT_A_TIME, tables["lengths"].shape[0])
+        # Longest first, so that the words of a block have about as many letters.
+        order = jnp.argsort(-tables["lengths"])
+        order = jnp.concatenate([order, jnp.repeat(order[-1:], -words % block)])
+        blocks = tables["letters"][order], tables["lengths"][order]
+        blocks = jax.tree.map(lambda x: x.reshape(-1, block, *x.shape[1:]), blocks)
+
+        def of_position(of_hidden):
+            def of_block(block):
+                letters, lengths = block
+                repeated = jnp.repeat(of_hidden[None], letters.shape[0], axis=0)
+                return map_by_length(self._spelled, params, letters, lengths, (repeated,))
+
+            return jax.lax.map(of_block, blocks).ravel()[:words]
+
+        flat = self._of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
+        found = jax.lax.map(of_position, flat)
+        found = jnp.zeros_like(found).at[:, order[:words]].set(found)
+        return found.reshape(*hidden.shape[:-1], words)
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden) over all spellings, nats, [...]."""
+        return -self._open_log_prob(params, tables, hidden, targets)
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), log Z), nats, [...] each.
+
+        Renormalised, log Z is the logarithm of the mass of the lexicon's words among all spellings,
+        so that the sum of both is log p over all spellings; otherwise it is 0.
+        """
+        log_prob = self._open_log_prob(params, tables, hidden, targets)
+        if not self.renormalised:
+            return log_prob, jnp.zeros_like(log_prob)
+        log_mass = jax.nn.logsumexp(self._open_log_probs(params, tables, hidden), axis=-1)
+        return log_prob - log_mass, log_mass
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word of the lexicon, nats, [..., V]; they sum to one if renormalised."""
+        log_probs = self._open_log_probs(params, tables, hidden)
+        return jax.nn.log_softmax(log_probs, axis=-1) if self.renormalised else log_probs
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words of the lexicon drawn from p(. | hidden) within it, int32 [...]."""
+        return jax.random.categorical(key, self._open_log_probs(params, tables, hidden))
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

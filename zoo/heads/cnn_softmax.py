@@ -1,0 +1,181 @@
+"""The softmax whose output vectors are computed from the letters of words.
+
+Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
+of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
+(zoo.convolution) and, to tell words apart that are spelled alike, a few learned numbers r_x a word
+and their projection M,
+
+    w_x = CNN(letters of x) + r_x M,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
+
+Without the correction r no parameter is of a word. A word that comes after training has r = 0.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo import rows
+from zoo.convolution import Convolution
+from zoo.errors import UserError, check_least
+from zoo.heads.head import Head
+from zoo.heads.sampled import SampledSoftmax
+from zoo.heads.softmax import Softmax
+
+# Parameters of a sampled softmax that stand for all words.
+OF_WORDS = ("weights", "bias")
+
+
+@dataclasses.dataclass(frozen=True)
+class CNNSoftmax(Head):
+    """p(x | h) = exp(w_x . h) / sum_v exp(w_v . h), w from the letters.
+
+    Everything exact is the softmax's over the computed vectors, [V, D], which are formed in blocks,
+    once for each batch in training and once for all in judging (`prepared`). A sampled loss forms
+    the vectors of the target and noise words alone, each distinct one once.
+
+    Attributes:
+      network: the convolution, of its own parameters: they are not shared with an embedding.
+      correction: numbers in r; 0 for none.
+      sampled: the head whose sampled loss is trained, such as NCE() or ImportanceSampling(); None
+        for the exact loss. Its bias, where it has one, is one number for all words: it matters
+        only where Z is held at a constant, and starts where that head's starts.
+      initial_scale: r and M start uniform in +-initial_scale.
+    """
+
+    network: Convolution = Convolution()
+    correction: int = 0
+    sampled: Head | None = None
+    initial_scale: float = 0.05
+
+    def __post_init__(self):
+        check_least(self, "model.head", correction=0)
+        if self.sampled is not None and not isinstance(self.sampled, SampledSoftmax):
+            raise UserError(
+                f"model.head.sampled is {self.sampled!r}, which has no sampled loss: give NCE, "
+                "ImportanceSampling, BlackOut or none."
+            )
+
+    @property
+    def loss_name(self):
+        """That of the sampled loss, if there is one."""
+        return "loss" if self.sampled is None else self.sampled.loss_name
+
+    @property
+    def row_tables(self):
+        """The correction, where the loss is sampled."""
+        return () if self.sampled is None else ("correction",)
+
+    def tables(self, lexicon):
+        """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}."""
+        sampled = {} if self.sampled is None else self.sampled.tables(lexicon)
+        return {"spelling": self.network.tables(lexicon), "sampled": sampled}
+
+    def notes(self, lexicon):
+        """How many words were cut."""
+        return {"words cut by the head": self.network.spelling.cut_words(lexicon)}
+
+    def init(self, key, hidden_size, lexicon):
+        """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there
+        is one, and what the sampled loss has beside its word vectors, its "bias" as one number."""
+        network_key, *keys = jax.random.split(key, 3)
+        params = {"network": self.network.init(network_key, hidden_size, lexicon)}
+        if self.correction:
+            shapes = {
+                "correction": (len(lexicon), self.correction),
+                "projection": (self.correction, hidden_size),
+            }
+            scale = self.initial_scale
+            for k, (name, shape) in zip(keys, shapes.items(), strict=True):
+                params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+        if self.sampled is not None:
+            others = self.sampled.init(key, 1, lexicon)
+            if self.sampled.bias:
+                params["bias"] = others["bias"][0]
+            params |= {name: value for name, value in others.items() if name not in OF_WORDS}
+        return params
+
+    def for_lexicon(self, params, lexicon, other):
+        """The correction of words that both lexicons have, and 0 for new words."""
+        if not self.correction:
+            return params
+        places = [lexicon.ids.get(word, -1) for word in other.words]
+        correction = np.asarray(params["correction"])[places]
+        correction[np.array(places) < 0] = 0
+        return {**params, "correction": jnp.asarray(correction)}
+
+    def vectors(self, params, tables):
+        """w of all words, [V, D]."""
+        words = jnp.arange(tables["spelling"]["lengths"].shape[0])
+        vectors = self.network.vectors(params["network"], tables["spelling"], words)
+        if self.correction:
+            vectors += params["correction"] @ params["projection"]
+        return vectors
+
+    def prepared(self, params, tables):
+        """The parameters with the vectors of all words in them, which then are not computed."""
+        return {**params, "vectors": self.vectors(params, tables)}
+
+    def _vectors_of(self, params, tables, words):
+        """w of some words, [..., D]."""
+        vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
+        if self.correction:
+            vectors += rows.take(params["correction"], words) @ params["projection"]
+        return vectors
+
+    @property
+    def _softmax(self):
+        """The head that reads the vectors as its weights."""
+        return Softmax(bias=False) if self.sampled is None else self.sampled
+
+    def _formed(self, params, tables):
+        """The parameters of `_softmax`, with the vectors of all words."""
+        params = dict(params)
+        vectors = params.pop("vectors", None)
+        params["weights"] = self.vectors(params, tables) if vectors is None else vectors
+        if "bias" in params:
+            params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
+        return params
+
+    def _looked_up(self, params, tables):
+        """The same, with vectors that are computed when they are looked up."""
+        weights = rows.Computed(lambda words: self._vectors_of(params, tables, words))
+        bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
+        return {**params, "weights": weights, "bias": bias}
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p(targets | hidden), or the sampled loss, [...]."""
+        if self.sampled is None:
+            return -self.log_prob(params, tables, hidden, targets)
+        found = self._looked_up(params, tables)
+        return self.sampled.loss(found, tables["sampled"], hidden, targets, key=key)
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        sampled = self.sampled is not None
+        found = self._looked_up(params, tables) if sampled else self._formed(params, tables)
+        return self._softmax.weighted_loss(
+            found, tables["sampled"], hidden, targets, token_weights, key=key
+        )
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p(targets | hidden), log Z), nats, [...] each."""
+        return self._softmax.log_prob_and_log_z(
+            self._formed(params, tables), tables["sampled"], hidden, targets
+        )
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p of every word, nats, [..., V]."""
+        return self._softmax.log_probs(self._formed(params, tables), tables["sampled"], hidden)
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...]."""
+        found = self._formed(params, tables)
+        return self._softmax.sample(found, tables["sampled"], hidden, key)
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return self._softmax.top_k(self._formed(params, tables), tables["sampled"], hidden, k)
