@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import files
 from zoo.convolution import ACTIVATIONS, Convolution
-from zoo.data import Text, Vocabulary, files
+from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.lexicon import Lexicon
 

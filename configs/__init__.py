@@ -32,6 +32,8 @@ def load(name: str) -> Experiment:
         if not path.is_file():
             raise UserError(f"there is no config file {name}.")
     elif name not in names():
+        if pathlib.Path(f"{name}.py").is_file():
+            raise UserError(f"there is no config {name!r}, but a file: give --config {name}.py.")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
             f"there is no config {name!r}; the nearest are {', '.join(close)} "

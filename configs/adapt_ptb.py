@@ -18,7 +18,7 @@ from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
-from zoo.training.optimizers import Adam
+from zoo.optimizers import Adam
 
 BACKGROUND = "runs/ptb_small"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.data import files
+from zoo import files
 
 # Before the first array is made: JAX counts its devices once.
 jax.config.update("jax_num_cpu_devices", 4)

@@ -56,6 +56,12 @@ def test_an_unknown_config_lists_the_nearest(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("x = 3\n")
+    assert_refused(command("mine"), "there is no config 'mine', but a file: give --config mine.py.")
+
+
 @pytest.mark.parametrize(
     ("setting", "part"),
     [
@@ -178,11 +184,20 @@ def test_a_config_file_of_ones_own(command, tmp_path):
 
 
 def test_the_process_itself_shows_no_traceback(tmp_path):
-    command = [sys.executable, "train.py", "--config", "ptb", "--workdir", str(tmp_path / "run")]
+    command = [
+        sys.executable,
+        "train.py",
+        "--config",
+        "ptb_smal",
+        "--workdir",
+        str(tmp_path / "run"),
+    ]
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 2
     assert finished.stdout == ""
-    assert finished.stderr.startswith("error: there is no config 'ptb'; the nearest are ptb_small")
+    assert finished.stderr.startswith(
+        "error: there is no config 'ptb_smal'; the nearest are ptb_small"
+    )
     assert finished.stderr.count("\n") == 1
 
 

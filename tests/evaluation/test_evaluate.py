@@ -52,6 +52,16 @@ def test_minimal_pairs(call, workdir, tmp_path):
     assert json.loads(result.read_text())["figures"]["skipped"] == 1
 
 
+def test_pairs_of_which_none_can_be_scored(call, workdir, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("True\tle chat rêve\nFalse\tle chat dort\n")
+    code, _, errors = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    assert code == 2
+    assert errors.startswith(f"error: no pair of {pairs} can be scored")
+    assert "'rêve'" in errors and errors.count("\n") == 1
+    assert not (workdir / "results").exists()
+
+
 def test_surprisal_wants_one_text(call, workdir, tmp_path):
     code, _, errors = call(evaluate, "--workdir", workdir, "--surprisal", tmp_path / "table.tsv")
     assert code == 2

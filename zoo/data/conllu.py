@@ -5,7 +5,7 @@ import dataclasses
 import conllu.exceptions
 import conllu.parser
 
-from zoo.data import files
+from zoo import files
 from zoo.data.corpus import Corpus, Source
 from zoo.errors import UserError
 

@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import glob
 
-from zoo.data import files
+from zoo import files
 from zoo.data.corpus import Corpus, Source
 from zoo.errors import UserError
 

@@ -7,7 +7,8 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 import dataclasses
 from collections.abc import Iterator
 
-from zoo.data import Source, files
+from zoo import files
+from zoo.data import Source
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon

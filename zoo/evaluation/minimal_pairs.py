@@ -14,7 +14,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data import files
+from zoo import files
 from zoo.data.corpus import Corpus
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
@@ -164,11 +164,23 @@ def _sums(model, params, tables, lexicon, vocabulary, sentences):
 
 
 def judge(run, path: str) -> tuple[list[Pair], PairScores]:
-    """(the pairs of a file, their scores under a run's model); see `score_pairs`."""
+    """(the pairs of a file, their scores under a run's model); see `score_pairs`.
+
+    Raises:
+      UserError: no pair can be scored, or what `read` and `score_pairs` raise.
+    """
     vocabulary = run.experiment.vocabulary
     pairs = read(path, vocabulary.lower_case)
     model, lexicon = run.experiment.model, run.lexicon
-    return pairs, score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
+    scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
+    if not scores.pairs:
+        words = (word for pair in pairs for sentence in pair for word in sentence)
+        unknown = next(word for word in words if word not in lexicon.ids)
+        raise UserError(
+            f"no pair of {path} can be scored, for want of words in the lexicon such as "
+            f"{unknown!r}: give sentences of the words that the run was trained with."
+        )
+    return pairs, scores
 
 
 def describe(path: str, scores: PairScores) -> str:

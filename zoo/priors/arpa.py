@@ -20,6 +20,7 @@ import re
 
 import numpy as np
 
+from zoo import files
 from zoo.errors import UserError, check_least
 from zoo.priors import backoff
 
@@ -48,8 +49,6 @@ class Arpa(backoff.Backoff):
 
     def prepare(self, lexicon, texts):
         """The back-off tables; UserError names the line where the file is wrong."""
-        from zoo.data import files  # zoo.data imports the priors
-
         found = files.find(self.path)
         listed = read(files.read_text(found), found)
         if len(listed) < self.order:

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo import files
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
 from zoo.priors.contextual import ContextualBackground
@@ -53,8 +54,6 @@ class Grammar(ContextualBackground):
           UserError: the grammar is wrong (its line is named), has no form of the lexicon's words,
             or does not have a form of the splits.
         """
-        from zoo.data import files  # zoo.data imports the priors
-
         found = files.find(self.path)
         automata = grammar_rules.read(files.read_text(found), found)
         if lexicon.boundary is None:

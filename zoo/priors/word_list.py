@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from zoo import files
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
 
@@ -32,8 +33,6 @@ class WordList(FeaturePrior):
         return word.lower() if self.lower_case else word
 
     def _read(self):
-        from zoo.data import files  # here, for zoo.data imports the priors
-
         path = files.find(self.path)
         values = {}
         for number, line in enumerate(files.read_text(path).split("\n"), 1):

@@ -37,9 +37,10 @@ def find(path: str) -> pathlib.Path:
     for candidate in (pathlib.Path(path), data_folder() / path):
         if candidate.exists():
             return candidate
+    beside = f", nor {data_folder() / path}" if os.environ.get("ZOO_DATA") else ""
     raise UserError(
-        f"there is no file {path}, nor {data_folder() / path}: give the path of one, or set "
-        "ZOO_DATA to the folder that holds it."
+        f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "
+        "that holds it."
     )
 
 
