@@ -171,7 +171,7 @@ class LogLinear(Head):
             return jnp.sum(jnp.where(block_weights == 0, 0, block_weights * norms))[None]
 
         rows = hidden.reshape(-1, hidden.shape[-1]), token_weights.reshape(-1)
-        block = exact.token_block(len(rows[1]), len(params["bias"]))
+        block = exact_sum.token_block(len(rows[1]), len(params["bias"]))
         return self.penalty * blocks.map_rows(of_block, rows, block).sum()
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
