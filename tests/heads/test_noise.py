@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from zoo.data import files
+from zoo import files
 from zoo.errors import UserError
 from zoo.heads import LogUniform, Uniform, Unigram, noise
 from zoo.keys import Keys
