@@ -8,17 +8,29 @@ from tests import examples
 from zoo.data import Conllu, Micro, Vocabulary
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.experiment import Experiment
-from zoo.priors import Background, FeaturePrior, Morphology, TopWords, Uniform, Unigram
+from zoo.heads import LogLinear
+from zoo.models import LanguageModel
+from zoo.priors import (
+    Arpa,
+    Background,
+    FeaturePrior,
+    Morphology,
+    NGram,
+    TopWords,
+    Uniform,
+    Unigram,
+)
 
 FILES = Conllu(
     train="bank.conllu[:-9]", validation="bank.conllu[-9:]", tests=("one.conllu", "two.conllu")
 )
 
 
-def saw(split, path="", source=FILES, lexicon=None, **vocabulary):
+def saw(split, path="", source=FILES, lexicon=None, model=None, **vocabulary):
     """The priors that saw a text; the lexicon has a background unless another is given."""
     lexicon = lexicon or examples.lexicon()
-    experiment = Experiment(data=source, vocabulary=Vocabulary(**vocabulary))
+    model = model or LanguageModel()
+    experiment = Experiment(data=source, vocabulary=Vocabulary(**vocabulary), model=model)
     return priors_that_saw(experiment, lexicon, split, path)
 
 
@@ -72,6 +84,19 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
 def test_a_generated_language_has_splits_without_files():
     assert saw("test", "micro", source=Micro(), splits=(), background=Uniform()) == ["vocabulary"]
     assert saw("data:x", "x", source=Micro(), splits=(), background=Uniform()) == []
+
+
+@pytest.mark.parametrize(
+    ("background", "expected"),
+    [
+        (NGram(splits=("train", "test1")), ["background: NGram"]),
+        (NGram(splits=("train",)), []),
+        (Arpa("news.arpa"), []),  # estimated elsewhere
+    ],
+)
+def test_a_background_with_a_context_is_the_heads(background, expected):
+    model = LanguageModel(head=LogLinear(background=background))
+    assert saw("test1", model=model, background=Uniform()) == expected
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,8 @@ def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: 
 
     Returns:
       Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
-      "background: NAME"; empty if none saw the text.
+      "background: NAME"; empty if none saw the text. What a background from elsewhere (another
+      run, an ARPA file) was estimated on is not known here.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
     judged = {split} if split in source.splits() else _splits_from(source, path)
@@ -34,6 +35,9 @@ def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: 
     if lexicon.log_background is not None:
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
+    contextual = experiment.model.head.background
+    if contextual is not None and contextual.splits:  # here, none named is none
+        estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
     return [
         name
         for name, choices in estimates.items()
