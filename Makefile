@@ -38,6 +38,7 @@ format: $(VENV)/installed
 
 benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.log_linear
+	$(BIN)/python -m benchmarks.contextual_background
 	$(BIN)/python -m benchmarks.training_step
 	$(BIN)/python -m benchmarks.blocked_softmax_memory
 	$(BIN)/python -m benchmarks.lstm

@@ -6,7 +6,7 @@ import pathlib
 from zoo import cli
 from zoo.data.lanes import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, passport, surprisal
+from zoo.evaluation import exact_match, minimal_pairs, passport, surprisal
 from zoo.evaluation.run import Run
 
 
@@ -26,6 +26,8 @@ def main():
         metavar="FILE",
         help="True and False sentences, instead of splits unless they are named; may be repeated",
     )
+    add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
+    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     arguments = parser.parse_args()
 
     run = Run.load(arguments.workdir).with_state(arguments.state)
@@ -43,6 +45,10 @@ def main():
         text, scores = run.score(corpus)
         figures = passport.of_text(run, name, corpus, text, scores)
         print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
+        if arguments.exact_match:
+            answers = exact_match.judge(run, corpus, arguments.grammar)
+            figures = passport.of_exact_match(run, name, corpus, answers)
+            print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
         if arguments.surprisal:
             surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
     for path in arguments.minimal_pairs:

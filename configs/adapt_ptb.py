@@ -1,4 +1,4 @@
-"""A model of the Penn Treebank adapted to captions of photographs with 500 sentences of them.
+"""A model of the Penn Treebank adapted to captions of photographs, with 500 of them.
 
     python train.py --config ptb_small --workdir runs/ptb_small
     python train.py --config adapt_ptb --workdir runs/adapt_ptb

@@ -9,13 +9,15 @@ import pytest
 
 import configs
 from tests.training import small
-from zoo.data import Conllu, Text
+from zoo.adaptation import Trained, WithWordsOf
+from zoo.data import Conllu, Prefixed, Text
 from zoo.data.micro import Micro
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax
 from zoo.heads.sampled import SampledSoftmax
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
+from zoo.workdir import Workdir
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain
@@ -33,7 +35,11 @@ def shrunk_data(source, folder):
         return Micro(
             **dict.fromkeys(LEMMAS, 2), train_sentences=9, validation_sentences=3, test_sentences=3
         )
+    if isinstance(source, WithWordsOf):
+        inner = shrunk_data(source.source, folder)
+        return WithWordsOf(inner, str(background_run(inner, folder / "background")))
     text = {
+        Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
         Text: "one two three\nfour <unk> two\n" * 4,
         Conllu: "".join(SENTENCE.format(number % 3) for number in range(9)),
     }[type(source)]
@@ -42,6 +48,16 @@ def shrunk_data(source, folder):
     return dataclasses.replace(
         source, train=path, validation=path, tests=(path,) * len(source.tests)
     )
+
+
+def background_run(source, folder):
+    """The folder of a trained run on the source."""
+    recipe = dataclasses.replace(small.experiment(epochs=1), data=source)
+    Workdir(folder).claim(recipe)
+    trainer = small.trainer(recipe, folder)
+    Workdir(folder).keep_lexicon(trainer.lexicon)
+    trainer.train()
+    return folder
 
 
 def shrunk(experiment: Experiment, folder) -> Experiment:
@@ -55,9 +71,12 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
         head = dataclasses.replace(head, cutoffs=(2, 3))
     if isinstance(head, SampledSoftmax):
         head = dataclasses.replace(head, samples=5)
+    data = shrunk_data(experiment.data, folder)
+    if isinstance(head.background, Trained):
+        head = dataclasses.replace(head, background=Trained(data.workdir))
     return dataclasses.replace(
         experiment,
-        data=shrunk_data(experiment.data, folder),
+        data=data,
         model=dataclasses.replace(
             model,
             embedding=dataclasses.replace(model.embedding, size=8),

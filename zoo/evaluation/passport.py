@@ -103,6 +103,20 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
     }
 
 
+def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
+    """The passport of answers that were decoded greedily; see `zoo.evaluation.exact_match`."""
+    return {
+        "kind": "exact match",
+        "split": f"answers:{split}",
+        "figures": scores.figures(),
+        "tokens": scores.answers,
+        "counts": "answers that agree with the given one in every word, decoded greedily",
+        "data": data_of(corpus.name, corpus.sentences),
+        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        **_of_run(run),
+    }
+
+
 def data_of(path: str, sentences: list[list[str]]) -> dict:
     """Where a text came from, and a hash of its words as read, which the path does not change."""
     words = json.dumps(sentences, ensure_ascii=False).encode()

@@ -30,7 +30,8 @@ class Grammar(ContextualBackground):
 
     Attributes:
       path: the file of the grammar; its form is described in `zoo.priors.grammar_rules`. It is read
-        once, when the run begins.
+        once, when the run begins. A regular expression never stands for the unknown word: where
+        that may stand, the grammar has to say "<unk>".
       start: the word after which a form begins; "" if there is nothing but forms.
       longest: forms may have so many words. depth: levels of the stack; forms that are nested more
         deeply are left out. stacks: readings of an ambiguous beginning that are kept.
@@ -76,39 +77,48 @@ class Grammar(ContextualBackground):
 
     def _check_forms(self, tables, lexicon, split, text, found):
         """UserError for the first form that the automaton does not read."""
-        on_device = jax.tree.map(jnp.asarray, tables) | self._marks(lexicon)
-        ends = [*text.starts[1:].tolist(), len(text.words)]
-        width = max(end - start for start, end in zip(text.starts, ends, strict=True))
-        boundary = lexicon.ids[lexicon.boundary]
-        words = np.full((len(ends), width + 1), boundary, np.int32)
-        for row, (start, end) in enumerate(zip(text.starts, ends, strict=True)):
-            words[row, 1 : 1 + end - start] = text.words[start:end]
-
-        @jax.jit
-        def allowed(tables, words):
-            carry = self.initial_carry(len(words))
-            contexts, _ = self.apply(tables, words[:, :-1], carry)
-            inside = (contexts["size"] > 0).any(-1)
-            classes = tables["class"][words[:, 1:]]
-            may, ended = self._allowed(tables, contexts)
-            may = jnp.take_along_axis(may, classes[..., None], axis=-1)[..., 0]
-            return ~inside | jnp.where(words[:, 1:] == boundary, ended, may)
-
-        for first in range(0, len(words), 64):
-            right = np.asarray(allowed(on_device, words[first : first + 64]))
-            real = (
-                np.arange(width)[None]
-                < np.diff([*text.starts, len(text.words)])[first : first + 64, None]
-            )
-            wrong = np.argwhere(~right & real)
-            if len(wrong):
-                row, place = wrong[0]
-                word = lexicon.words[words[first + row, place + 1]]
+        ends = np.append(text.starts[1:], len(text.words))
+        sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
+        found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
+        for number, place in enumerate(found_wrong):
+            if place >= 0:
+                word = lexicon.words[sentences[number][place]]
                 raise UserError(
-                    f"sentence {first + row + 1} of {split} is no form of {found}: its word "
+                    f"sentence {number + 1} of {split} is no form of {found}: its word "
                     f"{place + 1}, {word!r}, cannot stand there; mend the grammar, or raise "
                     "longest, depth or stacks."
                 )
+
+    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+        """The place of the first word of each sentence that no form has there, -1 without any.
+
+        Args:
+          tables: the automaton's, on the device. sentences: word ids, with their boundaries.
+        """
+        tables = tables | self._marks(lexicon)
+        boundary = lexicon.ids[lexicon.boundary]
+        width = max(map(len, sentences))
+        words = np.full((len(sentences), width + 1), boundary, np.int32)
+        for row, sentence in zip(words, sentences, strict=True):
+            row[1 : 1 + len(sentence)] = sentence
+
+        @jax.jit
+        def wrong(tables, words):
+            contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
+            may, ended = self._allowed(tables, contexts)
+            may = jnp.take_along_axis(may, tables["class"][words[:, 1:]][..., None], -1)[..., 0]
+            right = jnp.where(words[:, 1:] == boundary, ended, may)
+            return (contexts["size"] > 0).any(-1) & ~right
+
+        first = []
+        for begin in range(0, len(words), 64):
+            part = np.full((min(64, len(words)), width + 1), boundary, np.int32)
+            part[: len(words) - begin] = words[begin : begin + 64]
+            found = np.asarray(wrong(tables, part))[: len(words) - begin]
+            for row, sentence in zip(found, sentences[begin : begin + 64], strict=True):
+                places = np.flatnonzero(row[: len(sentence)])
+                first.append(places[0] if len(places) else -1)
+        return np.array(first)
 
     def _marks(self, lexicon):
         boundary = lexicon.ids[lexicon.boundary]
@@ -257,13 +267,13 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
       the states that it puts in the place of its own; height, how many; words, the fewest that
       they need; room, the levels that they need.
     """
-    marks = (lexicon.boundary, lexicon.unknown)
+    marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
     words_of = {}
     for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):
         kind, text = symbol
         if kind == "word":
             place = lexicon.ids.get(text)
-            words_of[symbol] = frozenset(() if place is None or text in marks else (place,))
+            words_of[symbol] = frozenset(() if place in (None, boundary) else (place,))
         elif kind == "pattern":
             pattern = re.compile(text)
             words_of[symbol] = frozenset(

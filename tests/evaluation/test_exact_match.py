@@ -1,0 +1,121 @@
+"""Greedy answers, from training to the figures, with and without a grammar."""
+
+import dataclasses
+import json
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import evaluate
+from tests.training import small
+from zoo.cores import LSTM
+from zoo.data import Prefixed
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.evaluation import exact_match
+from zoo.evaluation.run import Run
+from zoo.heads import LogLinear
+from zoo.models import LanguageModel
+from zoo.optimizers import Adam
+from zoo.priors import Grammar, TopWords
+from zoo.workdir import Workdir
+
+# "dbl a b" -> "( a a b b )": the answer doubles each letter.
+LETTERS = "abcd"
+GRAMMAR = 'form: "(" twice+ ")"\ntwice: "a" "a" | "b" "b" | "c" "c" | "d" "d"\n'
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory):
+    """A model of a few steps over the grammar; most of its answers are wrong, all parse."""
+    folder = tmp_path_factory.mktemp("answers")
+    (folder / "forms.grammar").write_text(GRAMMAR, encoding="utf-8")
+    random = np.random.default_rng(0)
+    lines = []
+    for _ in range(24):
+        letters = random.choice(list(LETTERS), random.integers(1, 4))
+        lines.append(f"dbl {' '.join(letters)}\t( {' '.join(x + ' ' + x for x in letters)} )\n")
+    (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    path = str(folder / "pairs.tsv")
+    recipe = small.experiment(
+        model=LanguageModel(
+            Lookup(8),
+            LSTM(9),
+            LogLinear(background=Grammar(str(folder / "forms.grammar"), "|||", longest=12)),
+        ),
+        vocabulary=Vocabulary(features=(TopWords(20, ("train",)),)),
+        state="sentences",
+        length=12,
+        epochs=2,
+        optimizer=Adam(0.01),
+    )
+    recipe = dataclasses.replace(recipe, data=Prefixed(path, path, (path,)))
+    workdir = Workdir(folder / "run")
+    workdir.claim(recipe)
+    trainer = small.trainer(recipe, workdir.path)
+    workdir.keep_lexicon(trainer.lexicon)
+    trainer.train()
+    return workdir.path
+
+
+def most_probable_words(run, question):
+    """By whole sequences, a word at a time: nothing is carried, nothing padded."""
+    lexicon, model = run.lexicon, run.experiment.model
+    words = ["</s>", *question]
+    while len(words) < 40:
+        ids = np.array([[lexicon.ids[word] for word in words]])
+        hidden, context, _ = model.states(run.params, run.tables, ids, model.initial_carry(1))
+        hidden, context = jax.tree.map(lambda leaf: leaf[:, -1], (hidden, context))
+        log_probs = model.head.log_probs(
+            model.head_params(run.params), run.tables["head"], hidden, context=context
+        )
+        word = lexicon.words[int(log_probs[0].argmax())]
+        if word == "</s>":
+            break
+        words.append(word)
+    return words[1 + len(question) :]
+
+
+def test_answers_are_the_most_probable_words(workdir):
+    run = Run.load(workdir)
+    corpus = run.read("test")
+    answers = exact_match.answer(run, corpus)
+    assert len(answers) == 24
+    assert all(complete for _, complete in answers)
+    for row in (0, 7):
+        question = corpus.sentences[row][: corpus.prefixes[row]]
+        assert answers[row][0] == most_probable_words(run, question)
+
+
+def test_figures_and_passport(workdir, monkeypatch, capsys):
+    grammar = str(workdir.parent / "forms.grammar")
+    command = ["evaluate.py", "--workdir", str(workdir), "--split", "test", "--exact-match"]
+    monkeypatch.setattr(sys, "argv", [*command, "--grammar", grammar])
+    evaluate.main()
+    said = capsys.readouterr().out
+    assert "of 24 answers; 24 complete, 24 of the grammar)" in said
+    (path,) = (workdir / "results").glob("answers*")
+    passport = json.loads(path.read_text())
+    run = Run.load(workdir)
+    corpus = run.read("test")
+    right = sum(
+        answer == sentence[prefix:]
+        for (answer, _), sentence, prefix in zip(
+            exact_match.answer(run, corpus), corpus.sentences, corpus.prefixes, strict=True
+        )
+    )
+    assert passport["figures"] == {
+        "accuracy": right / 24,
+        "answers": 24,
+        "right": right,
+        "complete": 24,
+        "well_formed": 24,
+    }
+
+
+def test_text_without_answers_is_refused(run):
+    with pytest.raises(UserError, match=r"not of a data\.Prefixed source"):
+        exact_match.answer(run, run.read("test"))

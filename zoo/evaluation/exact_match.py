@@ -1,0 +1,122 @@
+"""Answers to questions: is what the model finds most probable, word by word, the answer given?"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.data.corpus import Corpus
+from zoo.decoding import steps
+from zoo.decoding.sampling import sample
+from zoo.errors import UserError
+from zoo.priors import Grammar
+
+# Questions answered side by side; matters for speed only.
+ROWS = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class ExactMatch:
+    """answers: how many were given. right: equal to the corpus's in every word. complete: ended by
+    the boundary. well_formed: complete and of the grammar, None if no grammar was given."""
+
+    answers: int
+    right: int
+    complete: int
+    well_formed: int | None
+
+    @property
+    def accuracy(self) -> float:
+        """right / answers."""
+        return self.right / self.answers
+
+    def figures(self) -> dict:
+        """All of them."""
+        return {"accuracy": self.accuracy, **dataclasses.asdict(self)}
+
+
+def answer(run, corpus: Corpus, length: int = 128) -> list[tuple[list[str], bool]]:
+    """For each sentence the words after its prefix, decoded greedily, and whether they ended.
+
+    Raises:
+      UserError: the corpus has no prefixes, or the model no boundary.
+    """
+    model, lexicon = run.experiment.model, run.lexicon
+    boundary = lexicon.ids.get(lexicon.boundary)
+    if corpus.prefixes is None or boundary is None:
+        raise UserError(
+            f"--exact-match needs questions with answers, and a boundary: {corpus.name} is not "
+            "of a data.Prefixed source, or vocabulary.boundary is none."
+        )
+    text = run.experiment.vocabulary.encode(corpus, lexicon)
+    width = 1 + max(corpus.prefixes)
+    prompts = np.full((len(text.starts), width), boundary, np.int32)
+    real = np.zeros(prompts.shape, bool)
+    for row, (start, prefix) in enumerate(zip(text.starts, corpus.prefixes, strict=True)):
+        prompts[row, width - prefix :] = text.words[start : start + prefix]
+        real[row, width - prefix - 1 :] = True
+    step = steps.of_language_model(model, run.params, run.tables)
+    answers = []
+    for first in range(0, len(prompts), ROWS):
+        rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
+        words = prompts[rows]
+        carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
+        found, _ = sample(
+            step, words[:, -1], carry, jax.random.key(0), length, temperature=0, boundary=boundary
+        )
+        for row in np.asarray(found)[: len(prompts) - first]:
+            ends = np.flatnonzero(row == boundary)
+            ids = row[: ends[0]] if len(ends) else row
+            answers.append(([lexicon.words[word] for word in ids], bool(len(ends))))
+    return answers
+
+
+@jax.jit
+def _read(step, words, real, carry):
+    """The carry of each row after its real words [B, T], which stand at the end of the row."""
+
+    def read(carry, column):
+        word, there = column
+        new = step(word, carry)[1]
+
+        def choose(new, old):
+            return jnp.where(there.reshape((-1,) + (1,) * (new.ndim - 1)), new, old)
+
+        return jax.tree.map(choose, new, carry), None
+
+    return jax.lax.scan(read, carry, (words.T, real.T))[0]
+
+
+def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
+    """Answers every question of a corpus.
+
+    Args:
+      grammar: the path of a grammar of the answers, or None not to parse them.
+    """
+    answers = answer(run, corpus)
+    given = [
+        sentence[prefix:]
+        for sentence, prefix in zip(corpus.sentences, corpus.prefixes, strict=True)
+    ]
+    right = sum(found == words for (found, _), words in zip(answers, given, strict=True))
+    well_formed = None
+    if grammar is not None:
+        background = Grammar(grammar, splits=())
+        tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
+        ids, boundary = run.lexicon.ids, run.lexicon.boundary
+        forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]
+        parsed = background.violations(tables, run.lexicon, forms) < 0
+        ended = np.array([complete for _, complete in answers])
+        well_formed = int((parsed & ended).sum())
+    complete = sum(complete for _, complete in answers)
+    return ExactMatch(len(answers), right, complete, well_formed)
+
+
+def describe(name: str, scores: ExactMatch) -> str:
+    """The figures as one line of text."""
+    parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
+    return (
+        f"{name}: exact match {scores.accuracy:.2%} ({scores.right:,} of {scores.answers:,} "
+        f"answers; {scores.complete:,} complete{parsed})"
+    )
