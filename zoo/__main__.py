@@ -1,4 +1,4 @@
-"""python -m zoo generate | compare | rank | micro-report: what is done with trained models."""
+"""python -m zoo generate | compare | agreement | rank | micro-report: uses of trained models."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from zoo import cli
 
 
 def _generate(arguments):
-    from zoo.decoding.generate import generate
+    from zoo.decoding.generate import generate, with_features
     from zoo.evaluation.run import Run
 
     run = Run.load(arguments.workdir)
@@ -23,7 +23,10 @@ def _generate(arguments):
         seed=arguments.seed,
     )
     for words in texts:
-        print(" ".join(words))
+        if arguments.features:
+            print(with_features(words, run.lexicon), end="\n\n")
+        else:
+            print(" ".join(words))
 
 
 def _compare(arguments):
@@ -36,6 +39,20 @@ def _rank(arguments):
     from zoo.evaluation.rank import report
 
     report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
+
+
+def _agreement(arguments):
+    from zoo.evaluation import agreement, passport
+    from zoo.evaluation.run import Run
+
+    run = Run.load(arguments.workdir)
+    splits = arguments.split or [
+        split for split in run.experiment.data.splits() if split not in ("train", "validation")
+    ]
+    for split in splits:
+        found = agreement.judge(run, split)
+        print(agreement.describe(found))
+        passport.write(run, found)
 
 
 def _micro_report(arguments):
@@ -57,6 +74,7 @@ def main():
     add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
     add("--count", type=int, default=5, help="texts")
     add("--length", type=int, default=30, help="words of a text at most, beside the prompt")
+    add("--features", action="store_true", help="a word a line, with what is known of it")
     command.set_defaults(do=_generate)
 
     command = commands.add_parser("compare", help="puts the results of runs side by side")
@@ -72,6 +90,15 @@ def main():
     add("--split", default="validation")
     add("--file", default="rank.png", help="the picture to write")
     command.set_defaults(do=_rank)
+
+    command = commands.add_parser(
+        "agreement", help="accuracy on agreement pairs made from a run's treebank, by distance"
+    )
+    command.add_argument("--workdir", required=True, help="folder of a training run")
+    command.add_argument(
+        "--split", action="append", default=[], help="may be repeated; default: the tests"
+    )
+    command.set_defaults(do=_agreement)
 
     command = commands.add_parser(
         "micro-report", help="puts models of the micro language beside the language itself"

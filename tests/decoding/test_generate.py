@@ -7,7 +7,7 @@ import pytest
 from tests import examples
 from zoo.cores import LSTM
 from zoo.data.vocabulary import Vocabulary
-from zoo.decoding.generate import generate
+from zoo.decoding.generate import generate, with_features
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
@@ -82,3 +82,18 @@ def test_without_boundary_and_prompt_there_is_no_start(params):
 def test_a_length_of_zero_is_refused(params):
     with pytest.raises(UserError, match="length"):
         generate(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(), length=0)
+
+
+def test_features_of_generated_words():
+    text = with_features(["word 2", "word 12", "none", "word 0"], examples.lexicon())
+    assert text.split("\n") == [
+        "word 2   length=0.7, name 2, tag a, tag b",
+        "word 12  length=-0.4, tag b=2",
+        "none",
+        "word 0",
+    ]
+
+
+def test_words_without_features_have_none_to_show():
+    with pytest.raises(UserError, match="have no features"):
+        with_features(["word 1"], examples.plain_lexicon())

@@ -47,19 +47,31 @@ class Conllu(Source):
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
+        sentences = self.tokens(split)
+        words = [[token["form"] for token in sentence] for sentence in sentences]
+        features = [
+            [token_features(token["upos"], token["feats"]) for token in sentence]
+            for sentence in sentences
+        ]
+        return Corpus(self._part(split).path, words, features)
+
+    def tokens(self, split):
+        """The sentences of a split with all their columns, a dict a token, as `read` takes them."""
         if self.fused not in ("split", "kept"):
             raise UserError(f"data.fused is {self.fused!r}: give 'split' or 'kept'.")
+        part = self._part(split)
+        sentences = read_conllu(files.find(part.path), keep_fused=self.fused == "kept")
+        return sentences[part.range]
+
+    def _part(self, split):
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
-        path = files.find(part.path)
-        sentences, features = read_conllu(path, keep_fused=self.fused == "kept")
-        return Corpus(part.path, sentences[part.range], features[part.range])
+        return files.Part.parse(files.path_of(paths, split))
 
 
 def read_conllu(path, keep_fused=False):
-    """(sentences, features) of a file; UserError with the line where it is not CoNLL-U."""
-    sentences, features = [], []
-    words, tags = [], []
+    """The sentences of a file, a dict of columns a token; UserError with the line where it is not
+    CoNLL-U."""
+    sentences, tokens = [], []
     for number, line in enumerate([*files.read_text(path).split("\n"), ""], 1):
         if line.startswith("#"):
             continue
@@ -68,13 +80,11 @@ def read_conllu(path, keep_fused=False):
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             fused = isinstance(token["id"], tuple) and token["id"][1] == "-"
             if isinstance(token["id"], int) or (fused and keep_fused):
-                words.append(token["form"])
-                tags.append(token_features(token["upos"], token["feats"]))
-        elif words:
-            sentences.append(words)
-            features.append(tags)
-            words, tags = [], []
-    return sentences, features
+                tokens.append(token)
+        elif tokens:
+            sentences.append(tokens)
+            tokens = []
+    return sentences
 
 
 def _token(line, where):

@@ -58,6 +58,29 @@ def generate(
     return [words + _until(row, boundary, lexicon) for row in np.asarray(drawn)]
 
 
+def with_features(words: list[str], lexicon: Lexicon) -> str:
+    """The words, one a line, each with its features and those values that are not 1.
+
+    As in table 5 of Dymetman and Xiao (2016). UserError if the lexicon has no features.
+    """
+    if not lexicon.feature_names:
+        raise UserError("the words of this run have no features: leave --features out.")
+    width = max(map(len, words), default=0)
+    return "\n".join(f"{word:{width}}  {_features(word, lexicon)}".rstrip() for word in words)
+
+
+def _features(word, lexicon):
+    if word not in lexicon.ids:  # a prompt may have such a word
+        return ""
+    start, stop = lexicon.feature_offsets[lexicon.ids[word] :][:2]
+    named = zip(lexicon.feature_ids[start:stop], lexicon.feature_values[start:stop], strict=True)
+    return ", ".join(
+        lexicon.feature_names[feature] + ("" if value == 1 else f"={value:g}")
+        for feature, value in named
+        if value
+    )
+
+
 def _until(row, boundary, lexicon):
     ends = np.flatnonzero(row == boundary) if boundary is not None else []
     return [lexicon.words[word] for word in row[: ends[0] if len(ends) else None]]
