@@ -28,9 +28,17 @@ def main():
     )
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
+    add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
+    add(
+        "--renormalise",
+        action="store_true",
+        help="over the words of the lexicon, where the head's sum to one over all spellings",
+    )
     arguments = parser.parse_args()
 
-    run = Run.load(arguments.workdir).with_state(arguments.state)
+    run = Run.load(arguments.workdir).with_state(arguments.state).with_lexicon(arguments.lexicon)
+    if arguments.renormalise:
+        run = run.renormalised()
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
         splits = [split for split in run.experiment.data.splits() if split != "train"]

@@ -10,10 +10,11 @@ import pytest
 import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
-from zoo.data import Conllu, Prefixed, Text
+from zoo.data import Characters, Conllu, Prefixed, Text
 from zoo.data.micro import Micro
+from zoo.embeddings import Concat
 from zoo.experiment import Experiment
-from zoo.heads import AdaptiveSoftmax
+from zoo.heads import AdaptiveSoftmax, CNNSoftmax
 from zoo.heads.sampled import SampledSoftmax
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
@@ -40,6 +41,7 @@ def shrunk_data(source, folder):
         return WithWordsOf(inner, str(background_run(inner, folder / "background")))
     text = {
         Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
+        Characters: "one two\nthree <unk>\n" * 4,
         Text: "one two three\nfour <unk> two\n" * 4,
         Conllu: "".join(SENTENCE.format(number % 3) for number in range(9)),
     }[type(source)]
@@ -60,6 +62,13 @@ def background_run(source, folder):
     return folder
 
 
+def shrunk_embedding(embedding):
+    """The same kind with eight numbers a part."""
+    if isinstance(embedding, Concat):
+        return Concat(tuple(map(shrunk_embedding, embedding.parts)))
+    return dataclasses.replace(embedding, size=8)
+
+
 def shrunk(experiment: Experiment, folder) -> Experiment:
     """The experiment with the smallest sizes that it can have."""
     model, training = experiment.model, experiment.training
@@ -71,6 +80,8 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
         head = dataclasses.replace(head, cutoffs=(2, 3))
     if isinstance(head, SampledSoftmax):
         head = dataclasses.replace(head, samples=5)
+    if isinstance(head, CNNSoftmax):
+        head = dataclasses.replace(head, sampled=dataclasses.replace(head.sampled, samples=5))
     data = shrunk_data(experiment.data, folder)
     if isinstance(head.background, Trained):
         head = dataclasses.replace(head, background=Trained(data.workdir))
@@ -79,7 +90,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
         data=data,
         model=dataclasses.replace(
             model,
-            embedding=dataclasses.replace(model.embedding, size=8),
+            embedding=shrunk_embedding(model.embedding),
             core=core,
             head=head,
         ),

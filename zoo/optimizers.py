@@ -2,9 +2,11 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
 import optax
 
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 
 
 class Schedule:
@@ -122,15 +124,50 @@ class RMSProp(Optimizer):
 
 @dataclasses.dataclass(frozen=True)
 class Adagrad(Optimizer):
-    """Gradients divided by the root of the sum of all squares so far."""
+    """Gradients divided by the root of the sum of all squares so far.
+
+    Attributes:
+      reset_every: epochs after which the sum starts anew; 0 for never. resets: how often at most.
+        Labeau and Allauzen (2017), section 4.2, reset twice, every 5 epochs.
+    """
 
     learning_rate: float = 0.1
     initial_accumulator: float = 0.1
     schedule: Schedule = Constant()
+    reset_every: int = 0
+    resets: int = 2
+
+    def __post_init__(self):
+        check_least(self, "training.optimizer", reset_every=0, resets=0)
 
     def build(self, epoch_steps, total_steps):
-        """optax.adagrad."""
-        return optax.adagrad(self.rate(epoch_steps, total_steps), self.initial_accumulator)
+        """optax.adagrad, with resets if there are some."""
+        rate = self.rate(epoch_steps, total_steps)
+        adagrad = optax.adagrad(rate, self.initial_accumulator)
+        if not self.reset_every:
+            return adagrad
+        return _with_resets(adagrad, self.reset_every * epoch_steps, self.resets)
+
+
+def _with_resets(transformation, every: int, resets: int):
+    """The sum of squares of optax.adagrad put back to its start before steps every, 2 every ...
+
+    Only the sum: the learning rate's schedule goes on.
+    """
+
+    def init(params):
+        return jnp.zeros((), jnp.int32), transformation.init(params)
+
+    def update(updates, state, params=None):
+        step, inner = state
+        anew = (step > 0) & (step % every == 0) & (step // every <= resets)
+        sums, rest = inner[0], inner[1:]
+        start = transformation.init(updates)[0]
+        sums = jax.tree.map(lambda old, new: jnp.where(anew, new, old), sums, start)
+        updates, inner = transformation.update(updates, (sums, *rest), params)
+        return updates, (step + 1, inner)
+
+    return optax.GradientTransformation(init, update)
 
 
 @dataclasses.dataclass(frozen=True)

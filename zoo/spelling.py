@@ -18,6 +18,7 @@ With full padding all words that begin alike share their first windows, which li
 """
 
 import dataclasses
+import sys
 
 import numpy as np
 
@@ -74,10 +75,8 @@ class Spelling:
 
     def cut_words(self, lexicon) -> int:
         """How many words have more than `longest` letters."""
-        if self.unit == "characters":
-            return sum(len(word) > self.longest for word in lexicon.words)
-        words = (word.encode("utf-8", "surrogatepass") for word in lexicon.words)
-        return sum(len(word) > self.longest for word in words)
+        uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
+        return sum(len(letters) > self.longest for letters in uncut)
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
         """The padded spellings, for windows of `window` letters.

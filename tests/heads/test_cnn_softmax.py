@@ -63,7 +63,7 @@ def test_nce_starts_where_the_words_share_one_bias():
 def test_prepared_parameters_say_the_same(sampled, random):
     head = CNNSoftmax(NETWORK, 3, sampled)
     tables, params, hidden = problem(head, random)
-    prepared = jax.jit(head.prepared)(params, tables)
+    prepared = {**params, **jax.jit(head.prepared)(params, tables)}
     assert prepared["vectors"].shape == (13, SIZE)
     found = jax.jit(head.log_prob_and_log_z)(prepared, tables, hidden, TARGETS)
     wanted = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, TARGETS)
@@ -75,7 +75,11 @@ def test_prepared_parameters_compute_no_vector():
     head = CNNSoftmax(NETWORK)
     tables, params, hidden = problem(head, np.random.default_rng(0))
     prepared = head.prepared(params, tables)
-    broken = {**prepared, "network": jax.tree.map(lambda x: x * jnp.nan, params["network"])}
+    broken = {
+        **params,
+        **prepared,
+        "network": jax.tree.map(lambda x: x * jnp.nan, params["network"]),
+    }
     assert np.isfinite(head.log_prob(broken, tables, hidden, TARGETS)).all()
     assert np.isnan(head.log_prob({**broken} | {"vectors": None}, tables, hidden, TARGETS)).all()
 

@@ -1,5 +1,6 @@
 """Data: from files to batches of word ids."""
 
+from zoo.data.characters import Characters
 from zoo.data.conllu import Conllu
 from zoo.data.corpus import Corpus, Source
 from zoo.data.micro import Micro
@@ -7,4 +8,13 @@ from zoo.data.prefixed import Prefixed
 from zoo.data.text import Text
 from zoo.data.vocabulary import Vocabulary
 
-__all__ = ["Conllu", "Corpus", "Micro", "Prefixed", "Source", "Text", "Vocabulary"]
+__all__ = [
+    "Characters",
+    "Conllu",
+    "Corpus",
+    "Micro",
+    "Prefixed",
+    "Source",
+    "Text",
+    "Vocabulary",
+]

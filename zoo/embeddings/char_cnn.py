@@ -29,6 +29,14 @@ class CharCNN(Embedding):
         """The padded spellings: see Convolution.tables."""
         return self.network.tables(lexicon)
 
+    def notes(self, lexicon):
+        """How many words were cut."""
+        return {"words cut by the embedding": self.network.spelling.cut_words(lexicon)}
+
+    def for_lexicon(self, params, lexicon, other):
+        """The same: no parameter is of a word."""
+        return params
+
     def init(self, key, lexicon):
         """See Convolution.init; no parameter is of a word."""
         return self.network.init(key, self.size, lexicon)

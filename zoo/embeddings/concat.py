@@ -36,6 +36,17 @@ class Concat(Embedding):
         """A tuple: those of each part."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
+    def notes(self, lexicon):
+        """Those of the parts."""
+        return {name: n for part in self.parts for name, n in part.notes(lexicon).items()}
+
+    def for_lexicon(self, params, lexicon, other):
+        """As each part says."""
+        return {
+            str(place): part.for_lexicon(params[str(place)], lexicon, other)
+            for place, part in enumerate(self.parts)
+        }
+
     def init(self, key, lexicon):
         """{"0": the parameters of the first part, ...}."""
         keys = jax.random.split(key, len(self.parts))

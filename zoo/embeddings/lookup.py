@@ -3,10 +3,11 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 
 from zoo import rows
 from zoo.embeddings.embedding import Embedding
-from zoo.errors import check_least
+from zoo.errors import UserError, check_least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +30,22 @@ class Lookup(Embedding):
         """{"table": [V, E]}."""
         shape, scale = (len(lexicon), self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
+
+    def for_lexicon(self, params, lexicon, other):
+        """The vectors of words that both lexicons have; a new word has the unknown word's.
+
+        Raises:
+          UserError: there are new words, and the lexicon has no unknown word.
+        """
+        unknown = lexicon.ids.get(lexicon.unknown)
+        places = [lexicon.ids.get(word, unknown) for word in other.words]
+        if None in places:
+            raise UserError(
+                f"the word {other.words[places.index(None)]!r} is new to the embedding, and there "
+                "is no unknown word whose vector it could have: train with vocabulary.unknown "
+                "counted or skipped, or with embeddings of letters."
+            )
+        return {"table": params["table"][jnp.asarray(places)]}
 
     def apply(self, params, tables, words):
         """words int32 [...] -> [..., E]."""

@@ -31,6 +31,7 @@ from zoo.errors import UserError
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import Scores
 from zoo.evaluation.run import Run
+from zoo.lexicon import Lexicon
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -53,19 +54,26 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
       split: the name of the text. corpus: as it was read. text, scores: as `Run.score` gives them.
 
     Returns:
-      {"figures": {log_perplexity (nats per token), perplexity, bands}, "tokens", "counts",
-      "priors_saw_this_text": see `zoo.evaluation.leakage`, ...}.
+      {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
+      unseen}, "tokens", "counts", "priors_saw_this_text": see `zoo.evaluation.leakage`, ...}.
+      `unseen` are the lexicon's words that training had not.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
     """
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
+    words = sum(map(len, corpus.sentences))
     figures = {
         "log_perplexity": scores.log_perplexity,
         "perplexity": scores.perplexity,
+        "bits": scores.log_perplexity / math.log(2),
         **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
         "bands": scores.bands(text.occurrences(lexicon)),
+        "unseen": unseen(lexicon, text, scores),
     }
+    if getattr(run.experiment.model.head, "renormalised", False):
+        spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
+        figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
     if vocabulary.boundary == "uncounted":
         boundaries = text.words == lexicon.ids[lexicon.boundary]
         wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
@@ -79,9 +87,26 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "counts": counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
         "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
+        "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
         **_of_run(run),
+    }
+
+
+def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
+    """Figures of the words that are in the lexicon and were not in the training text.
+
+    Words outside the lexicon, which are read as the unknown word, are not among them.
+    """
+    marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
+    chosen = text.known & (lexicon.counts[text.words] == 0) & ~np.isin(text.words, marks)
+    found = dataclasses.replace(scores, counted=scores.counted & chosen)
+    return {
+        "tokens": found.tokens,
+        "rate": found.tokens / scores.tokens,
+        "log_perplexity": found.log_perplexity if found.tokens else None,
+        "perplexity": found.perplexity if found.tokens else None,
     }
 
 
@@ -169,7 +194,8 @@ def _of_run(run: Run) -> dict:
     """What is the same for all figures of a run."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     return {
-        "normalised_over": f"the {len(lexicon):,} words of the lexicon",
+        "normalised_over": model.head.normalised_over(lexicon),
+        "notes": model.notes(lexicon),
         "lexicon": {
             "hash": lexicon.digest(),
             "words_hash": lexicon.words_digest(),
@@ -234,7 +260,8 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
     name = re.sub(r"[^\w.-]+", "_", passport["split"])
     if ":" in passport["split"]:
         name += f"-{passport['data']['sha256'][:8]}"
-    return run.path / "results" / f"{name}.{passport['policies']['state']}.json"
+    variant = f".{run.variant}" if run.variant else ""
+    return run.path / "results" / f"{name}.{passport['policies']['state']}{variant}.json"
 
 
 def write(run: Run, passport: dict) -> pathlib.Path:
@@ -274,7 +301,8 @@ def describe(passport: dict) -> str:
     figures, data = passport["figures"], passport["data"]
     lines = [
         f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "
-        f"perplexity {figures['perplexity']:,.2f}, {passport['tokens']:,} tokens",
+        f"{figures['bits']:.4f} bits, perplexity {figures['perplexity']:,.2f}, "
+        f"{passport['tokens']:,} tokens",
         f"  tokens: {passport['counts']}",
         f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
         f"{passport['out_of_vocabulary']:,} outside the lexicon; state: "
@@ -287,6 +315,19 @@ def describe(passport: dict) -> str:
             f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
             f"deviation {float(log_z['standard_deviation']):.3f} nats"
         )
+    if "log_perplexity_over_all_spellings" in figures:
+        lines.append(
+            f"  over all spellings: log-perplexity "
+            f"{figures['log_perplexity_over_all_spellings']:.4f}"
+        )
+    if figures["unseen"]["tokens"]:
+        found = figures["unseen"]
+        lines.append(
+            f"  words of the lexicon unseen in training: {found['tokens']:,} tokens "
+            f"({found['rate']:.2%}), log-perplexity {found['log_perplexity']:.4f}, perplexity "
+            f"{float(found['perplexity']):,.1f}"
+        )
+    lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
     if "tokens_with_boundaries" in figures:
         lines.append(
             f"  with the boundaries counted too: log-perplexity "

@@ -95,6 +95,7 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
       params, tables: on the device. lanes: the text in lanes; their state policy is the figure's.
     """
     step = compiled_score_step(model)
+    params = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)

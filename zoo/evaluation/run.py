@@ -4,7 +4,9 @@ import dataclasses
 import pathlib
 from typing import Any
 
-from zoo.data import Corpus, Source, Text
+import numpy as np
+
+from zoo.data import Corpus, Source, Text, files
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
@@ -21,6 +23,8 @@ class Run:
     Attributes:
       path: the work directory. checkpoint: the training step of the parameters.
       params, tables: on the device.
+      variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
+        "renormalised".
     """
 
     path: pathlib.Path
@@ -29,6 +33,7 @@ class Run:
     params: Any
     tables: dict
     checkpoint: int
+    variant: str = ""
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":
@@ -47,6 +52,60 @@ class Run:
         return dataclasses.replace(
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
+
+    def with_lexicon(self, path: str | None) -> "Run":
+        """The same run with the words of a file, one a line, in the place of those of training.
+
+        The boundary and the unknown word stay, for texts that have words outside the file.
+
+        Raises:
+          UserError: the file has no words, or a component of the model has parameters of words.
+        """
+        if path is None:
+            return self
+        old, lower = self.lexicon, self.experiment.vocabulary.lower_case
+        marks = [word for word in old.words if word in (old.boundary, old.unknown)]
+        words = files.read_text(files.find(path)).split("\n")
+        words = [(word.lower() if lower else word).strip() for word in words]
+        words = [word for word in dict.fromkeys(words) if word and word not in marks]
+        if not words:
+            raise UserError(f"{path} has no words: give a file with one a line.")
+        words = (*marks, *words)
+        counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
+        lexicon = Lexicon(
+            words=words,
+            counts=np.array(counts, np.int64),
+            unknown=old.unknown,
+            boundary=old.boundary,
+            alphabet=old.letters,
+        )
+        model = self.experiment.model
+        return dataclasses.replace(
+            self,
+            lexicon=lexicon,
+            params=model.for_lexicon(self.params, old, lexicon),
+            tables=model.tables(lexicon),
+            variant=f"lexicon-{lexicon.words_digest()[:8]}",
+        )
+
+    def renormalised(self) -> "Run":
+        """The same run with a head whose probabilities are over the words of the lexicon.
+
+        Raises:
+          UserError: they are already.
+        """
+        head = self.experiment.model.head
+        if not hasattr(head, "renormalised"):
+            raise UserError(
+                f"a {type(head).__name__} is normalised over the lexicon as it is: leave out "
+                "--renormalise."
+            )
+        model = dataclasses.replace(
+            self.experiment.model, head=dataclasses.replace(head, renormalised=True)
+        )
+        experiment = dataclasses.replace(self.experiment, model=model)
+        variant = "-".join(filter(None, (self.variant, "renormalised")))
+        return dataclasses.replace(self, experiment=experiment, variant=variant)
 
     def read(self, split: str) -> Corpus:
         """A split of the data, as the vocabulary reads it."""

@@ -114,8 +114,8 @@ class CNNSoftmax(Head):
         return vectors
 
     def prepared(self, params, tables):
-        """The parameters with the vectors of all words in them, which then are not computed."""
-        return {**params, "vectors": self.vectors(params, tables)}
+        """{"vectors": those of all words}, which then are not computed."""
+        return {"vectors": self.vectors(params, tables)}
 
     def _vectors_of(self, params, tables, words):
         """w of some words, [..., D]."""

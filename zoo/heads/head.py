@@ -26,7 +26,7 @@ class Head:
 
     Two more are for judging, and rarely need to be written:
 
-        prepared(params, tables) -> params that are faster to judge with, the same otherwise
+        prepared(params, tables) -> what to add to the params to judge faster, a dict
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
 
     `loss` is what is trained and may be sampled; `log_prob` is what is reported. log Z is the
@@ -49,8 +49,9 @@ class Head:
         return {}
 
     def prepared(self, params, tables):
-        """The parameters, with what `log_prob` would compute from them anew for every batch."""
-        return params
+        """What `log_prob` would compute anew for every batch, by the names under which it finds it
+        if it is added to the parameters; nothing, unless a head says otherwise."""
+        return {}
 
     def for_lexicon(self, params, lexicon, other):
         """The parameters for words that were not there in training; UserError if the head cannot.

@@ -1,6 +1,7 @@
 """A language model: words -> embedding -> core -> head."""
 
 import dataclasses
+import functools
 
 import jax
 
@@ -9,6 +10,11 @@ from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
 from zoo.heads import Head, Softmax
+
+
+@functools.cache
+def _compiled_prepared(head):
+    return jax.jit(head.prepared)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +65,21 @@ class LanguageModel:
                 f"same kind with model.embedding.size={wanted[1]}, or set "
                 "model.head.tied=False."
             )
+
+    def notes(self, lexicon) -> dict[str, int]:
+        """What the components lost of the words; see Head.notes."""
+        return {**self.embedding.notes(lexicon), **self.head.notes(lexicon)}
+
+    def for_lexicon(self, params, lexicon, other):
+        """The parameters for another lexicon; UserError if a component has none for new words."""
+        head = self.head.for_lexicon(params["head"], lexicon, other)
+        embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
+        return {**params, "embedding": embedding, "head": head}
+
+    def prepared(self, params, tables):
+        """The parameters with what the head can compute once for all texts; see Head.prepared."""
+        added = _compiled_prepared(self.head)(self.head_params(params), tables["head"])
+        return {**params, "head": {**params["head"], **added}}
 
     def head_params(self, params):
         """The head's parameters, with the shared table if it is tied."""

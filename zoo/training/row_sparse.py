@@ -118,13 +118,13 @@ def _row_rule(recipe: optimizers.Optimizer):
     match recipe:
         case optimizers.SGD(momentum=0.0):
             return RowSGD()
-        case optimizers.Adagrad():
+        case optimizers.Adagrad(reset_every=0):
             return RowAdagrad(recipe.initial_accumulator)
         case optimizers.Adam(weight_decay=0.0):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
     raise UserError(
-        f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, Adagrad, "
-        "or Adam without weight decay."
+        f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, "
+        "Adagrad without resets, or Adam without weight decay."
     )
 
 

@@ -1,0 +1,59 @@
+"""The char-LSTM head against the size of the vocabulary: its training step does not know it.
+
+A step of loss and gradients on the same tokens, for lexicons of 10,000, 100,000 and 1,000,000 words
+of which they are the first: B T = 640, D = 256, 128 cells.
+
+    python -m benchmarks.char_lstm
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.heads import CharLSTM
+from zoo.lexicon import Lexicon
+
+TOKENS, SIZE = 640, 256
+VOCABULARIES = (10_000, 100_000, 1_000_000)
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=11)
+    rounds = parser.parse_args().rounds
+
+    random = np.random.default_rng(0)
+    # Spellings of 1 to 15 letters, and one of 40 that makes every table as wide.
+    lengths = 1 + random.poisson(6, max(VOCABULARIES)).clip(0, 14)
+    text = "".join(map(chr, random.integers(97, 123, lengths.sum())))
+    ends = np.cumsum(lengths)
+    words = ["x" * 40, *(text[end - n : end] for end, n in zip(ends, lengths, strict=True))]
+    head = CharLSTM()
+    hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)), jnp.float32)
+    targets = jnp.asarray(random.integers(0, min(VOCABULARIES), TOKENS))
+    weights = jnp.full(TOKENS, 1 / TOKENS)
+
+    sides = {}
+    for size in VOCABULARIES:
+        lexicon = Lexicon(tuple(words[:size]), np.ones(size, np.int64))
+        params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
+        step = jax.jit(jax.value_and_grad(head.weighted_loss, argnums=(0, 2)))
+        step = step.lower(params, tables, hidden, targets, weights).compile()
+        arguments = params, tables, hidden, targets, weights
+        sides[f"V = {size:,}"] = lambda step=step, arguments=arguments: jax.block_until_ready(
+            step(*arguments)
+        )
+    timing.print_table(
+        f"{TOKENS} tokens, D = {SIZE}, {head.size} cells; forward and backward, medians of "
+        f"{rounds}",
+        timing.medians(sides, rounds),
+        f"V = {VOCABULARIES[0]:,}",
+    )
+
+
+if __name__ == "__main__":
+    main()

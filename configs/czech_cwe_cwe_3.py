@@ -1,0 +1,23 @@
+"""Czech with a feed-forward trigram model, letters in and out ("CWE-CWE").
+
+    python train.py --config czech_cwe_cwe_3 --workdir runs/czech_cwe_cwe_3
+    python evaluate.py --workdir runs/czech_cwe_cwe_3
+
+Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
+too, and are formed for the target and the noise words alone. With the full padding of their figure
+3: --set model.head.network.spelling.padding=full. Results: docs/results.md.
+"""
+
+import dataclasses
+
+from configs import czech_cwe_3
+from zoo import Experiment
+from zoo.heads import CNNSoftmax
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    base = czech_cwe_3.get_config()
+    return dataclasses.replace(
+        base, model=dataclasses.replace(base.model, head=CNNSoftmax(sampled=base.model.head))
+    )

@@ -1,0 +1,47 @@
+"""Czech with a feed-forward trigram model, a vector a word in and out ("WE").
+
+    python train.py --config czech_we_3 --workdir runs/czech_we_3
+    python evaluate.py --workdir runs/czech_we_3
+
+Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), sections 2.2 and
+3.4, on other text than theirs: d_e = 128, rectifiers, NCE with 25 noise words a token from the
+unigram distribution, batches of 128, Adagrad whose history is reset twice, every five epochs. What
+the paper leaves open: one hidden layer of 128; words seen once are <unk>. The last 5 % of the
+training sentences are for validation. Figures count every word and </s>, with <unk> as a word.
+
+Data: czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA. Results: docs/results.md.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import NGram
+from zoo.data import Text, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import NCE, Unigram
+from zoo.models import LanguageModel
+from zoo.optimizers import Adagrad
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=Text(
+            train="czech/train.txt[:-2198]",
+            validation="czech/train.txt[-2198:]",
+            tests=("czech/test.txt",),
+        ),
+        vocabulary=Vocabulary(minimum_count=2),
+        model=LanguageModel(
+            embedding=Lookup(size=128),
+            core=NGram(size=128, order=3),
+            head=NCE(noise=Unigram(), samples=25, shared=False),
+        ),
+        training=Training(
+            batch=16,
+            length=8,
+            state="sentences",
+            shuffle=True,
+            optimizer=Adagrad(learning_rate=0.1, reset_every=5),
+            epochs=15,
+        ),
+        evaluation=Evaluation(state="sentences", lanes=16, length=32),
+    )

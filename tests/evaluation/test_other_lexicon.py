@@ -1,0 +1,158 @@
+"""Words that were not there in training, scored by models that know letters."""
+
+import dataclasses
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import evaluate
+from zoo import cli
+from zoo.convolution import Convolution
+from zoo.cores import NGram
+from zoo.data import Text
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.errors import UserError
+from zoo.evaluation import passport
+from zoo.evaluation.run import Run
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import CharLSTM, CNNSoftmax
+from zoo.models import LanguageModel
+from zoo.spelling import Spelling
+from zoo.training.loop import Trainer
+from zoo.workdir import Workdir
+
+TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
+TEST = "le zèbre dort .\nle chien voit les zébus .\n"
+SPELLING = Spelling(unit="characters", longest=5)
+HEADS = {
+    "cnn": CNNSoftmax(Convolution(SPELLING, letter_size=3, widths=(2,)), correction=2),
+    "lstm": CharLSTM(SPELLING, size=6, letter_size=3),
+}
+
+
+@pytest.fixture(scope="module", params=HEADS)
+def open_workdir(request, tmp_path_factory):
+    """The work directory of a run of an open head, trained for an epoch."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "train.txt").write_text(TRAIN, encoding="utf-8")
+    (folder / "test.txt").write_text(TEST, encoding="utf-8")
+    train = str(folder / "train.txt")
+    letters = CharCNN(size=4, network=Convolution(SPELLING, letter_size=3, widths=(2,)))
+    experiment = Experiment(
+        data=Text(train=train, validation=train, tests=(str(folder / "test.txt"),)),
+        vocabulary=Vocabulary(),
+        model=LanguageModel(Concat((Lookup(size=3), letters)), NGram(size=7), HEADS[request.param]),
+        training=Training(batch=2, length=4, epochs=1),
+        evaluation=Evaluation(state="sentences", lanes=2, length=6),
+    )
+    workdir = Workdir(folder / "workdir")
+    workdir.claim(experiment)
+    lexicon, corpora = experiment.vocabulary.build(experiment.data)
+    workdir.keep_lexicon(lexicon)
+    Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
+    return workdir.path
+
+
+@pytest.fixture
+def words_file(tmp_path):
+    """Words of the text and another, one twice, with a blank line."""
+    path = tmp_path / "words.txt"
+    path.write_text("zèbre\nle\ndort\n.\n\nles\nzébus\nchien\nle\nvoit\nours\n", encoding="utf-8")
+    return path
+
+
+def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
+    trained = Run.load(open_workdir)
+    run = trained.with_lexicon(str(words_file))
+    assert run.lexicon.words[:2] == ("</s>", "<unk>")
+    assert run.lexicon.words[2:] == (
+        "zèbre",
+        "le",
+        "dort",
+        ".",
+        "les",
+        "zébus",
+        "chien",
+        "voit",
+        "ours",
+    )
+    assert run.lexicon.letters == trained.lexicon.letters
+    assert run.lexicon.counts[run.lexicon.ids["le"]] == 3
+    corpus = run.read("test")
+    text, scores = run.score(corpus)
+    figures = passport.of_text(run, "test", corpus, text, scores)
+    assert figures["out_of_vocabulary"] == 0
+    assert figures["figures"]["unseen"]["tokens"] == 2
+    assert figures["figures"]["unseen"]["rate"] == 2 / 12
+    unseen = np.isin(text.words, [run.lexicon.ids["zèbre"], run.lexicon.ids["zébus"]])
+    mean = -scores.log_prob[unseen].mean()
+    np.testing.assert_allclose(figures["figures"]["unseen"]["log_perplexity"], mean, rtol=1e-5)
+    before = trained.score(trained.read("test"))
+    old = passport.of_text(trained, "test", corpus, *before)
+    assert old["out_of_vocabulary"] == 2
+    assert old["out_of_vocabulary_rate"] == 2 / 10
+    assert old["figures"]["unseen"]["tokens"] == 0
+    assert old["lexicon"]["words_hash"] != figures["lexicon"]["words_hash"]
+    assert passport.file_of(run, figures) != passport.file_of(trained, old)
+    cut = figures["notes"]
+    assert cut["words cut by the head"] == 0 and old["notes"]["words cut by the head"] == 1
+
+
+def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_workdir, words_file):
+    """Over all spellings; over a lexicon, all change by one number a position."""
+    trained = Run.load(open_workdir)
+    run = trained.with_lexicon(str(words_file))
+    if not isinstance(run.experiment.model.head, CharLSTM):
+        pytest.skip("a head over the lexicon")
+    corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
+    one, other = (r.score(corpus)[1].log_prob for r in (trained, run))
+    np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(
+            sys, "argv", ["evaluate.py", "--workdir", str(open_workdir), *arguments]
+        )
+        return cli.run(evaluate.main), *capsys.readouterr()
+
+    code, output, _ = call("--split", "test", "--lexicon", str(words_file))
+    assert code == 0
+    assert "unseen in training: 2 tokens" in output
+    spells = "CharLSTM" in Run.load(open_workdir).experiment.model.head.__repr__()
+    code, output, errors = call("--split", "test", "--renormalise")
+    names = sorted(path.name for path in (open_workdir / "results").iterdir())
+    if not spells:
+        assert code == 2 and "leave out --renormalise" in errors
+        assert len(names) == 1
+        return
+    assert code == 0 and "over all spellings" in output
+    assert [name for name in names if "renormalised" in name] == [
+        "test.sentences.renormalised.json"
+    ]
+    found = json.loads((open_workdir / "results" / "test.sentences.renormalised.json").read_text())
+    assert "words of the lexicon" in found["normalised_over"]
+    # Part of the mass is on spellings that are no words.
+    figures = found["figures"]
+    assert figures["log_perplexity"] < figures["log_perplexity_over_all_spellings"]
+    plain = Run.load(open_workdir)
+    _, scores = plain.score(plain.read("test"))
+    np.testing.assert_allclose(
+        figures["log_perplexity_over_all_spellings"], scores.log_perplexity, rtol=1e-5
+    )
+
+
+def test_word_heads_refuse_and_name_those_that_can(run, words_file):
+    with pytest.raises(UserError, match=r"a Softmax has .* heads\.CNNSoftmax and heads\.CharLSTM"):
+        run.with_lexicon(str(words_file))
+    with pytest.raises(UserError, match="normalised over the lexicon as it is"):
+        run.renormalised()
+
+
+def test_a_file_without_words_is_refused(open_workdir, tmp_path):
+    (tmp_path / "marks.txt").write_text("</s>\n<unk>\n")
+    with pytest.raises(UserError, match="has no words"):
+        Run.load(open_workdir).with_lexicon(str(tmp_path / "marks.txt"))

@@ -1,0 +1,37 @@
+"""Text in which every character is a word: for models of letters alone."""
+
+import dataclasses
+
+from zoo.data import files
+from zoo.data.corpus import Corpus, Source
+
+
+@dataclasses.dataclass(frozen=True)
+class Characters(Source):
+    """Text files, character by character; a line with its end is a sentence.
+
+    Blank lines and spaces are characters as any other, so that nothing of the text is lost; take a
+    vocabulary with boundary="none".
+
+    Attributes:
+      train, validation: paths of UTF-8 text, perhaps with a range of the lines ('a.txt[:-1000]').
+      tests: the same for the test splits "test1", "test2" ... ("test" if one).
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def read(self, split):
+        """The lines of a split, each a list of characters that ends with its line break."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        part = files.Part.parse(files.path_of(paths, split))
+        text = files.read_text(files.find(part.path)).replace("\r\n", "\n")
+        lines = text.split("\n")
+        sentences = [[*line, "\n"] for line in lines[:-1]]
+        sentences += [[*lines[-1]]] if lines[-1] else []
+        return Corpus(part.path, sentences[part.range])
