@@ -1,0 +1,57 @@
+"""Judging with a CNN softmax, its vectors prepared once, against a softmax.
+
+log p of 512 tokens over V = 10,000 words, D = 256; and beside it what a CNN softmax costs that
+computes its vectors anew for each batch.
+
+    python -m benchmarks.cnn_softmax
+"""
+
+import argparse
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.heads import CNNSoftmax, Softmax
+from zoo.lexicon import Lexicon
+
+TOKENS, SIZE, VOCABULARY = 512, 256, 10_000
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=21)
+    rounds = parser.parse_args().rounds
+
+    random = np.random.default_rng(0)
+    lengths = 1 + random.poisson(6, VOCABULARY)
+    words = tuple("".join(map(chr, random.integers(97, 123, n))) for n in lengths)
+    lexicon = Lexicon(words, np.ones(VOCABULARY, np.int64))
+    hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)), jnp.float32)
+    targets = jnp.asarray(random.integers(0, VOCABULARY, TOKENS))
+
+    sides = {}
+
+    def add(name, head, params):
+        tables = head.tables(lexicon)
+        score = jax.jit(head.log_prob_and_log_z)
+        score = score.lower(params, tables, hidden, targets).compile()
+        sides[name] = lambda: jax.block_until_ready(score(params, tables, hidden, targets))
+
+    softmax, letters = Softmax(bias=False), CNNSoftmax()
+    add("softmax", softmax, softmax.init(jax.random.key(0), SIZE, lexicon))
+    params = letters.init(jax.random.key(0), SIZE, lexicon)
+    added = jax.jit(letters.prepared)(params, letters.tables(lexicon))
+    add("CNN softmax, prepared", letters, {**params, **added})
+    add("CNN softmax, anew", letters, params)
+    timing.print_table(
+        f"{TOKENS} tokens, V = {VOCABULARY:,}, D = {SIZE}; log p and log Z, medians of {rounds}",
+        timing.medians(sides, rounds),
+        "softmax",
+    )
+
+
+if __name__ == "__main__":
+    main()
