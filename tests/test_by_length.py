@@ -37,7 +37,7 @@ def expected(weights, letters, lengths, others):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize(("number", "longest"), [(1, 1), (5, 8), (301, 14)])
+@pytest.mark.parametrize(("number", "longest"), [(1, 1), (5, 8), (301, 16)])
 def test_values_are_those_of_each_row(number, longest, random):
     weights, letters, lengths, others = problem(number, longest, random)
     found = jax.jit(lambda w, x: map_by_length(score, w, letters, lengths, (x,)))(weights, others)
@@ -46,7 +46,7 @@ def test_values_are_those_of_each_row(number, longest, random):
 
 @pytest.mark.usefixtures("float64")
 def test_gradients_are_those_of_the_whole(random):
-    weights, letters, lengths, others = problem(301, 14, random)
+    weights, letters, lengths, others = problem(301, 16, random)
     cotangent = random.normal(size=(301, 1))
 
     def objective(function):
@@ -69,7 +69,8 @@ def test_only_the_first_are_computed(random):
 
 
 def test_widths_grow_by_half():
-    assert by_length.widths(30) == [8, 12, 18, 27, 30]
+    assert by_length.widths(30) == [8, 12, 18, 30]
     assert by_length.widths(30, least=20) == [20, 30]
+    assert by_length.widths(52) == [8, 12, 18, 27, 40, 52]
     assert by_length.widths(8) == [8]
     assert by_length.widths(3) == [3]

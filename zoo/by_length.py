@@ -18,9 +18,9 @@ NARROWEST = 8
 
 
 def widths(longest: int, least: int = 1) -> list[int]:
-    """8, 12, 18 ... up to `longest`, none below `least`."""
+    """8, 12, 18 ... and `longest`; none below `least`, none that would save less than a fifth."""
     found, width = [], max(NARROWEST, least)
-    while width < longest:
+    while width <= 0.8 * longest:
         found.append(width)
         width += width // 2
     return [*found, longest]
