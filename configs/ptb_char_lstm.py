@@ -15,7 +15,7 @@ import dataclasses
 from configs import ptb_softmax
 from zoo import Experiment
 from zoo.heads import CharLSTM
-from zoo.training.optimizers import Adam, Cosine
+from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
