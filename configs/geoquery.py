@@ -41,8 +41,7 @@ def get_config() -> Experiment:
             shuffle=True,
             optimizer=Adam(learning_rate=0.003),
             clip=1.0,
-            epochs=150,
-            patience=20,
+            epochs=40,
         ),
         evaluation=Evaluation(state="sentences"),
     )

@@ -207,11 +207,14 @@ class Grammar(ContextualBackground):
     def _allowed(self, tables, contexts):
         """(classes of words that may come next [..., C], whether the form may end [...])."""
         may = self._may_move(tables, contexts)
-        classes = may.any(-1).any(-2).any(-2)
+        return may.any((-1, -3, -4)), self._may_end(tables, contexts)
+
+    def _may_end(self, tables, contexts):
+        """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
         there = level < contexts["size"][..., None]
         done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
-        return classes, (done & (contexts["size"] > 0)).any(-1)
+        return (done & (contexts["size"] > 0)).any(-1)
 
     def _read(self, tables, contexts, classes):
         """The stacks after a word of the classes [B]; all of size 0 if it could not stand there."""
@@ -246,6 +249,13 @@ class Grammar(ContextualBackground):
             "stack": jnp.pad(stack, ((0, 0), (0, missing), (0, 0))),
             "size": jnp.pad(size, ((0, 0), (0, missing))),
         }
+
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]."""
+        allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
+        allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)
+        return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
     def log_probs(self, tables, contexts):
         """log b of every word, nats, [..., V]."""
