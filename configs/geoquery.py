@@ -35,14 +35,14 @@ def get_config() -> Experiment:
             head=LogLinear(),
         ),
         training=Training(
-            batch=20,
-            length=60,
+            # Windows of many sentences: few answers are cut off from their questions.
+            batch=5,
+            length=240,
             state="sentences",
             shuffle=True,
             optimizer=Adam(learning_rate=0.003),
             clip=1.0,
-            epochs=150,
-            patience=20,
+            epochs=40,
         ),
         evaluation=Evaluation(state="sentences"),
     )

@@ -19,7 +19,9 @@ from zoo.heads import LogLinear
 def get_config() -> Experiment:
     """The experiment."""
     base = geoquery.get_config()
-    background = priors.Grammar("configs/geoquery.grammar", start=base.data.separator)
+    background = priors.Grammar(
+        "configs/geoquery.grammar", start=base.data.separator, depth=12, stacks=2
+    )
     return dataclasses.replace(
         base, model=dataclasses.replace(base.model, head=LogLinear(background=background))
     )

@@ -170,6 +170,24 @@ def test_whatever_is_drawn_parses(tmp_path, name, limits):
     assert len(set(map(tuple, texts))) > 8
 
 
+def test_single_words_have_the_mass_that_they_have_among_all(tmp_path):
+    text, _, words = DANGLING
+    background, lexicon = compiled(tmp_path, text, words)
+    tables = background.tables(lexicon)
+    sequence = ("</s>", "n", "n", "i", "s", "e", "b", "b", "x", "s", "</s>")
+    before = jnp.asarray([[lexicon.ids[word] for word in sequence]])
+
+    @jax.jit
+    def both(tables, before, words):
+        contexts, _ = background.apply(tables, before, background.initial_carry(1))
+        return background.log_probs(tables, contexts), background.log_prob(tables, contexts, words)
+
+    for word in range(len(lexicon)):
+        log_probs, log_prob = both(tables, before, jnp.full(before.shape, word))
+        np.testing.assert_array_equal(log_prob, log_probs[..., word])
+    assert np.isneginf(log_probs).any(-1).sum() == 9  # free from the wrong word to the boundary
+
+
 def test_forms_after_a_question(tmp_path):
     text, _, words = REGULAR
     background, lexicon = compiled(tmp_path, text, (*words, "|"), start="|")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.data import Corpus, Source, Vocabulary
+from zoo.data import Corpus, Source, Text, Vocabulary
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear
@@ -241,3 +241,24 @@ def test_a_head_over_it_that_has_learnt_nothing_is_it():
     assert references.log_sum_exp(
         np.asarray(head.log_probs(params, tables, hidden, context=contexts))[0, 0]
     ) == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.realdata
+def test_the_penn_treebank_has_the_perplexity_that_others_report():
+    """148.3, the trigrams "KN3" of Mikolov et al. (2011), table 1, on the same files."""
+    source = Text("ptb/ptb.train.txt", "ptb/ptb.valid.txt", ("ptb/ptb.test.txt",))
+    vocabulary, background = Vocabulary(), NGram(3)
+    lexicon, corpora = vocabulary.build(source)
+    texts = {split: vocabulary.encode(corpora[split], lexicon) for split in ("train", "test")}
+    prepared = background.prepare(lexicon, {"train": texts["train"]})
+    tables = background.tables(dataclasses.replace(lexicon, background_tables=prepared))
+    targets = texts["test"].words[None]
+    words = np.roll(targets, 1)  # the text ends with the boundary, from which it begins
+
+    @jax.jit
+    def log_prob(tables, words, targets):
+        contexts, _ = background.apply(tables, words, background.initial_carry(1))
+        return background.log_prob(tables, contexts, targets)
+
+    scores = np.asarray(log_prob(tables, words, targets), np.float64)
+    assert np.exp(-scores.mean()) == pytest.approx(148.3, abs=0.05)

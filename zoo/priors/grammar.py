@@ -19,6 +19,9 @@ from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
 from zoo.priors.contextual import ContextualBackground
 
+# More words, or levels, than there ever are.
+NEVER = 2**30
+
 
 @dataclasses.dataclass(frozen=True)
 class Grammar(ContextualBackground):
@@ -172,8 +175,8 @@ class Grammar(ContextualBackground):
         carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
-    def _moves(self, tables, contexts, classes=None):
-        """Which moves there are: shift numbers and whether each may be taken.
+    def _may_move(self, tables, contexts, classes=None):
+        """Which moves may be taken from which states.
 
         A stack may be cut down to any state above which all are complete; then that state reads.
 
@@ -181,7 +184,7 @@ class Grammar(ContextualBackground):
           classes: of the word read, [...]; None for all classes.
 
         Returns:
-          Two arrays [..., stacks, depth, (classes), moves].
+          bool [..., stacks, depth, (classes), moves].
         """
         stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
@@ -192,29 +195,32 @@ class Grammar(ContextualBackground):
         complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
         fewest = jnp.where(there, tables["fewest"][stack], 0)
         below = jnp.cumsum(fewest, axis=-1) - fewest
-        if classes is None:
-            shift = tables["moves"][stack]
-        else:
-            shape = classes.shape + (1,) * (stack.ndim - classes.ndim)
-            shift = tables["moves"][stack, classes.reshape(shape)]
-        more = (None,) * (shift.ndim - stack.ndim)
-        fits = level[(..., *more)] + tables["room"][shift] <= self.depth
-        left = left.reshape(left.shape + (1,) * (stack.ndim - left.ndim))
-        in_time = below[(..., *more)] + tables["words"][shift] < left[(..., *more)]
-        return shift, (there & complete)[(..., *more)] & (shift > 0) & fits & in_time
+        place = (stack,) if classes is None else (stack, _beside(classes, stack))
+        room, words = tables["move_room"][place], tables["move_words"][place]
+        more = (None,) * (room.ndim - stack.ndim)
+        # A state that cannot read has neither room nor time for any move.
+        may = there & complete
+        room_left = jnp.where(may, self.depth - level, -1)[(..., *more)]
+        words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
+        return (room <= room_left) & (words < words_left)
 
     def _allowed(self, tables, contexts):
         """(classes of words that may come next [..., C], whether the form may end [...])."""
-        _, may = self._moves(tables, contexts)
-        classes = may.any(-1).any(-2).any(-2)
+        may = self._may_move(tables, contexts)
+        return may.any((-1, -3, -4)), self._may_end(tables, contexts)
+
+    def _may_end(self, tables, contexts):
+        """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
         there = level < contexts["size"][..., None]
         done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
-        return classes, (done & (contexts["size"] > 0)).any(-1)
+        return (done & (contexts["size"] > 0)).any(-1)
 
     def _read(self, tables, contexts, classes):
         """The stacks after a word of the classes [B]; all of size 0 if it could not stand there."""
-        shift, may = self._moves(tables, contexts, classes)
+        stack = contexts["stack"]
+        may = self._may_move(tables, contexts, classes)
+        shift = tables["moves"][stack, _beside(classes, stack)]
         batch, _, _, moves = shift.shape
         shift, may = shift.reshape(batch, -1), may.reshape(batch, -1)
         # More than are kept, for some may be equal.
@@ -244,6 +250,13 @@ class Grammar(ContextualBackground):
             "size": jnp.pad(size, ((0, 0), (0, missing))),
         }
 
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]."""
+        allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
+        allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)
+        return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
+
     def log_probs(self, tables, contexts):
         """log b of every word, nats, [..., V]."""
         classes, ended = self._allowed(tables, contexts)
@@ -263,9 +276,10 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
       class: [V], words of one class stand in the same places; class 0 stands in none.
       first: the state in which a form begins. ends: [Q], whether a rule may end in a state.
       fewest, levels: [Q], see `grammar_rules.completions`.
-      moves: [Q, C, moves], numbers of shifts, 0 for none. Of each shift: pushed [shifts, width],
-      the states that it puts in the place of its own; height, how many; words, the fewest that
-      they need; room, the levels that they need.
+      moves: [Q, C, moves], numbers of shifts, 0 for none; move_words, the fewest words that they
+      lead to, and move_room, the levels that these need, both out of reach where there is no move.
+      Of each shift: pushed [shifts, width], the states that it puts in the place of its own;
+      height, how many.
     """
     marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
     words_of = {}
@@ -309,21 +323,26 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         "first": np.array(automata.start, np.int32),
         "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
         # A state that cannot be completed is in no stack.
-        "fewest": np.array([min(words, 2**30) for words, _ in completions], np.int32),
-        "levels": np.array([min(levels, 2**30) for _, levels in completions], np.int32),
+        "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
+        "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
         "moves": np.zeros((states, len(classes), most), np.int32),
         "pushed": np.zeros((len(shifts) + 1, width), np.int32),
         "height": np.zeros(len(shifts) + 1, np.int32),
-        "words": np.zeros(len(shifts) + 1, np.int32),
-        "room": np.zeros(len(shifts) + 1, np.int32),
     }
+    words, room = np.full((2, len(shifts) + 1), NEVER, np.int32)
     for (state, place), numbers in moves.items():
         tables["moves"][state, place, : len(numbers)] = list(numbers)
     for entries, number in shifts.items():
         tables["pushed"][number, : len(entries)] = entries
         tables["height"][number] = len(entries)
-        tables["words"][number] = sum(completions[entry][0] for entry in entries)
-        tables["room"][number] = max(
+        words[number] = sum(completions[entry][0] for entry in entries)
+        room[number] = max(
             height + completions[entry][1] for height, entry in enumerate(entries, 1)
         )
-    return tables
+    moves = tables["moves"]
+    return tables | {"move_words": words[moves], "move_room": room[moves]}
+
+
+def _beside(array, stack):
+    """array [...] with axes of 1 for the others of stack [..., stacks, depth]."""
+    return array.reshape(array.shape + (1,) * (stack.ndim - array.ndim))
