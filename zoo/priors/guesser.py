@@ -7,6 +7,7 @@ set of tags, so that a guessed word has the features, and so the signature, of w
 
 import collections
 import dataclasses
+import functools
 import re
 
 from zoo.errors import check_least
@@ -62,22 +63,27 @@ class SuffixTable:
     guesser: SuffixGuesser
     endings: dict[str, collections.Counter]
 
+    @functools.cached_property
+    def _distributions(self) -> dict[str, dict[Tags, float]]:
+        """P(s | ending) of the endings that were asked for; words share the short ones."""
+        counts = self.endings[""]
+        return {"": {tags: count / counts.total() for tags, count in counts.items()}}
+
     def distribution(self, word: str) -> dict[Tags, float]:
         """P(s | the word's ending) of each tag set; sums to 1."""
         theta = self.guesser.smoothing
-        found = {}
-        for ending in self.guesser._endings(word):
+        found = self._distributions[""]
+        for ending in self.guesser._endings(word)[1:]:
             counts = self.endings.get(ending)
             if counts is None:  # then no longer ending is known either
                 break
-            total = counts.total()
-            if not found:
-                found = {tags: count / total for tags, count in counts.items()}
-                continue
-            found = {
-                tags: (counts[tags] / total + theta * shorter) / (1 + theta)
-                for tags, shorter in found.items()
-            }
+            if ending not in self._distributions:
+                total = counts.total()
+                self._distributions[ending] = {
+                    tags: (counts[tags] / total + theta * shorter) / (1 + theta)
+                    for tags, shorter in found.items()
+                }
+            found = self._distributions[ending]
         return found
 
     def guess(self, word: str) -> Tags:
