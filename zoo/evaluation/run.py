@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data import Corpus, Source, Text, files
+from zoo import files
+from zoo.data import Corpus, Source, Text
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
