@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.data import files
+from zoo import files
 from zoo.data.corpus import Corpus, Source
 
 
