@@ -212,3 +212,22 @@ def test_a_broken_file_is_an_error_of_the_user(tmp_path, name):
     BROKEN[name](tmp_path / "lexicon.npz")
     with pytest.raises(UserError, match="is missing or not a lexicon of this zoo"):
         Lexicon.load(tmp_path / "lexicon.npz")
+
+
+def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
+    full = examples.lexicon()
+    words = ("word 9", "word 0", "word 2")
+    some = full.of_words(words)
+    assert some.words == words
+    for place, word in enumerate(words):
+        old = full.ids[word]
+        assert some.counts[place] == full.counts[old]
+        assert some.log_background[place] == full.log_background[old]
+        assert some.features_of(place) == full.features_of(old)
+        start, stop = some.feature_offsets[place : place + 2]
+        values = dict(zip(some.features_of(place), some.feature_values[start:stop], strict=True))
+        expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
+        assert values == expected
+    full.same_features(some)
+    with pytest.raises(UserError, match="other features"):
+        full.same_features(dataclasses.replace(full, feature_names=("another",)))

@@ -74,6 +74,29 @@ class Lexicon:
         start, stop = self.feature_offsets[word : word + 2]
         return [self.feature_names[f] for f in self.feature_ids[start:stop]]
 
+    def same_features(self, other: "Lexicon"):
+        """UserError unless the features of both have the same names, as parameters of them need."""
+        if self.feature_names != other.feature_names:
+            raise UserError(
+                "the words of the other lexicon have other features than those of training: give "
+                "them those, as Vocabulary.extended does."
+            )
+
+    def of_words(self, words: tuple[str, ...]) -> "Lexicon":
+        """The lexicon of these words alone, in this order; each must be in this one."""
+        places = np.array([self.ids[word] for word in words])
+        changed = {"words": tuple(words), "counts": self.counts[places]}
+        if self.log_background is not None:
+            changed["log_background"] = self.log_background[places]
+        if self.feature_names:
+            starts, stops = self.feature_offsets[places], self.feature_offsets[places + 1]
+            pairs = zip(starts, stops, strict=True)
+            chosen = np.concatenate([np.arange(start, stop) for start, stop in pairs])
+            changed["feature_offsets"] = np.concatenate([[0], np.cumsum(stops - starts)])
+            changed["feature_ids"] = self.feature_ids[chosen]
+            changed["feature_values"] = self.feature_values[chosen]
+        return dataclasses.replace(self, **changed)
+
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """The lexicon with the features whose kind, the name up to its colon, is among these.
 

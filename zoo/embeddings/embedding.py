@@ -26,7 +26,7 @@ class Embedding:
         """The parameters for words that were not there in training; UserError if there are none."""
         raise UserError(
             f"{type(self).__name__} embeddings know nothing of words that they were not trained "
-            "on: CharCNN, Lookup and Concat of these can take another lexicon."
+            "on: CharCNN, Features, Lookup and Concat of these can take another lexicon."
         )
 
     def notes(self, lexicon) -> dict[str, int]:

@@ -30,6 +30,11 @@ class Features(Embedding):
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
+    def for_lexicon(self, params, lexicon, other):
+        """The same: no parameter is of a word. UserError if the features are others."""
+        lexicon.same_features(other)
+        return params
+
     def tables(self, lexicon):
         """The signatures: see Lexicon.tables."""
         return lexicon.of_kinds(self.kinds).tables()

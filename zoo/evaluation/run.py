@@ -57,7 +57,8 @@ class Run:
     def with_lexicon(self, path: str | None) -> "Run":
         """The same run with the words of a file, one a line, in the place of those of training.
 
-        The boundary and the unknown word stay, for texts that have words outside the file.
+        The boundary and the unknown word stay, for texts that have words outside the file. Where
+        words have features, new ones get theirs from the same priors.
 
         Raises:
           UserError: the file has no words, or a component of the model has parameters of words.
@@ -72,14 +73,13 @@ class Run:
         if not words:
             raise UserError(f"{path} has no words: give a file with one a line.")
         words = (*marks, *words)
-        counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
-        lexicon = Lexicon(
-            words=words,
-            counts=np.array(counts, np.int64),
-            unknown=old.unknown,
-            boundary=old.boundary,
-            alphabet=old.letters,
-        )
+        if old.feature_names:
+            vocabulary, source = self.experiment.vocabulary, self.experiment.data
+            lexicon = vocabulary.extended(source, old, words).of_words(words)
+        else:
+            counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
+            lexicon = dataclasses.replace(old, words=words, counts=np.array(counts, np.int64))
+        lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
         model = self.experiment.model
         return dataclasses.replace(
             self,

@@ -62,7 +62,7 @@ class Head:
         raise UserError(
             f"a {type(self).__name__} has parameters of the words that it was trained on and "
             "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
-            "know words by their letters."
+            "know words by their letters, and heads.LogLinear, which knows them by their features."
         )
 
     def notes(self, lexicon) -> dict[str, int]:

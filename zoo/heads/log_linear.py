@@ -91,6 +91,20 @@ class LogLinear(Head):
             params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return params
 
+    def for_lexicon(self, params, lexicon, other):
+        """The same: no parameter is of a word. The features must be those of training.
+
+        Raises:
+          UserError: they are others, or the background was counted on other words.
+        """
+        if self.background is not None:
+            raise UserError(
+                "the log-linear head has a background that runs along the text and knows the words "
+                "of training alone: it cannot score with another lexicon."
+            )
+        lexicon.same_features(other)
+        return params
+
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
         tables = lexicon.of_kinds(self.kinds).tables()
