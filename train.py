@@ -31,8 +31,10 @@ def main():
         parser.error("give --config NAME and --workdir DIR, or --list")
 
     # What the zoo chooses by itself, such as the form of a head's scores.
-    logging.getLogger("zoo").setLevel(logging.INFO)
-    logging.getLogger("zoo").addHandler(logging.StreamHandler(sys.stdout))
+    logger = logging.getLogger("zoo")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.StreamHandler(sys.stdout))
+    logger.propagate = False
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
     print(recipes.describe(experiment), flush=True)
     workdir = Workdir(arguments.workdir)
