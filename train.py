@@ -1,6 +1,7 @@
 """Trains a model: python train.py --config NAME --workdir DIR [--set field=value ...]"""
 
 import argparse
+import logging
 import shlex
 import sys
 
@@ -29,6 +30,11 @@ def main():
     if not arguments.config or not arguments.workdir:
         parser.error("give --config NAME and --workdir DIR, or --list")
 
+    # What the zoo chooses by itself, such as the form of a head's scores.
+    logger = logging.getLogger("zoo")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.StreamHandler(sys.stdout))
+    logger.propagate = False
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
     print(recipes.describe(experiment), flush=True)
     workdir = Workdir(arguments.workdir)

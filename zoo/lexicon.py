@@ -142,6 +142,11 @@ class Lexicon:
             return {}
         return jax.tree.map(jnp.asarray, signatures.tables(self))
 
+    @functools.cached_property
+    def prefers_sparse(self) -> bool:
+        """Whether scores should be a sparse product: see `zoo.signatures.prefers_sparse`."""
+        return signatures.prefers_sparse(self)
+
     def words_digest(self) -> str:
         """A hash of the words and their order: equal where probabilities are over the same V."""
         return _digest(json.dumps(self.words, ensure_ascii=False).encode())

@@ -25,7 +25,7 @@ def tables(lexicon) -> dict[str, np.ndarray]:
 
     As a rule `summed_tables`; `sparse_tables` where they promise to cost less than half of it.
     """
-    form = sparse_tables if prefers_sparse(lexicon) else summed_tables
+    form = sparse_tables if lexicon.prefers_sparse else summed_tables
     return {**mass_tables(lexicon), **form(lexicon)}
 
 
