@@ -100,7 +100,9 @@ def test_new_words_share_the_probability_of_the_unknown_one(trained):
 class NewWords(small.RandomWords):
     def read(self, split):
         corpus = super().read(split)
-        return dataclasses.replace(corpus, sentences=[["new0", "new1"], *corpus.sentences])
+        sentences = [["new0", "new1"], *corpus.sentences]
+        features = [[("POS:NEW",), ("POS:NEW",)], *corpus.features]
+        return dataclasses.replace(corpus, sentences=sentences, features=features)
 
 
 def test_a_background_that_has_changed_is_refused(trained):

@@ -59,7 +59,9 @@ def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog):
     assert "scores as a sparse product" in caplog.text
 
 
-def test_few_features_are_not(lexicon, caplog):
+def test_few_features_are_not(lexicon, caplog, monkeypatch):
+    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     with caplog.at_level(logging.INFO, logger="zoo"):
         assert "shared_values" in signatures.tables(lexicon)
     assert "a softmax over signatures" in caplog.text
