@@ -49,7 +49,9 @@ def case(random, float64):
     return lexicon, phi, params, jnp.asarray(hidden), jnp.asarray(targets), log_probs
 
 
-def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog):
+def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog, monkeypatch):
+    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     lexicon, _, _ = spelled_lexicon(random)
     with caplog.at_level(logging.INFO, logger="zoo"):
         assert "of_signature" in signatures.tables(lexicon)
@@ -60,7 +62,6 @@ def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog):
 
 
 def test_few_features_are_not(lexicon, caplog, monkeypatch):
-    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     with caplog.at_level(logging.INFO, logger="zoo"):
         assert "shared_values" in signatures.tables(lexicon)
