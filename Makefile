@@ -39,11 +39,16 @@ format: $(VENV)/installed
 benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.log_linear
 	$(BIN)/python -m benchmarks.contextual_background
-	$(BIN)/python -m benchmarks.training_step
 	$(BIN)/python -m benchmarks.blocked_softmax_memory
 	$(BIN)/python -m benchmarks.lstm
 	$(BIN)/python -m benchmarks.sampled_step
 	$(BIN)/python -m benchmarks.adaptive
+	$(BIN)/python -m benchmarks.log_linear_letters
+	$(BIN)/python -m benchmarks.log_linear_gradients
+	$(BIN)/python -m benchmarks.char_cnn
+	$(BIN)/python -m benchmarks.char_lstm
+	$(BIN)/python -m benchmarks.cnn_softmax
+	$(BIN)/python -m benchmarks.training_step
 
 clean:
 	rm -rf $(QUICKSTART)
