@@ -23,7 +23,7 @@ def get_config() -> Experiment:
     return dataclasses.replace(
         base,
         model=dataclasses.replace(
-            base.model, core=LSTM(size=256, layers=2, dropout=0.6, input_dropout=0.3)
+            base.model, core=LSTM(size=400, layers=2, dropout=0.6, input_dropout=0.3)
         ),
         training=Training(
             batch=32,
@@ -31,6 +31,6 @@ def get_config() -> Experiment:
             shuffle=True,
             optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=200)),
             clip=1.0,
-            epochs=22,
+            epochs=20,
         ),
     )

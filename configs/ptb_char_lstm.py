@@ -7,7 +7,7 @@
 Jozefowicz et al. (2016), section 3.3; trained from the start, not on a frozen word model. The first
 perplexity is over all spellings; the second is over the words of the lexicon and costs as many
 spellings a token as there are words. Data, core and epochs are those of ptb_softmax; Adam takes
-steps that a recurrent head stands. Results: docs/results.md.
+steps that a recurrent head stands. Not run to its end yet.
 """
 
 import dataclasses

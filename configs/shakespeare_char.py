@@ -6,7 +6,7 @@
 Every character is a word, the line break too: the figure to read is bits, per character. Lines
 1 to 36,000 are for training, 2,000 for validation, 2,000 for the test.
 
-Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Results: docs/results.md.
+Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Not run to its end yet.
 """
 
 from zoo import Evaluation, Experiment, Training
