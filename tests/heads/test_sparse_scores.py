@@ -61,10 +61,11 @@ def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog, mon
     assert "scores as a sparse product" in caplog.text
 
 
-def test_few_features_are_not(lexicon, caplog, monkeypatch):
+def test_few_features_are_not(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     with caplog.at_level(logging.INFO, logger="zoo"):
-        assert "shared_values" in signatures.tables(lexicon)
+        # A lexicon of its own: the choice is made, and logged, once a lexicon.
+        assert "shared_values" in signatures.tables(examples.lexicon())
     assert "a softmax over signatures" in caplog.text
 
 
