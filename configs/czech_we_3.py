@@ -33,7 +33,7 @@ def get_config() -> Experiment:
         model=LanguageModel(
             embedding=Lookup(size=128),
             core=NGram(size=128, order=3),
-            head=NCE(noise=Unigram(), samples=25, shared=False),
+            head=NCE(noise=Unigram(), samples=25, noise_per="token"),
         ),
         training=Training(
             batch=16,

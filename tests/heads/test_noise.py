@@ -10,7 +10,7 @@ import scipy.stats
 
 from zoo import files
 from zoo.errors import UserError
-from zoo.heads import LogUniform, Uniform, Unigram, noise
+from zoo.heads import ImportanceSampling, LogUniform, Uniform, Unigram, noise
 from zoo.keys import Keys
 
 COUNTS = np.array([5, 0, 90, 3, 3, 40, 1, 1, 7, 0, 12, 2, 30])
@@ -65,7 +65,7 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     """Mean counts over many samples, within five standard errors of the declared expectation."""
     tables, samples = noise.tables(probabilities), 4000
     drawn = jax.jit(
-        lambda key: noise.sample(tables, key, (samples,), draws, shared=False, distinct=distinct)
+        lambda key: noise.sample(tables, key, (samples,), draws, per="token", distinct=distinct)
     )(jax.random.key(9))
     assert drawn.words.shape == drawn.kept.shape == (samples, draws)
     counts = np.zeros((samples, 13))
@@ -83,23 +83,24 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     np.testing.assert_allclose(np.exp(drawn.log_expected), of_words, rtol=1e-5)
 
 
-def test_shared_words_do_not_depend_on_the_rows_and_others_do():
+def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
     tables = noise.tables(Uniform().probabilities(np.ones(1000)))
     batch, rows = jax.random.key(0), jax.random.split(jax.random.key(1), 4)
 
     @functools.partial(jax.jit, static_argnums=1)
-    def words(rows, shared):
+    def words(rows, unit):
         keys = Keys(batch, rows)
         shape = (len(rows), 5)
-        return noise.sample(tables, keys, shape, 6, shared=shared, distinct=False).words
+        return noise.sample(tables, keys, shape, 6, per=unit, distinct=False).words
 
-    assert words(rows, True).shape == (6,)
-    np.testing.assert_array_equal(words(rows, True), words(rows[2:], True))
-    whole = words(rows, False)
-    assert whole.shape == (4, 5, 6)
-    # A lane draws the same words whichever lanes are beside it.
-    np.testing.assert_array_equal(whole[2:], words(rows[2:], False))
-    assert len(np.unique(whole)) > 100
+    assert words(rows, "batch").shape == (6,)
+    np.testing.assert_array_equal(words(rows, "batch"), words(rows[2:], "batch"))
+    for unit, shape in (("lane", (4, 6)), ("token", (4, 5, 6))):
+        whole = words(rows, unit)
+        assert whole.shape == shape
+        # A lane draws the same words whichever lanes are beside it.
+        np.testing.assert_array_equal(whole[2:], words(rows[2:], unit))
+        assert len(np.unique(whole)) > 0.9 * min(whole.size, 100)
 
 
 def test_a_large_table_is_exact_and_quick():
@@ -141,3 +142,8 @@ def test_samplers_over_the_billion_words_draw_what_they_declare(recipe):
         observed[filled], 10**6 * expected[filled] / expected[filled].sum()
     )
     assert result.pvalue > 1e-3
+
+
+def test_an_unknown_unit_of_noise_is_refused():
+    with pytest.raises(UserError, match="noise_per is 'word': give one of batch, lane, token"):
+        ImportanceSampling(noise_per="word")

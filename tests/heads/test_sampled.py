@@ -44,18 +44,21 @@ def loss_by_hand(kind, true, others, log_expected_true, log_expected, kept, hits
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("unit", noise.UNITS)
 @pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize("name", HEADS)
-def test_losses_follow_the_formula_word_by_word(random, name, shared, distinct):
+def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     kind, lexicon = HEADS[name], examples.plain_lexicon()
-    head = kind(noise=Unigram(power=0.5), samples=DRAWS, shared=shared, distinct=distinct)
+    head = kind(noise=Unigram(power=0.5), samples=DRAWS, noise_per=unit, distinct=distinct)
     tables = head.tables(lexicon)
     params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
-    drawn = noise.sample(tables, keys, (3, 2), DRAWS, shared=shared, distinct=distinct)
+    drawn = noise.sample(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
+    if unit == "lane":
+        assert drawn.words.shape == (3, DRAWS)
+        drawn = [x[:, None] for x in drawn]
     words, kept = (np.broadcast_to(x, (3, 2, DRAWS)) for x in drawn[:2])
     assert distinct != kept.all()
     assert (words == targets[..., None]).any()

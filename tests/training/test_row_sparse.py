@@ -31,7 +31,8 @@ HEADS = {
     "NCE": NCE(samples=6, noise=Unigram()),
     "importance sampling": ImportanceSampling(samples=6),
     "tied": ImportanceSampling(samples=6, tied=True),
-    "words for each token": BlackOut(samples=3, shared=False),
+    "words for each token": BlackOut(samples=3, noise_per="token"),
+    "words for each lane": NCE(samples=3, noise_per="lane"),
     "hierarchical": HierarchicalSoftmax(),
     "Huffman": HuffmanSoftmax(),
 }

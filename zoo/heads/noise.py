@@ -22,6 +22,9 @@ import numpy as np
 from zoo.errors import UserError, check_least
 from zoo.keys import Keys
 
+# What may draw noise words of its own.
+UNITS = ("batch", "lane", "token")
+
 
 class Noise:
     """A distribution of noise words. Subclasses are frozen dataclasses.
@@ -130,8 +133,9 @@ def draw(noise_tables, key, shape) -> jax.Array:
 class Sample(NamedTuple):
     """Noise words for a batch.
 
-    words: int32, [K] if shared by all tokens, else [..., K]. kept: bool of the same shape, False
-    where a repeated draw was dropped. log_expected: of the same shape, log of the expected count.
+    words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token. kept: bool of
+    the same shape, False where a repeated draw was dropped. log_expected: of the same shape, log of
+    the expected count.
     """
 
     words: jax.Array
@@ -146,21 +150,24 @@ def log_expected_count(log_q, draws: int, distinct: bool):
     return jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q))))
 
 
-def sample(noise_tables, key, shape, draws: int, *, shared: bool, distinct: bool) -> Sample:
-    """`draws` noise words, once for a batch of tokens of the given shape or for each token.
+def sample(noise_tables, key, shape, draws: int, *, per: str, distinct: bool) -> Sample:
+    """K = `draws` noise words for tokens of the given shape.
 
     Args:
       key: one key, or `zoo.keys.Keys` for tokens [B, T]: words for the batch then come from its
-        `batch` key, words for each token from the keys of the rows.
+        `batch` key, words for each lane or token from the keys of the rows.
+      per: one of UNITS, that which draws words of its own; a lane is a row of the first axis.
     """
-    if shared:
+    if per == "batch":
         words = draw(noise_tables, key.batch if isinstance(key, Keys) else key, (draws,))
-    elif isinstance(key, Keys):
-        # Another stream than dropout's, which uses the same keys of the rows.
-        of_rows = jax.vmap(lambda row: jax.random.fold_in(row, 0x6E6F6973))(key.rows)
-        words = jax.vmap(lambda row: draw(noise_tables, row, (*shape[1:], draws)))(of_rows)
     else:
-        words = draw(noise_tables, key, (*shape, draws))
+        of_lane = shape[1:] if per == "token" else ()
+        if isinstance(key, Keys):
+            # Another stream than dropout's, which uses the same keys of the rows.
+            of_rows = jax.vmap(lambda row: jax.random.fold_in(row, 0x6E6F6973))(key.rows)
+            words = jax.vmap(lambda row: draw(noise_tables, row, (*of_lane, draws)))(of_rows)
+        else:
+            words = draw(noise_tables, key, (*shape[:1], *of_lane, draws))
     kept = jnp.ones(words.shape, bool)
     if distinct:
         words = jnp.sort(words, axis=-1)

@@ -6,9 +6,12 @@ import jax
 import jax.numpy as jnp
 
 from zoo import rows
-from zoo.errors import check_least
+from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
 from zoo.heads.softmax import Softmax
+
+# Scores of noise words [K], [B, K] or [..., K].
+PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,20 +26,25 @@ class SampledSoftmax(Softmax):
     kept marks noise words that were not dropped as repeats, hits those equal to the target.
 
     Attributes:
-      noise: the distribution. samples: K, draws. shared: one draw for all tokens of a batch, so
-        that scores are one product, instead of one draw a token. distinct: repeated draws are
-        dropped.
+      noise: the distribution. samples: K, draws. noise_per: what has draws of its own, the
+        "batch", each "lane" or each "token": tokens that share them make their scores one product.
+        distinct: repeated draws are dropped.
     """
 
     noise: noises.Noise = noises.LogUniform()
     samples: int = 1024
-    shared: bool = True
+    noise_per: str = "batch"
     distinct: bool = False
 
     row_tables = ("weights", "bias")
 
     def __post_init__(self):
         check_least(self, "model.head", samples=1)
+        if self.noise_per not in noises.UNITS:
+            raise UserError(
+                f"model.head.noise_per is {self.noise_per!r}: give one of "
+                f"{', '.join(noises.UNITS)}."
+            )
 
     def tables(self, lexicon):
         """The noise distribution: see noise.tables."""
@@ -51,18 +59,24 @@ class SampledSoftmax(Softmax):
             key,
             targets.shape,
             self.samples,
-            shared=self.shared,
+            per=self.noise_per,
             distinct=self.distinct,
         )
         log_q = tables["log_q"][targets]
-        shape = (*targets.shape, self.samples)
-        words, kept, log_expected = (jnp.broadcast_to(x, shape) for x in drawn)
+
+        def for_tokens(of_words):
+            """What the noise words have, as [..., K], one row a token."""
+            if self.noise_per == "lane":
+                ones = (1,) * (targets.ndim - 1)
+                of_words = of_words.reshape(targets.shape[0], *ones, self.samples)
+            return jnp.broadcast_to(of_words, (*targets.shape, self.samples))
+
+        words, kept, log_expected = map(for_tokens, drawn)
+        product = PRODUCTS[self.noise_per]
         return self.sampled_loss(
             params,
             self._scores(params, hidden, targets, "...d,...d->..."),
-            self._scores(
-                params, hidden, drawn.words, "...d,kd->...k" if self.shared else "...d,...kd->...k"
-            ),
+            self._scores(params, hidden, drawn.words, product, for_tokens),
             noises.log_expected_count(log_q, self.samples, self.distinct),
             log_expected,
             kept,
@@ -76,7 +90,7 @@ class SampledSoftmax(Softmax):
         losses = self.loss(params, tables, hidden, targets, key=key)
         return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
 
-    def _scores(self, params, hidden, words, product):
+    def _scores(self, params, hidden, words, product, for_tokens=lambda bias: bias):
         """w_v . h + c_v of some words, in at least float32."""
         found = jnp.einsum(
             product,
@@ -87,7 +101,7 @@ class SampledSoftmax(Softmax):
         if not self.bias:
             return found
         bias = rows.take(params["bias"], words).astype(found.dtype)
-        return found + jnp.broadcast_to(bias, found.shape)
+        return found + for_tokens(bias)
 
 
 def masked(logits, out):
