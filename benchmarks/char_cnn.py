@@ -1,7 +1,7 @@
 """Word vectors by convolution: distinct words, cut to their letters, against all positions.
 
-`CharCNN.apply` against the network over the padded spelling of every position, its windows
-multiplied one by one as the formula reads; forward and backward with gradients of all parameters.
+`CharCNN.apply` against the same network over the padded spelling of every position; forward and
+backward with gradients of all parameters.
 B = 32, T = 35, the sizes of Labeau and Allauzen (mean) and the small ones of Kim et al. (maximum),
 on a batch of the Penn Treebank in $ZOO_DATA, or of Zipf's law where there is none.
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import timing
 from zoo import files
-from zoo.convolution import ACTIVATIONS, Convolution
+from zoo.convolution import Convolution
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.lexicon import Lexicon
@@ -69,31 +69,6 @@ def main():
         compare(name, network, lexicon, jnp.asarray(words, jnp.int32), random, rounds)
 
 
-def by_the_formula(network, params, tables, words):
-    """The vectors [N, size] of words [N], every window of every one multiplied."""
-    letters, lengths = tables["letters"][words], tables["lengths"][words]
-    of_letters = params["letters"][letters]
-    pooled = []
-    for width, filters in zip(network.widths, params["filters"], strict=True):
-        positions = letters.shape[1] - width + 1
-        windows = [of_letters[:, i : i + positions] for i in range(width)]
-        x = jnp.concatenate(windows, axis=-1) @ filters["weights"]
-        counts = lengths - width + 1
-        there = (jnp.arange(positions)[None] < counts[:, None])[:, :, None]
-        if network.pooling == "mean":
-            x = jnp.where(there, x, 0).sum(1) / counts[:, None]
-        else:
-            x = jnp.where(there, x, -jnp.inf).max(1)
-        pooled.append(x + filters["bias"][None])
-    y = ACTIVATIONS[network.activation](jnp.concatenate(pooled, axis=-1))
-    for layer in params["highway"]:
-        gate = jax.nn.sigmoid(y @ layer["gate_weights"] + layer["gate_bias"][None])
-        y = gate * jax.nn.relu(y @ layer["weights"] + layer["bias"][None]) + (1 - gate) * y
-    if "projection" in params:
-        y = y @ params["projection"]["weights"] + params["projection"]["bias"][None]
-    return y
-
-
 def compare(name, network, lexicon, words, random, rounds):
     """Prints the times of one network, and how far the gradients are apart."""
     embedding = CharCNN(size=128, network=network)
@@ -101,7 +76,8 @@ def compare(name, network, lexicon, words, random, rounds):
     cotangent = jnp.asarray(random.normal(size=(BATCH, LENGTH, embedding.size)), jnp.float32)
 
     def everywhere(params, tables, words):
-        vectors = by_the_formula(network, params, tables, words.ravel())
+        flat = words.ravel()
+        vectors = network.apply(params, tables["letters"][flat], tables["lengths"][flat])
         return vectors.reshape(*words.shape, -1)
 
     sides, gradients = {}, {}

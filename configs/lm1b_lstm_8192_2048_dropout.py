@@ -4,23 +4,17 @@
     python evaluate.py --workdir runs/lm1b_lstm_8192_2048_dropout
 
 Jozefowicz et al. (2016), table 1: test perplexity 32.2, 3.3 billion parameters; not run here.
-Everything but the sizes and dropout is as in lm1b_lstm_2048_512.
+As lm1b_lstm_8192_2048, with dropout.
 """
 
 import dataclasses
 
-from configs import lm1b_lstm_2048_512
+from configs import lm1b_lstm_8192_2048
 from zoo import Experiment
-from zoo.cores import LSTM
-from zoo.embeddings import Lookup
 
 
 def get_config() -> Experiment:
     """The experiment."""
-    base = lm1b_lstm_2048_512.get_config()
-    model = dataclasses.replace(
-        base.model,
-        embedding=Lookup(size=2048),
-        core=LSTM(size=8192, projection=2048, dropout=0.25, input_dropout=0.25),
-    )
-    return dataclasses.replace(base, model=model)
+    base = lm1b_lstm_8192_2048.get_config()
+    core = dataclasses.replace(base.model.core, dropout=0.25, input_dropout=0.25)
+    return dataclasses.replace(base, model=dataclasses.replace(base.model, core=core))

@@ -8,33 +8,20 @@ descent; only the head differs. Figures count every word and </s>, with <unk> as
 state carried over sentences. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Results: docs/results.md.
 """
 
-from zoo import Evaluation, Experiment, Training
+import dataclasses
+
+from configs import ptb_small
+from zoo import Experiment
 from zoo.cores import LSTM
-from zoo.data import Text, Vocabulary
-from zoo.embeddings import Lookup
 from zoo.heads import Softmax
-from zoo.models import LanguageModel
-from zoo.optimizers import SGD, Cosine
 
 
 def get_config() -> Experiment:
-    """The experiment."""
-    return Experiment(
-        data=Text(
-            train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)
-        ),
-        vocabulary=Vocabulary(),
-        model=LanguageModel(
-            embedding=Lookup(size=256),
-            core=LSTM(size=256, dropout=0.2, input_dropout=0.2),
-            head=Softmax(),
-        ),
-        training=Training(
-            batch=20,
-            length=35,
-            optimizer=SGD(learning_rate=20.0, schedule=Cosine()),
-            clip=0.25,
-            epochs=5,
-        ),
-        evaluation=Evaluation(state="carried", lanes=8, length=64),
+    """The experiment: the data and the optimiser of ptb_small, fewer epochs, a smaller core."""
+    base = ptb_small.get_config()
+    core = LSTM(size=256, dropout=0.2, input_dropout=0.2)
+    return dataclasses.replace(
+        base,
+        model=dataclasses.replace(base.model, core=core, head=Softmax()),
+        training=dataclasses.replace(base.training, epochs=5),
     )

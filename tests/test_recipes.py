@@ -186,13 +186,6 @@ def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
         recipes.from_json(recipe)
 
 
-def test_recipes_saved_before_the_optimizers_moved_are_read():
-    saved = json.dumps(recipes.to_json(RECIPE))
-    assert "zoo.optimizers:Adam" in saved and "zoo.optimizers:Constant" in saved
-    old = json.loads(saved.replace("zoo.optimizers:", "zoo.training.optimizers:"))
-    assert recipes.from_json(old) == RECIPE
-
-
 def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
     path = tmp_path / "llrnn_french.py"
     path.write_text(OWN_CONFIG)

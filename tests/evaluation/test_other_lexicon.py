@@ -106,12 +106,11 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
         assert figures["notes"]["words cut by the head"] == 0
 
 
+@pytest.mark.parametrize("open_workdir", ["lstm"], indirect=True)
 def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_workdir, words_file):
     """Over all spellings; over a lexicon, all change by one number a position."""
     trained = Run.load(open_workdir)
     run = trained.with_lexicon(str(words_file))
-    if not isinstance(run.experiment.model.head, CharLSTM):
-        pytest.skip("a head over the lexicon")
     corpus = dataclasses.replace(run.read("test"), sentences=[["le", "chien", "voit"]])
     one, other = (r.score(corpus)[1].log_prob for r in (trained, run))
     np.testing.assert_allclose(one, other, rtol=1e-4)

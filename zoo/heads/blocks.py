@@ -19,12 +19,15 @@ def map_rows(function, arrays, block):
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:rows], results)
 
 
-def of_rows(arrays, block):
-    """[N, ...] as [blocks, block, ...], the last block filled up with zeros."""
-    count = -(-len(arrays[0]) // block)
+def of_rows(tree, block, filling="constant"):
+    """Leaves [N, ...] as [blocks, block, ...], the last block filled up.
 
-    def blocks(x):
-        padding = ((0, count * block - len(x)), *[(0, 0)] * (x.ndim - 1))
-        return jnp.pad(x, padding).reshape(count, block, *x.shape[1:])
+    Args:
+      filling: "constant" for zeros, "edge" for the last row again, where zeros would be no row.
+    """
 
-    return tuple(map(blocks, arrays))
+    def cut(x):
+        padding = ((0, -x.shape[0] % block), *[(0, 0)] * (x.ndim - 1))
+        return jnp.pad(x, padding, mode=filling).reshape(-1, block, *x.shape[1:])
+
+    return jax.tree.map(cut, tree)

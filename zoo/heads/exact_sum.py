@@ -10,7 +10,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import exact
+from zoo.heads import blocks, exact
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -62,23 +62,15 @@ def _weighted_forward(
     return _over_token_blocks(data, weights, bias, log_measure, block, penalty, with_gradients=True)
 
 
-def token_blocks(tree, block):
-    """Leaves [N, ...] as [blocks, block, ...]; the last block is filled with the last token."""
-
-    def cut(leaf):
-        padding = [(0, -leaf.shape[0] % block)] + [(0, 0)] * (leaf.ndim - 1)
-        return jnp.pad(leaf, padding, mode="edge").reshape(-1, block, *leaf.shape[1:])
-
-    return jax.tree.map(cut, tree)
-
-
 def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with_gradients):
     hidden, targets, token_weights, contexts = data
     tokens, size = hidden.shape
     block = min(block, tokens)
     # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
-    weight_blocks = jnp.pad(token_weights, (0, -tokens % block)).reshape(-1, block)
-    hidden_blocks, target_blocks, context_blocks = token_blocks((hidden, targets, contexts), block)
+    weight_blocks = blocks.of_rows(token_weights, block)
+    hidden_blocks, target_blocks, context_blocks = blocks.of_rows(
+        (hidden, targets, contexts), block, filling="edge"
+    )
 
     def step(carry, inputs):
         total, weights_gradient, bias_gradient = carry
@@ -103,9 +95,9 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         return (total, weights_gradient, bias_gradient), expected_rows @ weights
 
     zero = jnp.zeros((), exact.accumulator(hidden))
-    blocks = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
+    inputs = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
     if not with_gradients:
-        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), blocks)
+        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), inputs)
         return total, None
     observed = token_weights[:, None].astype(hidden.dtype)
     initial = (
@@ -113,7 +105,7 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         exact.summed_rows(-observed * hidden, targets, weights),
         exact.summed_rows(-token_weights, targets, bias),
     )
-    (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, blocks)
+    (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, inputs)
     hidden_gradient = hidden_gradient.reshape(-1, size)[:tokens]
     hidden_gradient -= observed * weights[targets]
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))

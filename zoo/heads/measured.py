@@ -12,7 +12,7 @@ contexts of n tokens -> log m, [n, V].
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import exact, exact_sum
+from zoo.heads import blocks, exact, exact_sum
 
 
 def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
@@ -35,8 +35,8 @@ def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
         return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
 
     tokens = hidden.shape[0]
-    blocks = exact_sum.token_blocks((hidden, targets, contexts), min(block, tokens))
-    losses, log_zs = jax.lax.map(of_block, blocks)
+    columns = blocks.of_rows((hidden, targets, contexts), min(block, tokens), filling="edge")
+    losses, log_zs = jax.lax.map(of_block, columns)
     return losses.reshape(-1)[:tokens], log_zs.reshape(-1)[:tokens]
 
 
