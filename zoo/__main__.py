@@ -42,17 +42,9 @@ def _rank(arguments):
 
 
 def _agreement(arguments):
-    from zoo.evaluation import agreement, passport
-    from zoo.evaluation.run import Run
+    from zoo.evaluation.agreement import report
 
-    run = Run.load(arguments.workdir)
-    splits = arguments.split or [
-        split for split in run.experiment.data.splits() if split not in ("train", "validation")
-    ]
-    for split in splits:
-        found = agreement.judge(run, split)
-        print(agreement.describe(found))
-        passport.write(run, found)
+    report(arguments.workdirs, arguments.split, arguments.file)
 
 
 def _micro_report(arguments):
@@ -92,12 +84,12 @@ def main():
     command.set_defaults(do=_rank)
 
     command = commands.add_parser(
-        "agreement", help="accuracy on agreement pairs made from a run's treebank, by distance"
+        "agreement", help="accuracy on agreement pairs made from the runs' treebank, by distance"
     )
-    command.add_argument("--workdir", required=True, help="folder of a training run")
-    command.add_argument(
-        "--split", action="append", default=[], help="may be repeated; default: the tests"
-    )
+    add = command.add_argument
+    add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add("--split", action="append", default=[], help="may be repeated; default: the tests")
+    add("--file", default="agreement.png", help="the picture to write")
     command.set_defaults(do=_agreement)
 
     command = commands.add_parser(

@@ -138,6 +138,14 @@ def test_accuracy_by_kind_and_distance():
     assert cases["number, all"]["accuracy"] == pytest.approx(2 / 3)
 
 
+def test_cases_of_several_splits_are_pooled_by_their_pairs():
+    splits = [
+        {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
+        {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
+    ]
+    assert agreement.pooled(splits) == {"number, 1": 0.25}
+
+
 def test_a_run_is_judged_on_its_treebank(run, source):
     with pytest.raises(UserError, match="made from a treebank"):
         agreement.judge(run, "test")

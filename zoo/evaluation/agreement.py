@@ -177,5 +177,38 @@ def describe(found: dict) -> str:
     return "\n".join(lines)
 
 
+def report(workdirs: list[str], splits: list[str], file: str, say=print):
+    """Prints a table for each run and split (all tests if none), draws the pairs of all splits
+    together in one PNG and writes the passports."""
+    from zoo.evaluation import plots
+    from zoo.evaluation.run import Run
+
+    accuracies = {}
+    for workdir in workdirs:
+        run = Run.load(workdir)
+        tests = [
+            name for name in run.experiment.data.splits() if name not in ("train", "validation")
+        ]
+        of_splits = []
+        for split in splits or tests:
+            found = judge(run, split)
+            say(f"{run.path.name}, {describe(found)}")
+            say(f"  {passport.write(run, found)}")
+            of_splits.append(found["figures"]["cases"])
+        accuracies[run.path.name] = pooled(of_splits)
+    plots.accuracy(accuracies, file)
+    say(file)
+
+
+def pooled(of_splits: list[dict[str, dict]]) -> dict[str, float]:
+    """Accuracy of each case over the pairs of several splits, of the cases that have pairs."""
+    found = {}
+    for name in dict.fromkeys(name for cases in of_splits for name in cases):
+        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
+        if pairs:
+            found[name] = right / pairs
+    return found
+
+
 def _features(token) -> Features:
     return frozenset((token["feats"] or {}).items())
