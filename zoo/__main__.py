@@ -1,4 +1,4 @@
-"""python -m zoo generate | compare | agreement | rank | micro-report: uses of trained models."""
+"""python -m zoo generate | compare | sweep | agreement | rank | micro-report: trained models."""
 
 import argparse
 
@@ -33,6 +33,12 @@ def _compare(arguments):
     from zoo.evaluation.compare import compare
 
     print(compare(arguments.workdirs))
+
+
+def _sweep(arguments):
+    from zoo.evaluation.sweep import report
+
+    report(arguments.field, arguments.workdirs, arguments.file)
 
 
 def _rank(arguments):
@@ -72,6 +78,15 @@ def main():
     command = commands.add_parser("compare", help="puts the results of runs side by side")
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
     command.set_defaults(do=_compare)
+
+    command = commands.add_parser(
+        "sweep", help="draws the results of runs against one number of their experiments"
+    )
+    add = command.add_argument
+    add("field", help="its dotted name, as for --set: vocabulary.features.0.count")
+    add("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
+    add("--file", default="sweep.png", help="the picture to write")
+    command.set_defaults(do=_sweep)
 
     command = commands.add_parser(
         "rank", help="measures and draws the rank of heads' log-probability matrices"

@@ -198,3 +198,28 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     # What is smaller is the rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
     _write(figure, axes, file)
+
+
+def sweep(
+    field: str,
+    curves: dict[str, list[tuple[float, float]]],
+    lines: dict[str, float],
+    file: str | pathlib.Path,
+):
+    """Log-perplexity against a number of the experiment.
+
+    Args:
+      field: its name. curves: of each text, (the number, nats per token). lines: what does not have
+        the number, nats per token. file: the PNG to write.
+    """
+    figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
+    for place, (name, points) in enumerate(curves.items()):
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=name)
+    for place, (name, height) in enumerate(lines.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=name)
+    numbers = [number for points in curves.values() for number, _ in points]
+    if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
+        axes.set_xscale("log")
+    _write(figure, axes, file)
