@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import check_least
-from zoo.heads import exact
+from zoo.heads import exact, mixture_sum
 from zoo.heads.softmax import Softmax
 
 
@@ -67,10 +67,8 @@ class MixtureOfSoftmaxes(_Mixture):
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), 0), nats, [...]: the mixture is normalised as it stands."""
         log_prior, contexts = self.contexts(params, hidden)
-        targets = jnp.broadcast_to(targets[..., None], contexts.shape[:-1])
-        losses, _ = exact.softmax_loss(contexts, *self._weights(params), targets)
-        log_prob = jax.nn.logsumexp(log_prior - losses, axis=-1)
-        return log_prob, jnp.zeros_like(log_prob)
+        loss = mixture_sum.mixture_loss(contexts, log_prior, *self._weights(params), targets)
+        return -loss, jnp.zeros_like(loss)
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
@@ -79,9 +77,11 @@ class MixtureOfSoftmaxes(_Mixture):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats."""
-        losses = self.loss(params, tables, hidden, targets)
-        return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+        """sum of token_weights * loss, a scalar in nats; see mixture_sum."""
+        log_prior, contexts = self.contexts(params, hidden)
+        return mixture_sum.summed_mixture_loss(
+            contexts, log_prior, *self._weights(params), targets, token_weights
+        )
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""

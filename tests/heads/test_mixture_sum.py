@@ -1,0 +1,72 @@
+"""The mixture's weighted sum against a float64 loop and the gradients of the per-token loss."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import references
+from zoo.heads import exact, exact_sum, mixture_sum
+
+TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13
+TOKEN_WEIGHTS = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
+
+
+def problem(random):
+    contexts = random.normal(size=(TOKENS, COMPONENTS, SIZE))
+    log_prior = np.log(random.dirichlet(np.ones(COMPONENTS), TOKENS))
+    weights, bias = random.normal(size=(WORDS, SIZE)), random.normal(size=WORDS)
+    return contexts, log_prior, weights, bias, random.integers(WORDS, size=TOKENS)
+
+
+def losses_by_hand(contexts, log_prior, weights, bias, targets):
+    probabilities = np.zeros(TOKENS)
+    for n in range(TOKENS):
+        for m in range(COMPONENTS):
+            loss, _ = references.softmax_loss(
+                contexts[n, m][None], weights, bias, targets[n : n + 1]
+            )
+            probabilities[n] += np.exp(log_prior[n, m] - loss[0])
+    return -np.log(probabilities)
+
+
+def sides(arguments, targets, block):
+    def fused(*arguments):
+        return 3 * mixture_sum.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS, block)
+
+    def per_token(*arguments):
+        return 3 * (mixture_sum.mixture_loss(*arguments, targets) @ TOKEN_WEIGHTS)
+
+    places = tuple(range(4))
+    return [jax.jit(jax.value_and_grad(f, places))(*arguments) for f in (fused, per_token)]
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("block", [1, 3, 7, 10])
+def test_sum_and_gradients_in_blocks_of_tokens(random, block):
+    *arguments, targets = problem(random)
+    (value, gradients), (other_value, others) = sides(arguments, targets, block)
+    expected = 3 * losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
+    np.testing.assert_allclose([value, other_value], expected, rtol=1e-12)
+    for gradient, other in zip(gradients, others, strict=True):
+        np.testing.assert_allclose(gradient, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
+    *arguments, targets = problem(random)
+    expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
+    for least in (1, 10**6):
+        monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", least)
+        monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
+        total = mixture_sum.summed_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
+        np.testing.assert_allclose(total, expected, rtol=1e-12)
+
+
+def test_a_token_without_weight_gives_no_nan(random):
+    *arguments, targets = problem(random)
+    arguments = [jnp.asarray(x, jnp.float32) for x in arguments]
+    arguments[1] = arguments[1].at[1].set(-jnp.inf)  # of weight 0: an infinite loss
+    (value, gradients), _ = sides(arguments, targets, 3)
+    assert np.isfinite(value)
+    assert all(np.isfinite(gradient).all() for gradient in gradients)

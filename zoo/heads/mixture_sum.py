@@ -1,0 +1,131 @@
+"""The exact loss of a mixture of softmaxes: per token, and as the weighted sum that trainers use.
+
+The sum forms its gradients in the forward pass, as `exact_sum` does for one softmax. The posterior
+of the components, without which there is no gradient, is known as soon as a token has met all
+words, so its blocks are of tokens with the whole vocabulary.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from zoo.heads import blocks, exact, exact_sum
+
+
+def mixture_loss(contexts, log_prior, weights, bias, targets):
+    """-log sum_m pi_m softmax(W g_m + c)_x, nats, [...].
+
+    Args:
+      contexts: g, [..., M, D]; log_prior: log pi, [..., M]; weights: W, [V, D]; bias: c, [V].
+      targets: int [...], each in [0, V).
+    """
+    targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
+    losses, _ = exact.softmax_loss(contexts, weights, bias, targets)
+    return -jax.nn.logsumexp(log_prior - losses, axis=-1)
+
+
+def summed_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights):
+    """sum of token_weights [...] * mixture_loss, a scalar in nats.
+
+    In blocks of tokens, or of the vocabulary where that is faster.
+    """
+    components, vocabulary = contexts.shape[-2], len(bias)
+    contexts = contexts.reshape(-1, *contexts.shape[-2:])
+    log_prior = log_prior.reshape(-1, components)
+    targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
+    block = exact_sum.token_block(targets.size, components * vocabulary)
+    if block * components >= min(targets.size, exact_sum.LEAST_TOKENS_AT_A_TIME):
+        return weighted_mixture_loss(
+            contexts, log_prior, weights, bias, targets, token_weights, block
+        )
+    losses = mixture_loss(contexts, log_prior, weights, bias, targets)
+    token_weights = jax.lax.stop_gradient(token_weights)
+    # A token without weight must not turn an infinite loss into NaN.
+    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
+def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block):
+    """-sum_n u_n log sum_m pi_nm softmax(W g_nm + c)_{x_n}, `block` tokens at a time.
+
+    With r_nm = pi_nm p_nm(x_n) / p_n(x_n), the posterior of component m, the gradient of the logits
+    of component m is u_n r_nm (p_nm - onehot(x_n)), and that of log pi_nm is -u_n r_nm.
+
+    Args:
+      contexts: g, [N, M, D]; log_prior: log pi, [N, M]; weights: W, [V, D]; bias: c, [V].
+      targets: int [N], each in [0, V). token_weights: [N], the u_n. They get no gradient.
+      block: tokens at a time; need not divide N.
+
+    Returns:
+      The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * M * V).
+    """
+    data = (contexts, log_prior, targets, token_weights)
+    return _over_token_blocks(data, weights, bias, block, with_gradients=False)[0]
+
+
+def _forward(contexts, log_prior, weights, bias, targets, token_weights, block):
+    data = (contexts, log_prior, targets, token_weights)
+    return _over_token_blocks(data, weights, bias, block, with_gradients=True)
+
+
+def _over_token_blocks(data, weights, bias, block, *, with_gradients):
+    contexts, log_prior, targets, token_weights = data
+    tokens = len(targets)
+    block = min(block, tokens)
+    # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
+    weight_blocks = blocks.of_rows(token_weights, block)
+    inputs = blocks.of_rows((contexts, log_prior, targets), block, filling="edge")
+
+    def step(carry, inputs):
+        total, weights_gradient, bias_gradient = carry
+        (g, prior, x), u = inputs
+        # One product over all components of all tokens: XLA's batched products are slower.
+        rows = g.reshape(-1, g.shape[-1])
+        block_logits = exact.logits(rows, weights, bias).reshape(*prior.shape, -1)
+        target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
+        largest = block_logits.max(axis=-1)
+        exponentials = jnp.exp(block_logits - largest[..., None])
+        z = exponentials.sum(axis=-1)
+        joint = prior + target_logits - largest - jnp.log(z)
+        log_p = jax.nn.logsumexp(joint, axis=-1)
+        # A token without weight must not turn an infinite loss into NaN.
+        total -= jnp.sum(jnp.where(u == 0, 0, u * log_p))
+        if not with_gradients:
+            return (total, weights_gradient, bias_gradient), None
+        posterior = jnp.exp(joint - log_p[:, None])
+        share = jnp.where(u[:, None] == 0, 0, u[:, None] * posterior)
+        expected = exponentials * (share / z)[..., None]
+        expected = expected.reshape(len(rows), -1)
+        expected_rows = expected.astype(g.dtype)
+        weights_gradient += (expected_rows.T @ rows).astype(weights_gradient.dtype)
+        bias_gradient += expected.sum(axis=0).astype(bias_gradient.dtype)
+        observed = share.astype(g.dtype)
+        g_gradient = (expected_rows @ weights).reshape(g.shape)
+        g_gradient -= observed[..., None] * weights[x][:, None]
+        observed_rows = jnp.einsum("nm,nmd->nd", observed, g)
+        return (total, weights_gradient, bias_gradient), (g_gradient, -share, observed_rows)
+
+    zero = jnp.zeros((), exact.accumulator(contexts))
+    if not with_gradients:
+        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), (inputs, weight_blocks))
+        return total, None
+    initial = (zero, jnp.zeros(weights.shape, zero.dtype), jnp.zeros(bias.shape, zero.dtype))
+    (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
+        step, initial, (inputs, weight_blocks)
+    )
+    contexts_gradient, prior_gradient, observed_rows = (
+        x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks
+    )
+    weights_gradient -= exact.summed_rows(observed_rows, targets, weights)
+    bias_gradient -= exact.summed_rows(token_weights, targets, bias)
+    gradients = (contexts_gradient, prior_gradient, weights_gradient, bias_gradient)
+    like = (contexts, log_prior, weights, bias)
+    return total, tuple(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True))
+
+
+def _backward(block, gradients, cotangent):
+    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None
+
+
+weighted_mixture_loss.defvjp(_forward, _backward)
