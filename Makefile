@@ -43,6 +43,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.lstm
 	$(BIN)/python -m benchmarks.sampled_step
 	$(BIN)/python -m benchmarks.adaptive
+	$(BIN)/python -m benchmarks.ptb_heads
 	$(BIN)/python -m benchmarks.log_linear_letters
 	$(BIN)/python -m benchmarks.log_linear_gradients
 	$(BIN)/python -m benchmarks.char_cnn
