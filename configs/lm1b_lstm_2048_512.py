@@ -8,7 +8,7 @@ run here, for it takes accelerators and days. IS with 8,192 log-uniform noise wo
 20 positions a step; every table is updated in the rows that a step touches. Data: the benchmark's
 files, a sentence a line, as folders lm1b/train, lm1b/heldout and lm1b/test in $ZOO_DATA; words seen
 fewer than three times become <unk>. The state is carried over sentences, which are shuffled in the
-benchmark itself.
+benchmark itself. The host holds the whole text in memory.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -38,6 +38,7 @@ def get_config() -> Experiment:
             row_sparse=True,
             epochs=5,
             validate_every=20000,
+            checkpoint_every=20000,
         ),
         evaluation=Evaluation(state="carried", lanes=32, length=20),
     )

@@ -30,8 +30,9 @@ def test_the_head_scores_and_fits_a_flax_module(snippets):
     np.testing.assert_allclose(loss, -namespace["log_probs"][..., 0], rtol=1e-6)
     decoder = namespace["Decoder"](namespace["head"])
     hidden, targets = namespace["hidden"], namespace["targets"]
-    variables = decoder.init(namespace["jax"].random.key(0), hidden, targets)
-    assert decoder.apply(variables, hidden, targets).shape == (2, 4)
+    tables = namespace["tables"]
+    variables = decoder.init(namespace["jax"].random.key(0), tables, hidden, targets)
+    assert decoder.apply(variables, tables, hidden, targets).shape == (2, 4)
 
 
 def test_every_named_make_target_and_file_is_there():

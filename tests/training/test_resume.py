@@ -44,14 +44,19 @@ def assert_same_end(expected, found):
 
 def stop_at(monkeypatch, trainer, stop):
     """Has the trainer receive a signal during a step."""
-    step_of = loop.Metrics.step
+    compile_step = trainer.devices.compile
 
-    def step_and_signal(self, step, progress, results):
-        if step == stop:
-            trainer._stop = "SIGTERM"
-        return step_of(self, step, progress, results)
+    def compiled(*arguments, **static):
+        step_function = compile_step(*arguments, **static)
 
-    monkeypatch.setattr(loop.Metrics, "step", step_and_signal)
+        def step_and_signal(state, *others):
+            if trainer.devices.first(state.step) + 1 == stop:
+                trainer._stop = "SIGTERM"
+            return step_function(state, *others)
+
+        return step_and_signal
+
+    monkeypatch.setattr(trainer.devices, "compile", compiled)
 
 
 @pytest.mark.parametrize("model", RECIPES)

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import glob
+import sys
 
 from zoo import files
 from zoo.data.corpus import Corpus, Source
@@ -47,7 +48,8 @@ class Text(Source):
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
         part = files.Part.parse(files.path_of(paths, split))
         lines = self._lines(part.path)
-        sentences = [words for line in lines if (words := line.split())]
+        # One object a word, not one a token: in a large text tokens outnumber words by thousands.
+        sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split())]
         return Corpus(part.path, sentences[part.range])
 
     def _lines(self, path):

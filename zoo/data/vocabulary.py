@@ -1,5 +1,6 @@
 """How text becomes words: case, unknown words, boundaries, and what the lexicon knows of a word."""
 
+import array
 import collections
 import dataclasses
 import hashlib
@@ -163,8 +164,11 @@ class Vocabulary:
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
         """The corpus as word ids, each with whether it is known and counted in perplexities."""
-        words, known, counted, trained, starts = [], [], [], [], []
+        # Not lists, which take eight bytes and more for what is four, or one, in the end.
+        words, starts = array.array("i"), array.array("q")
+        known, counted, trained = bytearray(), bytearray(), bytearray()
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
+        marks = len(boundaries)
         prefixes = corpus.prefixes or [0] * len(corpus.sentences)
         for sentence, prefix in zip(corpus.sentences, prefixes, strict=True):
             starts.append(len(words))
@@ -182,16 +186,16 @@ class Vocabulary:
                 unknown = place is None or word == UNKNOWN
                 trained.append(number >= prefix)
                 counted.append(trained[-1] and not (unknown and self.unknown == "skipped"))
-            words += boundaries
-            known += [True] * len(boundaries)
-            counted += [self.boundary == "counted"] * len(boundaries)
-            trained += [True] * len(boundaries)
+            words.extend(boundaries)
+            known.extend([True] * marks)
+            counted.extend([self.boundary == "counted"] * marks)
+            trained.extend([True] * marks)
         return EncodedText(
             np.array(words, np.int32),
-            np.array(known, bool),
-            np.array(counted, bool),
+            np.frombuffer(known, bool),
+            np.frombuffer(counted, bool),
             np.array(starts, np.int64),
-            np.array(trained, bool),
+            np.frombuffer(trained, bool),
         )
 
 

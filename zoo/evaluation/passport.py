@@ -29,7 +29,7 @@ from zoo.data import Corpus
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.perplexity import PRECISION, Scores
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 
@@ -206,6 +206,7 @@ def _of_run(run: Run) -> dict:
         "vocabulary": recipes.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),
         "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
+        "matmul_precision": PRECISION,
         "checkpoint": run.checkpoint,
         "versions": versions(),
         "revision": revision(),

@@ -82,6 +82,10 @@ def score_step(params, tables, words, targets, reset, carry, *, model):
     return model.log_prob_and_log_z(params, tables, words, targets, carry, reset=reset)
 
 
+# Accelerators multiply float32 in fewer bits unless told; figures are to be the same on all.
+PRECISION = "highest"
+
+
 @functools.cache
 def compiled_score_step(model):
     """The jitted scoring step of a model; one for all texts of the same lanes."""
@@ -89,11 +93,16 @@ def compiled_score_step(model):
 
 
 def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
-    """Runs the model over a text.
+    """Runs the model over a text, its products in full float32 wherever it runs.
 
     Args:
       params, tables: on the device. lanes: the text in lanes; their state policy is the figure's.
     """
+    with jax.default_matmul_precision(PRECISION):
+        return _score(model, params, tables, text, lanes)
+
+
+def _score(model, params, tables, text, lanes):
     step = compiled_score_step(model)
     params = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)

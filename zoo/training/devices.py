@@ -3,7 +3,6 @@
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError
@@ -54,9 +53,9 @@ class Devices:
         if self.count == 1:
             # A copy of each leaf: what a step donates must stand in the tree once only.
             return jax.device_put(jax.tree.map(np.array, tree), self.devices[0])
-        return jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)(
-            jax.tree.map(lambda x: jnp.broadcast_to(x, (self.count, *jnp.shape(x))), tree)
-        )
+        # From the host to each device: no device ever holds the copies of the others.
+        copy = jax.pmap(lambda _, x: x, in_axes=(0, None), axis_name=AXIS, devices=self.devices)
+        return copy(np.arange(self.count), jax.tree.map(np.asarray, tree))
 
     def split(self, tree):
         """Leaves [B, ...] shared out over the devices."""

@@ -82,7 +82,7 @@ class Trainer:
             # How well whole sentences fill the lanes depends on their order.
             self.total_steps = sum(len(self._lanes(epoch)) for epoch in range(self.recipe.epochs))
         self.step, self.optimizer = self._step_and_optimizer()
-        self._validation_tables = self.model.tables(lexicon)
+        self._tables = self.model.tables(lexicon)
         self._stop = None
 
     def _step_and_optimizer(self):
@@ -180,12 +180,13 @@ class Trainer:
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(self.step, model=self.model, optimizer=self.optimizer)
-        tables = devices.replicate(self.model.tables(self.lexicon))
+        tables = devices.replicate(self._tables)
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         numbers = np.arange(recipe.batch, dtype=np.int32)
         step = int(devices.first(state.step))
         started = time.perf_counter() - progress.seconds
         compiled = False
+        waiting = None  # a step that is on the devices, and its results to be
 
         def save(kind="last"):
             progress.seconds = time.perf_counter() - started
@@ -199,6 +200,16 @@ class Trainer:
                 self._give_up("the parameters are not finite after", step, checkpoints)
             checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
+        def tell(step, results):
+            """Waits for a step and reports it."""
+            results = devices.first(results)
+            if not math.isfinite(float(results.loss)):
+                self._give_up("the training loss is not finite at", step, checkpoints)
+            progress.loss += float(results.loss)
+            progress.tokens += float(results.tokens)
+            bar.step(step, progress, results)
+            metrics.step(step, progress, results)
+
         while progress.epoch < recipe.epochs and not progress.finished:
             lanes = self._lanes(progress.epoch)
             if progress.index == 0:
@@ -211,31 +222,34 @@ class Trainer:
                 )
                 begun = time.perf_counter()
                 state, results = step_function(state, tables, columns, key)
-                results = devices.first(results)
-                if not compiled:
-                    compiled = True
-                    bar.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
                 step += 1
                 progress.index += 1
-                if not math.isfinite(float(results.loss)):
-                    self._give_up("the training loss is not finite at", step, checkpoints)
-                progress.loss += float(results.loss)
-                progress.tokens += float(results.tokens)
-                bar.step(step, progress, results)
-                metrics.step(step, progress, results)
+                if not compiled:
+                    compiled = True
+                    jax.block_until_ready(results)
+                    bar.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
+                # The step before is reported while this one runs, so that no device waits.
+                if waiting:
+                    tell(*waiting)
+                waiting = (step, results)
+                stop = self._stop
                 ended = progress.index == len(lanes)
                 every = recipe.validate_every
                 validated = ended or bool(every and step % every == 0)
+                saved = validated or step % recipe.checkpoint_every == 0 or stop
+                if saved:
+                    tell(*waiting)
+                    waiting = None
                 if validated:
                     self._validate(step, state, progress, metrics, bar, save)
                 if ended:
                     progress.epoch, progress.index = progress.epoch + 1, 0
                     progress.loss = progress.tokens = 0.0
                     progress.finished |= progress.epoch == recipe.epochs
-                if validated or step % recipe.checkpoint_every == 0 or self._stop:
+                if saved:
                     save()
-                if self._stop:
-                    raise Interrupted(f"{self._stop} after step {step}: the state is saved.")
+                if stop:
+                    raise Interrupted(f"{stop} after step {step}: the state is saved.")
                 if ended or progress.finished:
                     break  # the next epoch has lanes of its own and an empty carry
 
@@ -245,7 +259,7 @@ class Trainer:
         scores = perplexity.score(
             self.model,
             jax.device_put(params),
-            self._validation_tables,
+            self._tables,
             self.validation,
             self.validation_lanes,
         )
