@@ -1,13 +1,18 @@
-"""The Penn Treebank with a small LSTM that spells the next word.
+r"""The Penn Treebank with a small LSTM that spells the next word.
 
     python train.py --config ptb_char_lstm --workdir runs/ptb_char_lstm
     python evaluate.py --workdir runs/ptb_char_lstm
     python evaluate.py --workdir runs/ptb_char_lstm --renormalise
 
-Jozefowicz et al. (2016), section 3.3; trained from the start, not on a frozen word model. The first
-perplexity is over all spellings; the second is over the words of the lexicon and costs as many
-spellings a token as there are words. Data, core and epochs are those of ptb_softmax; Adam takes
-steps that a recurrent head stands. Not run to its end yet.
+or, as in the paper, on a frozen word model:
+
+    python train.py --config ptb_char_lstm --set init_from=runs/ptb_softmax \
+        --set 'training.frozen=("embedding","core")' --workdir runs/ptb_char_lstm_frozen
+
+Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
+over the words of the lexicon and costs as many spellings a token as there are words. Data, core and
+epochs are those of ptb_softmax; Adam takes steps that a recurrent head stands. Not run to its end
+yet.
 """
 
 import dataclasses

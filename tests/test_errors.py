@@ -75,6 +75,8 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
         ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
         ("training.optimizer.schedule.warmup=99", "no field 'warmup'"),
+        ("init_from=nowhere", "init_from: nowhere holds no run"),
+        ("training.frozen=cor", "'cor', which is no part of the model"),
     ],
 )
 def test_a_wrong_setting(command, tmp_path, setting, part):

@@ -44,6 +44,8 @@ def changed(*settings):
         ("model.core.layers=2", 2),
         ("training.optimizer=RMSProp", RMSProp()),
         ("training.optimizer.schedule=Cosine", Cosine()),
+        ("training.frozen=('embedding',\"core\")", ("embedding", "core")),
+        ("training.frozen=embedding, core", ("embedding", "core")),
     ],
 )
 def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):

@@ -14,6 +14,12 @@ import orbax.checkpoint as ocp
 from zoo.errors import UserError
 
 
+def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
+    """Whether there are checkpoints under a folder, which is left as it is."""
+    of_kind = folder / kind
+    return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
+
+
 class Checkpoints:
     """The checkpoints under one folder, `last` (two of them) and `best` (one)."""
 

@@ -23,6 +23,10 @@ class Training:
       optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
       row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
+      frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
+        compute as they are configured, dropout and all, so that the parts above them learn from
+        states as they were when these learned; set model.core.dropout=0 where that is not wanted.
+        A tied head's weights are the embedding's.
       epochs: at most so many. patience: stop when validation has not improved for so many
         validations; 0 never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch.
@@ -37,6 +41,7 @@ class Training:
     optimizer: Optimizer = Adam()
     clip: float = 0.0
     row_sparse: bool = False
+    frozen: tuple[str, ...] = ()
     epochs: int = 10
     patience: int = 0
     validate_every: int = 0
@@ -77,13 +82,19 @@ def _check_state(recipe, name):
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """Data, words, model, training and evaluation; what configs/NAME.py returns."""
+    """Data, words, model, training and evaluation; what configs/NAME.py returns.
+
+    Attributes:
+      init_from: a work directory of this zoo; the parts of its best parameters that fit this model
+        are the values that this one starts with. It is read once, before the first step.
+    """
 
     data: Source
     vocabulary: Vocabulary = Vocabulary()
     model: LanguageModel = LanguageModel()
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
+    init_from: str = ""
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""

@@ -9,12 +9,14 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import re
 import types
 import typing
 from typing import Any
 
 from zoo.errors import UserError
 
+_QUOTED = re.compile(r"'.*'|\".*\"")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
@@ -44,7 +46,9 @@ def _set(recipe, kind, path, text, setting):
                 "numbered from 0."
             )
         place = int(name)
-        value = _set(recipe[place], typing.get_args(kind)[0], rest, text, setting)
+        kinds = typing.get_args(kind)
+        kind = kinds[0] if kinds[-1] is ... else kinds[place]
+        value = _set(recipe[place], kind, rest, text, setting)
         return (*recipe[:place], value, *recipe[place + 1 :])
     if not dataclasses.is_dataclass(recipe):
         raise UserError(
@@ -69,8 +73,9 @@ def _nearest(name, names):
 def parse(text: str, kind: Any, where: str) -> Any:
     """The value of type `kind` that `text` spells.
 
-    Numbers, true/false, strings; comma-separated tuples; "none" for an optional field; a component
-    of the kind by its class name, with its defaults.
+    Numbers, true/false, strings; comma-separated tuples, in parentheses where one is within
+    another, their strings quoted or not; "none" for an optional field; a component of the kind by
+    its class name, with its defaults.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
@@ -79,8 +84,12 @@ def parse(text: str, kind: Any, where: str) -> Any:
         (kind,) = (argument for argument in arguments if argument is not type(None))
         return parse(text, kind, where)
     if origin is tuple:
-        items = [item.strip() for item in text.strip("()").split(",")]
-        return tuple(parse(item, arguments[0], where) for item in items if item)
+        items = _items(text)
+        if arguments[-1] is ...:
+            arguments = (arguments[0],) * len(items)
+        if len(items) != len(arguments):
+            raise UserError(f"{where}: {text!r} should have {len(arguments)} parts.")
+        return tuple(parse(item, kind, where) for item, kind in zip(items, arguments, strict=True))
     if kind is bool:
         if text.lower() not in (*_TRUE, *_FALSE):
             raise UserError(f"{where}: {text!r} is neither true nor false.")
@@ -94,6 +103,29 @@ def parse(text: str, kind: Any, where: str) -> Any:
     if kind is str:
         return text
     return _default_component(text, kind, where)
+
+
+def _items(text: str) -> list[str]:
+    """The items of a tuple: parted by the commas outside of inner parentheses, without quotes."""
+    items, depth = [""], 0
+    for letter in _within_parentheses(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            items.append("")
+        else:
+            items[-1] += letter
+    items = [item.strip() for item in items]
+    return [item[1:-1] if _QUOTED.fullmatch(item) else item for item in items if item]
+
+
+def _within_parentheses(text):
+    """The text without the pair of parentheses around all of it, if there is one."""
+    text, depth = text.strip(), 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth <= 0:  # of the first letter, or where its parenthesis is closed
+            return text[1:-1] if place and place == len(text) - 1 else text
+    return text
 
 
 def components(kind: type) -> dict[str, type]:

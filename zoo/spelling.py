@@ -57,6 +57,14 @@ class Spelling:
         """A, how many letters there are, the marks among them."""
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
+    def same_letters(self, lexicon, other):
+        """UserError unless letters have the same numbers in both, as parameters of them need."""
+        if self.unit == "characters" and lexicon.letters != other.letters:
+            raise UserError(
+                "the other lexicon has another alphabet than that of training: give it the same as "
+                "Lexicon.alphabet, or train with spelling.unit=bytes, which every lexicon shares."
+            )
+
     def letters(self, lexicon) -> list[list[int]]:
         """The letters of each word, cut, without begin and end marks."""
         marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}

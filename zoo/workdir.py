@@ -3,6 +3,7 @@
 experiment.json   the resolved experiment        checkpoints/   last (two) and best (two)
 lexicon.npz       the words                      results/       figures with their passports
 metrics.jsonl, tensorboard/                      training as it went
+start.json        where start values came from, if from another run
 """
 
 import json
@@ -11,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo import recipes, storage
 from zoo.checkpoints import Checkpoints
@@ -107,8 +109,25 @@ class Workdir:
         """The lexicon of the run."""
         return Lexicon.load(self.path / "lexicon.npz")
 
+    def keep_start(self, record: dict):
+        """Keeps what is to be known of the run that this one started from."""
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        storage.write_whole(
+            self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
+        )
+
+    def start(self) -> dict | None:
+        """What `keep_start` kept; None for a run that began with values of its own."""
+        path = self.path / "start.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
     def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
         """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""
+        step, params, _ = self.best(experiment, lexicon, say)
+        return step, jax.tree.map(jnp.asarray, params)
+
+    def best(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any, dict]:
+        """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
         checkpoints = Checkpoints(self.path / "checkpoints")
         try:
@@ -119,5 +138,5 @@ class Workdir:
             raise UserError(
                 f"{self.path} has no checkpoint of a validated model yet: train it further."
             )
-        step, arrays, _ = restored
-        return step, jax.tree.map(jnp.asarray, arrays["params"])
+        step, arrays, progress = restored
+        return step, jax.tree.map(np.asarray, arrays["params"]), progress

@@ -13,6 +13,7 @@ import zoo
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import passport
+from zoo.workdir import Workdir
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,20 @@ def test_it_says_how_the_figure_was_made(judged, run):
     assert found["versions"]["zoo"] == zoo.__version__
     assert found["command"] == sys.argv
     assert found["machine"]["platform"] == "cpu"
+
+
+def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
+    found, scores = judged
+    assert found["started_from"] is None
+    assert "started from" not in passport.describe(found)
+    record = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
+    Workdir(workdir).keep_start(record)
+    other = dataclasses.replace(run, path=workdir)
+    corpus = run.read("test")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    found = passport.of_text(other, "test", corpus, text, scores)
+    assert found["started_from"] == record
+    assert "\n  started from runs/first: its core, embedding\n" in passport.describe(found)
 
 
 def test_it_says_which_priors_saw_the_text(judged, run):

@@ -34,7 +34,8 @@ class CharCNN(Embedding):
         return {"words cut by the embedding": self.network.spelling.cut_words(lexicon)}
 
     def for_lexicon(self, params, lexicon, other):
-        """The same: no parameter is of a word."""
+        """The same: no parameter is of a word. UserError if the letters are others."""
+        self.network.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key, lexicon):

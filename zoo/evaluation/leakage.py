@@ -25,7 +25,8 @@ def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: 
     Returns:
       Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
       "background: NAME"; empty if none saw the text. What a background from elsewhere (another
-      run, an ARPA file) was estimated on is not known here.
+      run, an ARPA file) was estimated on is not known here, nor what text start values from another
+      run have seen.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
     judged = {split} if split in source.splits() else _splits_from(source, path)

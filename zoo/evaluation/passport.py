@@ -32,6 +32,7 @@ from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import PRECISION, Scores
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
+from zoo.workdir import Workdir
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -208,6 +209,7 @@ def _of_run(run: Run) -> dict:
         "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
         "matmul_precision": PRECISION,
         "checkpoint": run.checkpoint,
+        "started_from": Workdir(run.path).start(),
         "versions": versions(),
         "revision": revision(),
         "command": sys.argv,
@@ -310,6 +312,8 @@ def describe(passport: dict) -> str:
         f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
+    if start := passport.get("started_from"):
+        lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
     if "log_z" in figures:
         log_z = figures["log_z"]
         lines.append(

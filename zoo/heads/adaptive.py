@@ -40,6 +40,8 @@ class AdaptiveSoftmax(Head):
     division: float = 4.0
     initial_scale: float = 0.05
 
+    laid_out_by_counts = True
+
     def __post_init__(self):
         check_least(self, "model.head", division=1)
         if not self.cutoffs or list(self.cutoffs) != sorted({*self.cutoffs}) or self.cutoffs[0] < 1:

@@ -69,7 +69,8 @@ class CharLSTM(Head):
         return f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
 
     def for_lexicon(self, params, lexicon, other):
-        """The same: no parameter is of a word."""
+        """The same: no parameter is of a word. UserError if the letters are others."""
+        self.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key, hidden_size, lexicon):

@@ -97,7 +97,12 @@ class CNNSoftmax(Head):
         return params
 
     def for_lexicon(self, params, lexicon, other):
-        """The correction of words that both lexicons have, and 0 for new words."""
+        """The correction of words that both lexicons have, and 0 for new words.
+
+        Raises:
+          UserError: the letters are others.
+        """
+        self.network.spelling.same_letters(lexicon, other)
         if not self.correction:
             return params
         places = [lexicon.ids.get(word, -1) for word in other.words]

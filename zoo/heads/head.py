@@ -41,6 +41,8 @@ class Head:
     row_tables = ()
     # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
     background = None
+    # Whether the frequencies of the words decide which parameters are whose.
+    laid_out_by_counts = False
     # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
     loss_name = "loss"
 

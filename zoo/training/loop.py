@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo import optimizers
-from zoo.checkpoints import Checkpoints
+from zoo.checkpoints import Checkpoints, any_kept
 from zoo.data.lanes import Lanes
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.training import row_sparse
+from zoo.training import parts, row_sparse, start
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.step import Columns, TrainState, train_step
+from zoo.workdir import Workdir
 
 
 @dataclasses.dataclass
@@ -56,7 +57,7 @@ class Trainer:
         device_count: int = 0,
         say=print,
     ):
-        """Encodes the text and compiles nothing yet.
+        """Encodes the text, reads the start values of a new run, and compiles nothing yet.
 
         Args:
           corpora: {split: Corpus} with at least "train" and "validation".
@@ -65,6 +66,8 @@ class Trainer:
         self.experiment, self.workdir, self.say = experiment, workdir, say
         self.model, self.recipe = experiment.model, experiment.training
         self.lexicon = lexicon
+        self._shapes = jax.eval_shape(lambda key: self.model.init(key, lexicon), jax.random.key(0))
+        parts.check_frozen(self._shapes, self.recipe.frozen)
         self.devices = Devices(device_count, self.recipe.batch)
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, judged = experiment.vocabulary, experiment.evaluation
@@ -84,14 +87,26 @@ class Trainer:
         self.step, self.optimizer = self._step_and_optimizer()
         self._tables = self.model.tables(lexicon)
         self._stop = None
+        # A resumed run has its values already, and the other run may be gone.
+        self._start = None if any_kept(workdir / "checkpoints") else self._read_start()
+
+    def _read_start(self):
+        """What the other run gives; None if the experiment names none."""
+        path = self.experiment.init_from
+        return start.read(path, self.model, self.lexicon, self.recipe.frozen) if path else None
 
     def _step_and_optimizer(self):
         """(the training step, the optimiser that it is for)."""
         recipe, steps = self.recipe, (self.epoch_steps, self.total_steps)
         if not recipe.row_sparse:
             return train_step, optimizers.build(recipe.optimizer, recipe.clip, *steps)
-        params = jax.eval_shape(lambda key: self.model.init(key, self.lexicon), jax.random.key(0))
-        paths = self.model.row_tables(params)
+        paths = self.model.row_tables(self._shapes)
+        if paths and all(part in recipe.frozen for part, _ in paths):
+            raise UserError(
+                "training.row_sparse=True, but the tables that are read by rows are frozen: leave "
+                "it out."
+            )
+        paths = [path for path in paths if path[0] not in recipe.frozen]
         if not paths:
             raise UserError(
                 f"training.row_sparse=True, but every step of a {type(self.model.head).__name__} "
@@ -102,11 +117,13 @@ class Trainer:
 
     def summary(self) -> str:
         """One line: words, parameters, tokens, steps and devices."""
-        params = jax.eval_shape(lambda key: self.model.init(key, self.lexicon), jax.random.key(0))
-        count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(params))
+        frozen = self.recipe.frozen
+        count, trained = map(_size, (self._shapes, parts.split(self._shapes, frozen)[0]))
+        of_them = f" ({trained:,} of them trained)" if frozen else ""
         return (
-            f"{len(self.lexicon):,} words, {count:,} parameters, {len(self.text.words):,} training "
-            f"tokens, {self.epoch_steps:,} steps an epoch, {self.devices.count} device(s)"
+            f"{len(self.lexicon):,} words, {count:,} parameters{of_them}, "
+            f"{len(self.text.words):,} training tokens, {self.epoch_steps:,} steps an epoch, "
+            f"{self.devices.count} device(s)"
         )
 
     def _lanes(self, epoch: int) -> Lanes:
@@ -117,11 +134,13 @@ class Trainer:
             text = text.reordered(order)
         return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
 
-    def initial_state(self) -> TrainState:
-        """The state before the first step."""
-        params = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
+    def initial_state(self, taken: dict | None = None) -> TrainState:
+        """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
+        drawn = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
+        params = {**drawn, **(taken or {})}
+        optimizer_state = self.optimizer.init(parts.split(params, self.recipe.frozen)[0])
         carry = self.model.initial_carry(self.recipe.batch)
-        return TrainState(params, self.optimizer.init(params), carry, jnp.zeros((), jnp.int32))
+        return TrainState(params, optimizer_state, carry, jnp.zeros((), jnp.int32))
 
     def _place(self, state: TrainState) -> TrainState:
         """The state on the devices: lanes split, everything else replicated."""
@@ -145,8 +164,8 @@ class Trainer:
           Interrupted: SIGTERM or Ctrl-C; the state is saved.
         """
         checkpoints = Checkpoints(self.workdir / "checkpoints")
-        state, progress = self.initial_state(), Progress(data=self.data)
-        restored = checkpoints.restore("last", state, self.say)
+        progress = Progress(data=self.data)
+        restored = checkpoints.restore("last", jax.eval_shape(self.initial_state), self.say)
         if restored:
             step, state, kept = restored
             state, progress = TrainState(*state), Progress(**kept)
@@ -161,6 +180,10 @@ class Trainer:
                 checkpoints.close()
                 return progress
             self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
+        elif self.experiment.init_from:
+            state = self._started()
+        else:
+            state = self.initial_state()
         loss_name = self.model.head.loss_name
         with (
             Metrics(self.workdir, int(state.step), loss_name) as metrics,
@@ -173,13 +196,23 @@ class Trainer:
                 checkpoints.close()
         return progress
 
+    def _started(self) -> TrainState:
+        """The state before the first step, with the values of the other run; says what they are."""
+        found, self._start = self._start or self._read_start(), None
+        for line in found.lines:
+            self.say(line)
+        Workdir(self.workdir).keep_start(found.record)
+        return self.initial_state(found.params)
+
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number).name
 
     def _run(self, state, progress, checkpoints, metrics, bar):
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
-        step_function = devices.compile(self.step, model=self.model, optimizer=self.optimizer)
+        step_function = devices.compile(
+            self.step, model=self.model, optimizer=self.optimizer, frozen=recipe.frozen
+        )
         tables = devices.replicate(self._tables)
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         numbers = np.arange(recipe.batch, dtype=np.int32)
@@ -286,6 +319,11 @@ class Trainer:
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
         )
+
+
+def _size(tree) -> int:
+    """How many numbers there are in a pytree of arrays or shapes."""
+    return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
 
 
 def _all_finite(tree) -> bool:

@@ -19,6 +19,7 @@ import optax
 from zoo import optimizers
 from zoo.errors import UserError
 from zoo.rows import Watched
+from zoo.training import parts
 from zoo.training.step import Columns, StepMetrics, TrainState, mean_loss, sum_over_devices
 
 Path = tuple[str, str]
@@ -239,21 +240,23 @@ def train_step(
     *,
     model,
     optimizer: RowSparseOptimizer,
+    frozen: tuple[str, ...] = (),
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """`zoo.training.step.train_step` with rows in the place of tables."""
     objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
+    trained, fixed = parts.split(state.params, frozen)
     (total, (penalty, carry)), dense_gradients, touched = value_and_gradients(
-        objective, state.params, optimizer.paths
+        lambda trained: objective({**trained, **fixed}), trained, optimizer.paths
     )
     total, penalty, dense_gradients = sum_over_devices((total, penalty, dense_gradients), axis)
     if axis is not None:  # rows differ from device to device: each gets those of all
         touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
     gradients = {
-        path: merged(*touched[path], state.params[path[0]][path[1]].shape[0]) for path in touched
+        path: merged(*touched[path], trained[path[0]][path[1]].shape[0]) for path in touched
     }
-    params, optimizer_state, norm = optimizer.update(
-        state.params, state.optimizer_state, state.step, dense_gradients, gradients
+    trained, optimizer_state, norm = optimizer.update(
+        trained, state.optimizer_state, state.step, dense_gradients, gradients
     )
-    new_state = TrainState(params, optimizer_state, carry, state.step + 1)
+    new_state = TrainState({**trained, **fixed}, optimizer_state, carry, state.step + 1)
     return new_state, StepMetrics((total - penalty) * tokens, tokens, norm, penalty * tokens)

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 import optax
 
 from zoo.keys import Keys
+from zoo.training import parts
 
 
 class TrainState(NamedTuple):
     """All that a step changes.
 
-    params, optimizer_state: pytrees. carry: the model's, leaves [B, ...]. step: int32, steps done.
+    params: a dict of parts, each a pytree. optimizer_state: of the parts that are trained. carry:
+    the model's, leaves [B, ...]. step: int32, steps done.
     """
 
     params: Any
@@ -38,7 +40,7 @@ class Columns(NamedTuple):
 
 class StepMetrics(NamedTuple):
     """loss: summed, nats. tokens: that were trained on. gradient_norm: of what is trained, the
-    mean loss and penalty. penalty: summed, not in the loss."""
+    mean loss and penalty, in the parts that are not frozen. penalty: summed, not in the loss."""
 
     loss: jax.Array
     tokens: jax.Array
@@ -88,6 +90,7 @@ def train_step(
     *,
     model,
     optimizer: optax.GradientTransformation,
+    frozen: tuple[str, ...] = (),
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the parameters on the mean loss of the batch's tokens.
@@ -95,15 +98,18 @@ def train_step(
     Args:
       key: the run's key data; dropout's keys come from it, the step and the lane, so that they
         depend neither on devices nor on interruptions.
-      model, optimizer, axis: static. axis: the devices' axis under pmap, None on one device.
+      model, optimizer, frozen, axis: static. frozen: parts that are not trained. axis: the devices'
+        axis under pmap, None on one device.
     """
     objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
-    (total, (penalty, carry)), gradients = jax.value_and_grad(objective, has_aux=True)(state.params)
+    trained, fixed = parts.split(state.params, frozen)
+    (total, (penalty, carry)), gradients = jax.value_and_grad(
+        lambda trained: objective({**trained, **fixed}), has_aux=True
+    )(trained)
     total, penalty, gradients = sum_over_devices((total, penalty, gradients), axis)
-    updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, state.params)
-    new_state = TrainState(
-        optax.apply_updates(state.params, updates), optimizer_state, carry, state.step + 1
-    )
+    updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, trained)
+    params = {**optax.apply_updates(trained, updates), **fixed}
+    new_state = TrainState(params, optimizer_state, carry, state.step + 1)
     return new_state, StepMetrics(
         (total - penalty) * tokens, tokens, optax.tree.norm(gradients), penalty * tokens
     )
