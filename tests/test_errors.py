@@ -77,6 +77,7 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
         ("training.optimizer.schedule.warmup=99", "no field 'warmup'"),
         ("init_from=nowhere", "init_from: nowhere holds no run"),
         ("training.frozen=cor", "'cor', which is no part of the model"),
+        ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
     ],
 )
 def test_a_wrong_setting(command, tmp_path, setting, part):

@@ -46,6 +46,10 @@ def changed(*settings):
         ("training.optimizer.schedule=Cosine", Cosine()),
         ("training.frozen=('embedding',\"core\")", ("embedding", "core")),
         ("training.frozen=embedding, core", ("embedding", "core")),
+        ('training.rates=(("head", 0.1), (core/0, 2))', (("head", 0.1), ("core/0", 2.0))),
+        ("training.rates=((head,0.1),)", (("head", 0.1),)),
+        ("training.rates=(head,0.1),(core,2)", (("head", 0.1), ("core", 2.0))),
+        ("training.rates=()", ()),
     ],
 )
 def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):
@@ -71,6 +75,16 @@ def test_an_item_of_a_tuple_is_set_by_its_number():
     for name in ("2", "-1", "count"):
         with pytest.raises(UserError, match=f"'{name}' is none of the 2 items there"):
             changed(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
+
+
+def test_tuples_within_tuples():
+    rates = "training.rates=((head,0.1),(core,2))"
+    found = changed(rates, "training.rates.1.1=3", "training.rates.0.0=embedding").training.rates
+    assert found == (("embedding", 0.1), ("core", 3.0))
+    with pytest.raises(UserError, match=r"rates=\(head,0.1\): 'head' should have 2 parts"):
+        changed("training.rates=(head,0.1)")
+    with pytest.raises(UserError, match=r"'a lot' is not a number"):
+        changed("training.rates=((head,a lot),)")
 
 
 def test_several_settings_apply_in_order():

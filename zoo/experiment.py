@@ -1,6 +1,7 @@
 """An experiment: the components themselves, in one frozen dataclass."""
 
 import dataclasses
+import math
 
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
@@ -27,6 +28,8 @@ class Training:
         compute as they are configured, dropout and all, so that the parts above them learn from
         states as they were when these learned; set model.core.dropout=0 where that is not wanted.
         A tied head's weights are the embedding's.
+      rates: factors of the learning rate, by the names that paths of parameters begin with, such as
+        (("head", 0.1), ("head/bias", 1.0)); the longest name counts. After clipping.
       epochs: at most so many. patience: stop when validation has not improved for so many
         validations; 0 never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch.
@@ -42,6 +45,7 @@ class Training:
     clip: float = 0.0
     row_sparse: bool = False
     frozen: tuple[str, ...] = ()
+    rates: tuple[tuple[str, float], ...] = ()
     epochs: int = 10
     patience: int = 0
     validate_every: int = 0
@@ -52,6 +56,7 @@ class Training:
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0, seed=0)
         _check_state(self, "training")
+        _check_rates(self.rates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +83,18 @@ def _check_state(recipe, name):
     """UserError for an unknown state policy."""
     if recipe.state not in POLICIES:
         raise UserError(f"{name}.state is {recipe.state!r}: give one of {', '.join(POLICIES)}.")
+
+
+def _check_rates(rates):
+    """UserError for factors that are no learning rate's, or two of the same name."""
+    for name, rate in rates:
+        if not 0 < rate < math.inf:
+            raise UserError(
+                f"training.rates has {rate} for {name!r}: give a number above 0, or name the part "
+                "in training.frozen."
+            )
+    if len(dict(rates)) < len(rates):
+        raise UserError(f"training.rates={rates!r} names something twice: leave one out.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,6 +9,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from zoo import optimizers
 from zoo.checkpoints import Checkpoints, any_kept
@@ -68,6 +69,7 @@ class Trainer:
         self.lexicon = lexicon
         self._shapes = jax.eval_shape(lambda key: self.model.init(key, lexicon), jax.random.key(0))
         parts.check_frozen(self._shapes, self.recipe.frozen)
+        parts.check_rates(self._shapes, self.recipe.frozen, self.recipe.rates)
         self.devices = Devices(device_count, self.recipe.batch)
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, judged = experiment.vocabulary, experiment.evaluation
@@ -99,7 +101,10 @@ class Trainer:
         """(the training step, the optimiser that it is for)."""
         recipe, steps = self.recipe, (self.epoch_steps, self.total_steps)
         if not recipe.row_sparse:
-            return train_step, optimizers.build(recipe.optimizer, recipe.clip, *steps)
+            optimizer = optimizers.build(recipe.optimizer, recipe.clip, *steps)
+            if recipe.rates:
+                optimizer = optax.chain(optimizer, parts.scaled(recipe.rates))
+            return train_step, optimizer
         paths = self.model.row_tables(self._shapes)
         if paths and all(part in recipe.frozen for part, _ in paths):
             raise UserError(
@@ -112,7 +117,9 @@ class Trainer:
                 f"training.row_sparse=True, but every step of a {type(self.model.head).__name__} "
                 "reads all rows of its tables: take a sampled head, or leave it out."
             )
-        optimizer = row_sparse.RowSparseOptimizer(recipe.optimizer, recipe.clip, paths, *steps)
+        optimizer = row_sparse.RowSparseOptimizer(
+            recipe.optimizer, recipe.clip, paths, *steps, recipe.rates
+        )
         return row_sparse.train_step, optimizer
 
     def summary(self) -> str:

@@ -1,10 +1,13 @@
-"""The parts of a model's parameters: which of them are trained.
+"""The parts of a model's parameters: which of them are trained, and how fast.
 
 The parameters are a dict of parts, such as {"embedding", "core", "head"}. A frozen part is read by
-the loss and no more: neither gradients nor optimiser state are formed for it.
+the loss and no more: neither gradients nor optimiser state are formed for it. The updates of the
+others may be multiplied by a factor each, as the tied logits of a CNN softmax need it (Jozefowicz
+et al. 2016, section 3.2, "a much smaller learning rate had to be used").
 """
 
 import jax
+import optax
 
 from zoo.errors import UserError
 
@@ -36,3 +39,35 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
 def name(path) -> str:
     """The path of a parameter in a pytree as text, such as "head/network/bias"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def factor(rates: tuple[tuple[str, float], ...], of: str) -> float:
+    """The factor of the longest prefix, in whole names, that a path has; 1 without any."""
+    fitting = {prefix: rate for prefix, rate in rates if f"{of}/".startswith(f"{prefix}/")}
+    return fitting[max(fitting, key=len)] if fitting else 1.0
+
+
+def scaled(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
+    """Multiplies each update by the factor of its parameter."""
+
+    def update(updates, state, params=None):
+        def times_factor(path, leaf):
+            return leaf * factor(rates, name(path))
+
+        return jax.tree_util.tree_map_with_path(times_factor, updates), state
+
+    return optax.GradientTransformation(lambda params: optax.EmptyState(), update)
+
+
+def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):
+    """UserError if a prefix of training.rates is that of no trained parameter."""
+    leaves = jax.tree_util.tree_leaves_with_path(split(params, frozen)[0])
+    names = [name(path).split("/") for path, _ in leaves]
+    prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}
+    for prefix, _ in rates:
+        if prefix not in prefixes:
+            near = [found for found in sorted(prefixes) if found.count("/") <= prefix.count("/")]
+            raise UserError(
+                f"training.rates names {prefix!r}, under which no parameter is trained: there are "
+                f"{', '.join(near)}."
+            )

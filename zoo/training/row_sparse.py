@@ -135,14 +135,26 @@ class RowSparseOptimizer:
     Its state is {"dense": optax's, "rows": {path: the rule's state}}; paths are "embedding.table".
     """
 
-    def __init__(self, recipe, clip: float, paths: list[Path], epoch_steps: int, total_steps: int):
+    def __init__(
+        self,
+        recipe,
+        clip: float,
+        paths: list[Path],
+        epoch_steps: int,
+        total_steps: int,
+        rates: tuple[tuple[str, float], ...] = (),
+    ):
         """For tables at `paths` of the parameters; UserError for an optimiser without a row rule.
 
         Args:
           clip: greatest norm of the gradient of everything together; 0 does not clip.
+          rates: factors of the learning rate; see zoo.training.parts.
         """
         self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe)
         self.dense = recipe.build(epoch_steps, total_steps)
+        if rates:
+            self.dense = optax.chain(self.dense, parts.scaled(rates))
+        self.factors = {path: parts.factor(rates, "/".join(path)) for path in paths}
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):
@@ -168,7 +180,11 @@ class RowSparseOptimizer:
         for path, gradient in row_gradients.items():
             name, gradient = _name(path), gradient._replace(rows=gradient.rows * scale)
             tables[path], row_states[name] = self.rule.update(
-                tables[path], state["rows"][name], gradient, self.rate(step), step + 1
+                tables[path],
+                state["rows"][name],
+                gradient,
+                self.rate(step) * self.factors[path],
+                step + 1,
             )
         return join(dense, tables), {"dense": dense_state, "rows": row_states}, norm
 
