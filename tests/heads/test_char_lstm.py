@@ -127,6 +127,50 @@ def test_samples_have_the_declared_probabilities(problem):
     assert scipy.stats.chisquare(counts, draws * within / within.sum()).pvalue > 1e-3
 
 
+def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
+    params, _, hidden, plain = problem
+    said = range(END + 1, MARKS + 2)
+    every = [(*letters, END) for n in range(3) for letters in itertools.product(said, repeat=n)]
+    every += [*itertools.product(said, repeat=3)]
+    rows = hidden[:, 0]
+    search = jax.jit(HEAD.beam_spellings, static_argnums=(2, 3))
+    wide, narrow = search(params, rows, 100, 125), search(params, rows, 3, 3)
+    assert wide[1].shape == (2, 100, 3) and narrow[1].shape == (2, 3, 3)
+    np.testing.assert_array_equal(wide[2], -np.inf)  # nothing was let go
+    for row in range(2):
+        log_prob = {s: reference(plain, s, np.asarray(rows[row])) for s in every}
+        best = sorted(every, key=log_prob.get, reverse=True)
+        expected = [log_prob[s] for s in best]
+        np.testing.assert_allclose(wide[0][row], expected[:100], rtol=1e-9)
+        assert [padded(s) for s in best[:100]] == wide[1][row].tolist()
+        # What a narrow beam finds has its own probability, and what it missed is bounded.
+        found = [tuple(letter for letter in s if letter) for s in narrow[1][row].tolist()]
+        np.testing.assert_allclose(narrow[0][row], [log_prob[s] for s in found], rtol=1e-9)
+        assert sorted(narrow[0][row], reverse=True) == narrow[0][row].tolist()
+        others = [log_prob[s] for s in every if s not in found]
+        assert max(others) <= max(narrow[2][row], narrow[0][row][-1]) + 1e-12
+        assert narrow[2][row] > -np.inf
+    with pytest.raises(UserError, match="a beam of 2 cannot find 3"):
+        HEAD.beam_spellings(params, rows, 3, 2)
+
+
+def padded(letters):
+    return [*letters, 0, 0][:3]
+
+
+def test_a_beam_that_has_more_room_than_there_are_strings(problem):
+    """Only the beginnings of one letter can be said, so that most places stay empty."""
+    params, _, hidden, _ = problem
+    head = dataclasses.replace(HEAD, spelling=Spelling(unit="characters", longest=1))
+    log_probs, spelled, missed = head.beam_spellings(params, hidden[0, :1], 8, 9)
+    assert sorted(spelled[0, :6, 0].tolist()) == [*range(END, MARKS + 2)]
+    np.testing.assert_allclose(np.exp(log_probs[0, :6]).sum(), 1, rtol=1e-10)
+    np.testing.assert_array_equal(log_probs[0, 6:], -np.inf)
+    assert missed[0] == -np.inf
+    words = {spellings.word(s, LEXICON, head.spelling) for s in spelled[0, :6]}
+    assert words == {"", "a", "b", "</s>", LEXICON.unknown, "\N{REPLACEMENT CHARACTER}"}
+
+
 def test_another_lexicon_needs_nothing_new(problem):
     params, tables, hidden, _ = problem
     other = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)

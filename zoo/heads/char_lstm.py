@@ -22,10 +22,11 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo import beam
 from zoo.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads.head import Head
-from zoo.spelling import BEGIN, END, Spelling
+from zoo.spelling import BEGIN, END, PADDING, Spelling
 
 # Words spelled at a time where all of them are, for each position.
 WORDS_AT_A_TIME = 1024
@@ -165,6 +166,39 @@ class CharLSTM(Head):
         initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self._start(of_hidden)
         keys = jax.random.split(key, self.spelling.longest)
         return jax.lax.scan(step, initial, keys)[1].T
+
+    def beam_spellings(self, params, hidden, k, width=32):
+        """The k most probable spellings, of words or of anything, that a beam search finds.
+
+        Args:
+          hidden: [N, D]. k: at most `width`, the unfinished spellings kept at each letter.
+
+        Returns:
+          (log-probabilities over all spellings [N, k], nats, falling; spellings int32 [N, k,
+          longest], PADDING after END; missed [N], nats: no spelling that the beam let go is more
+          probable. Where that is not above the last log-probability, the k are the most probable of
+          all).
+
+        Raises:
+          UserError: k is above the width.
+        """
+
+        def of_position(of_hidden):
+            of_hidden = jnp.repeat(of_hidden[None], width, axis=0)
+            found = beam.search(
+                lambda symbols, state: self._step(params, of_hidden, END + symbols, state),
+                self._start(of_hidden),
+                start=BEGIN - END,
+                end=0,
+                length=self.spelling.longest,
+                count=k,
+                width=width,
+            )
+            ends = found.sequences == 0
+            ended = jnp.cumsum(ends, axis=-1) - ends > 0
+            return found._replace(sequences=jnp.where(ended, PADDING, END + found.sequences))
+
+        return tuple(jax.vmap(of_position)(self._of_hidden(params, hidden)))
 
     # ------------------------------------------------------------ the contract of heads
 
