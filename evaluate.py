@@ -41,7 +41,13 @@ def main():
         run = run.renormalised()
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
-        splits = [split for split in run.experiment.data.splits() if split != "train"]
+        data = run.experiment.data
+        splits = [
+            part
+            for split in data.splits()
+            if split != "train"
+            for part in (split, *data.parts(split))
+        ]
     texts = [(split, run.read, split) for split in splits]
     if arguments.data:
         texts.append((f"data:{pathlib.Path(arguments.data).name}", run.read_file, arguments.data))

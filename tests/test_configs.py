@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pathlib
 
 import jax
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
-from zoo.data import Characters, Conllu, Prefixed, Text
+from zoo.data import Characters, Conllu, Mixed, Prefixed, Text
 from zoo.data.micro import Micro
 from zoo.embeddings import CharCNN, Concat
 from zoo.experiment import Experiment
@@ -36,6 +37,10 @@ def shrunk_data(source, folder):
         return Micro(
             **dict.fromkeys(LEMMAS, 2), train_sentences=9, validation_sentences=3, test_sentences=3
         )
+    if isinstance(source, Mixed):
+        return dataclasses.replace(
+            source, corpora=tuple(shrunk_data(s, folder) for s in source.corpora), sentences=9
+        )
     if isinstance(source, WithWordsOf):
         inner = shrunk_data(source.source, folder)
         return WithWordsOf(inner, str(background_run(inner, folder / "background")))
@@ -45,8 +50,8 @@ def shrunk_data(source, folder):
         Text: "one two three\nfour <unk> two\n" * 4,
         Conllu: "".join(SENTENCE.format(number % 3) for number in range(9)),
     }[type(source)]
-    (folder / "text").write_text(text)
-    path = str(folder / "text")
+    path = str(folder / type(source).__name__)
+    pathlib.Path(path).write_text(text)
     return dataclasses.replace(
         source, train=path, validation=path, tests=(path,) * len(source.tests)
     )

@@ -137,6 +137,10 @@ class WithWordsOf(Source):
         """As the source reads it."""
         return self.source.read(split)
 
+    def parts(self, split):
+        """Those of the source."""
+        return self.source.parts(split)
+
     def lexicon_entries(self):
         """The words of the run, with what the source knows of them."""
         folder = Workdir(self.workdir)

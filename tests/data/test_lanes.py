@@ -115,3 +115,6 @@ def test_reordered_sentences():
     assert found.words.tolist() == [4, 5, 6, 0, 1, 2, 0, 3, 0]
     assert found.counted.tolist() == [True, True, True, False, True, True, False, True, False]
     assert found.starts.tolist() == [0, 4, 7]
+    drawn = TEXT.reordered(np.array([1, 1, 0, 1, 2, 2]))  # longer than the text itself
+    assert drawn.words.tolist() == [3, 0, 3, 0, 1, 2, 0, 3, 0, 4, 5, 6, 0, 4, 5, 6, 0]
+    assert drawn.starts.tolist() == [0, 2, 4, 7, 9, 13]

@@ -4,6 +4,7 @@ from zoo.data.characters import Characters
 from zoo.data.conllu import Conllu
 from zoo.data.corpus import Corpus, Source
 from zoo.data.micro import Micro
+from zoo.data.mixed import Mixed
 from zoo.data.prefixed import Prefixed
 from zoo.data.text import Text
 from zoo.data.vocabulary import Vocabulary
@@ -13,6 +14,7 @@ __all__ = [
     "Conllu",
     "Corpus",
     "Micro",
+    "Mixed",
     "Prefixed",
     "Source",
     "Text",

@@ -2,7 +2,39 @@
 
 import dataclasses
 
+import numpy as np
+
 from zoo.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixture:
+    """How the sentences of an epoch are drawn from texts that stand one after the other.
+
+    Attributes:
+      sizes: sentences of each text. weights: how often each is drawn from, relative to the others.
+      sentences: how many are drawn an epoch.
+    """
+
+    sizes: tuple[int, ...]
+    weights: tuple[float, ...]
+    sentences: int
+
+    def order(self, generator: np.random.Generator) -> np.ndarray:
+        """Places of the sentences that an epoch takes, int64 [sentences], drawn independently.
+
+        A text's sentences come without return, in a new random order whenever all have come.
+        """
+        shares = np.array(self.weights, np.float64) / np.sum(self.weights)
+        texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
+        places = np.empty(self.sentences, np.int64)
+        first = np.cumsum((0, *self.sizes[:-1]))
+        for text, size in enumerate(self.sizes):
+            drawn = np.flatnonzero(texts == text)
+            rounds = [generator.permutation(size) for _ in range(-(-len(drawn) // size))]
+            if rounds:
+                places[drawn] = first[text] + np.concatenate(rounds)[: len(drawn)]
+        return places
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,12 +48,14 @@ class Corpus:
         source has none.
       prefixes: of each sentence how many of its first words are given (a question, a condition):
         they are read, but neither trained nor counted. None if there are none.
+      mixture: how an epoch of training draws its sentences; None if it takes each once.
     """
 
     name: str
     sentences: list[list[str]]
     features: list[list[tuple[str, ...]]] | None = None
     prefixes: list[int] | None = None
+    mixture: Mixture | None = None
 
     def __post_init__(self):
         if not any(self.sentences):
@@ -39,6 +73,7 @@ class Source:
     splits() -> names of the splits there are, "train" and "validation" among them
     read(split) -> Corpus
     lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
+    parts(split) -> names of the texts that a split is put together from, which can be read alone
     """
 
     def splits(self) -> tuple[str, ...]:
@@ -52,3 +87,7 @@ class Source:
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
         """Words known beforehand with their features; none, as a rule."""
         return {}
+
+    def parts(self, split: str) -> tuple[str, ...]:
+        """Names under which `read` gives parts of a split; none, as a rule."""
+        return ()

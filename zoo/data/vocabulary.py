@@ -232,11 +232,11 @@ class EncodedText:
         return np.where(self.known, lexicon.counts[self.words], 0)
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
-        """The same sentences in another order."""
+        """The sentences at these places, in this order; a place may come several times."""
         ends = np.append(self.starts[1:], len(self.words))
         lengths = (ends - self.starts)[order]
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        offsets = np.arange(len(self.words)) - np.repeat(starts, lengths)
+        offsets = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         places = np.repeat(self.starts[order], lengths) + offsets
         fields = (self.words, self.known, self.counted)
         return EncodedText(*(field[places] for field in fields), starts, self.trained[places])

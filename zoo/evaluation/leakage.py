@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from zoo import files
-from zoo.data import Source
+from zoo.data import Mixed, Source
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -29,7 +29,8 @@ def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: 
       run have seen.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
-    judged = {split} if split in source.splits() else _splits_from(source, path)
+    judged = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
+    judged = judged or _splits_from(source, path)
     estimates = {"vocabulary": [vocabulary.splits]}
     for prior in vocabulary.features:
         estimates[f"features: {type(prior).__name__}"] = [*_choices(prior)]
@@ -63,6 +64,12 @@ def _choices(prior) -> Iterator[tuple[str, ...]]:
 
 def _splits_from(source: Source, path: str) -> set[str]:
     """The splits of a source that are read from the file at `path`, or from a part of it."""
+    if isinstance(source, Mixed):
+        return {
+            split if split in ("train", "validation") else f"{name}.{split}"
+            for name, corpus in zip(source.names, source.corpora, strict=True)
+            for split in _splits_from(corpus, path)
+        }
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
         return set()  # not from files

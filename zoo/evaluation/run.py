@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo import files
-from zoo.data import Corpus, Source, Text
+from zoo.data import Corpus, Mixed, Source, Text
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
@@ -137,6 +137,8 @@ class Run:
 
 def _as_test(source: Source, path: str) -> Source:
     """The source with `path` as its only test file; a source without files gives way to text."""
+    if isinstance(source, Mixed):
+        source = source.like(path) or source
     if any(field.name == "tests" for field in dataclasses.fields(source)):
         return dataclasses.replace(source, tests=(path,))
     return Text(train=path, validation=path, tests=(path,))

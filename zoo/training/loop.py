@@ -53,6 +53,7 @@ class Trainer:
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, judged = experiment.vocabulary, experiment.evaluation
         self.text = vocabulary.encode(corpora["train"], lexicon)
+        self.mixture = corpora["train"].mixture
         self.validation = vocabulary.encode(corpora["validation"], lexicon)
         self.validation_lanes = Lanes(
             self.validation, judged.lanes, judged.length, judged.state, self.boundary
@@ -62,8 +63,8 @@ class Trainer:
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
         self.epoch_steps = len(self._lanes(0))
         self.total_steps = self.epoch_steps * self.recipe.epochs
-        if self.recipe.shuffle and self.recipe.state == "sentences":
-            # How well whole sentences fill the lanes depends on their order.
+        if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
+            # Which sentences are drawn, or how well they fill the lanes in their order.
             self.total_steps = sum(len(self._lanes(epoch)) for epoch in range(self.recipe.epochs))
         self.step, self.optimizer = self._step_and_optimizer()
         self._tables = self.model.tables(lexicon)
@@ -113,11 +114,13 @@ class Trainer:
         )
 
     def _lanes(self, epoch: int) -> Lanes:
-        """The text in lanes, its sentences in the order of this epoch."""
+        """The text in lanes, the sentences of this epoch in their order."""
         text, recipe = self.text, self.recipe
-        if recipe.shuffle:
-            order = np.random.default_rng((recipe.seed, epoch)).permutation(len(text.starts))
-            text = text.reordered(order)
+        generator = np.random.default_rng((recipe.seed, epoch))
+        if self.mixture:
+            text = text.reordered(self.mixture.order(generator))
+        elif recipe.shuffle:
+            text = text.reordered(generator.permutation(len(text.starts)))
         return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
 
     def initial_state(self, taken: dict | None = None) -> TrainState:

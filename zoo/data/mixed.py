@@ -1,0 +1,144 @@
+"""Several corpora as one: an epoch's sentences are drawn from them by weights.
+
+Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), sections 3.1 and
+4.1: "training examples are sampled from these corpora given weights", and an epoch is a number of
+samples. The corpora need not be of one language: the lexicon has the words of them all, and a model
+of letters has no parameter of a word.
+"""
+
+import collections
+import dataclasses
+import pathlib
+import re
+
+import numpy as np
+
+from zoo import files
+from zoo.data.corpus import Corpus, Mixture, Source
+from zoo.errors import UserError, check_least
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixed(Source):
+    """Corpora side by side.
+
+    "train" and "validation" are those of all corpora, one after the other; a checkpoint is the best
+    on all of "validation". The tests are split by split, "NAME.test", and what "validation" is put
+    together from is judged alone, too, as "NAME.validation" (`parts`).
+
+    Whatever training.shuffle says, every epoch draws its sentences anew: each from a corpus by the
+    weights, and within a corpus without return, beginning again when all were drawn. So a corpus of
+    a small weight is seen in part, another part each epoch, and one of a large weight several
+    times. The draws are fixed by training.seed and the epoch. Counts (of noise distributions,
+    minimum_count) are of the corpora as they are, each sentence once.
+
+    Attributes:
+      names: of the corpora, for the names of splits. corpora: where each comes from.
+      weights: how often a sentence is drawn from each, relative to the others; empty for the
+        numbers of their sentences.
+      sentences: how many are drawn an epoch; 0 for as many as the corpora have.
+    """
+
+    names: tuple[str, ...]
+    corpora: tuple[Source, ...]
+    weights: tuple[float, ...] = ()
+    sentences: int = 0
+
+    def __post_init__(self):
+        check_least(self, "data", sentences=0)
+        if not self.corpora:
+            raise UserError("data.corpora is empty: give at least one.")
+        for field in ("names", "weights"):
+            count = len(getattr(self, field))
+            if count != len(self.corpora) and (count or field == "names"):
+                raise UserError(
+                    f"data.{field} has {count} items for {len(self.corpora)} corpora: give one for "
+                    "each."
+                )
+        if len({*self.names}) < len(self.names) or not all(
+            re.fullmatch(r"[\w-]+", name) for name in self.names
+        ):
+            raise UserError(
+                f"data.names={self.names}: give names of letters, digits and hyphens that differ."
+            )
+        if self.weights and not (
+            np.isfinite(self.weights).all() and min(self.weights) >= 0 and max(self.weights) > 0
+        ):
+            raise UserError(
+                f"data.weights={self.weights}: give finite numbers, none below 0 and at least one "
+                "above."
+            )
+        if any(isinstance(corpus, Mixed) for corpus in self.corpora):
+            raise UserError("data.corpora has a Mixed in it: give that one's corpora themselves.")
+
+    @property
+    def fused(self):
+        """How those corpora that have fused forms are read; None if there is none, or no one
+        way."""
+        ways = {corpus.fused for corpus in self.corpora if hasattr(corpus, "fused")}
+        return ways.pop() if len(ways) == 1 else None
+
+    def splits(self):
+        """("train", "validation", the tests of each corpus as "NAME.SPLIT")."""
+        tests = [
+            f"{name}.{split}"
+            for name, corpus in zip(self.names, self.corpora, strict=True)
+            for split in corpus.splits()
+            if split not in ("train", "validation")
+        ]
+        return ("train", "validation", *tests)
+
+    def parts(self, split):
+        """("NAME.SPLIT", ...) of "train" and "validation"."""
+        if split not in ("train", "validation"):
+            return ()
+        return tuple(f"{name}.{split}" for name in self.names)
+
+    def read(self, split):
+        """A split, or a part of one."""
+        if split in ("train", "validation"):
+            found = [corpus.read(split) for corpus in self.corpora]
+            return _joined(found, self._mixture(found) if split == "train" else None)
+        name, _, of_corpus = split.partition(".")
+        known = [*self.splits(), *self.parts("train"), *self.parts("validation")]
+        if split not in known:
+            raise UserError(f"there is no split {split!r}: the data have {', '.join(known)}.")
+        return self.corpora[self.names.index(name)].read(of_corpus)
+
+    def lexicon_entries(self):
+        """The words that the corpora know beforehand, with the features that any gives."""
+        entries = collections.defaultdict(tuple)
+        for corpus in self.corpora:
+            for word, features in corpus.lexicon_entries().items():
+                entries[word] += features
+        return dict(entries)
+
+    def like(self, path: str) -> Source | None:
+        """The first corpus whose training file has the suffix of the file at `path`, if any."""
+        for corpus in self.corpora:
+            train = files.Part.parse(getattr(corpus, "train", "")).path
+            if pathlib.Path(train).suffix == pathlib.Path(files.Part.parse(path).path).suffix:
+                return corpus
+        return None
+
+    def _mixture(self, found):
+        sizes = tuple(len(corpus.sentences) for corpus in found)
+        return Mixture(sizes, self.weights or sizes, self.sentences or sum(sizes))
+
+
+def _joined(found: list[Corpus], mixture: Mixture | None) -> Corpus:
+    """The corpora one after the other; what only some have is empty for the others."""
+    sentences = [sentence for corpus in found for sentence in corpus.sentences]
+    features = prefixes = None
+    if any(corpus.features is not None for corpus in found):
+        features = [
+            of_sentence
+            for corpus in found
+            for of_sentence in corpus.features or [[()] * len(words) for words in corpus.sentences]
+        ]
+    if any(corpus.prefixes is not None for corpus in found):
+        prefixes = [
+            prefix for corpus in found for prefix in corpus.prefixes or [0] * len(corpus.sentences)
+        ]
+    name = " + ".join(corpus.name for corpus in found)
+    return Corpus(name, sentences, features, prefixes, mixture)
