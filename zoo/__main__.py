@@ -1,4 +1,4 @@
-"""python -m zoo generate | compare | sweep | agreement | rank | micro-report: trained models."""
+"""python -m zoo COMMAND: uses of trained models, such as generate and compare."""
 
 import argparse
 
@@ -51,6 +51,34 @@ def _agreement(arguments):
     from zoo.evaluation.agreement import report
 
     report(arguments.workdirs, arguments.split, arguments.file)
+
+
+def _rare_words(arguments):
+    from zoo.evaluation import rare_words
+
+    _judge(rare_words, arguments)
+
+
+def _slot_errors(arguments):
+    from zoo.evaluation import slot_errors
+
+    _judge(slot_errors, arguments)
+
+
+def _judge(judgement, arguments):
+    """Prints and keeps what a module of zoo.evaluation finds of each run; default: in the tests."""
+    from zoo.evaluation import passport
+    from zoo.evaluation.run import Run
+
+    for workdir in arguments.workdirs:
+        run = Run.load(workdir)
+        splits = arguments.split or [
+            split for split in run.experiment.data.splits() if split not in ("train", "validation")
+        ]
+        for split in splits:
+            found = judgement.judge(run, split)
+            print(workdir, judgement.describe(found), sep="\n", flush=True)
+            passport.write(run, found)
 
 
 def _micro_report(arguments):
@@ -106,6 +134,16 @@ def main():
     add("--split", action="append", default=[], help="may be repeated; default: the tests")
     add("--file", default="agreement.png", help="the picture to write")
     command.set_defaults(do=_agreement)
+
+    for name, do, about in (
+        ("rare-words", _rare_words, "log-probability of rare numbers and names, each in its place"),
+        ("slot-errors", _slot_errors, "names that realisations of meanings leave out or make up"),
+    ):
+        command = commands.add_parser(name, help=about)
+        add = command.add_argument
+        add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+        add("--split", action="append", default=[], help="may be repeated; default: the tests")
+        command.set_defaults(do=do)
 
     command = commands.add_parser(
         "micro-report", help="puts models of the micro language beside the language itself"

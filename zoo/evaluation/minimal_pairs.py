@@ -134,7 +134,7 @@ def score_pairs(
             places.setdefault(tuple(sentence), len(places))
     values = np.full((len(pairs), 2), np.nan)
     if places:
-        sums = _sums(model, params, tables, lexicon, vocabulary, [*map(list, places)])
+        sums = score_sentences(model, params, tables, lexicon, vocabulary, [*map(list, places)])
         values[scored] = [
             [sums[places[tuple(sentence)]] for sentence in pair]
             for pair, wanted in zip(pairs, scored, strict=True)
@@ -148,7 +148,7 @@ def _can_score(pair, lexicon, vocabulary):
     return all(word in lexicon.ids for word in needed)
 
 
-def _sums(model, params, tables, lexicon, vocabulary, sentences):
+def score_sentences(model, params, tables, lexicon, vocabulary, sentences):
     """sum of log p over the words of each sentence, float64 [sentences]."""
     text = vocabulary.encode(Corpus("minimal pairs", sentences), lexicon)
     boundary = lexicon.ids.get(lexicon.boundary)

@@ -143,6 +143,20 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
     }
 
 
+def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
+    """The passport of names in texts decoded greedily; see `zoo.evaluation.slot_errors`."""
+    return {
+        "kind": "slot errors",
+        "split": f"slots-{split}",
+        "figures": figures,
+        "tokens": figures["slots"],
+        "counts": "names of each condition, said or not, in texts decoded greedily",
+        "data": data_of(corpus.name, corpus.sentences),
+        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        **_of_run(run),
+    }
+
+
 def data_of(path: str, sentences: list[list[str]]) -> dict:
     """Where a text came from, and a hash of its words as read, which the path does not change."""
     words = json.dumps(sentences, ensure_ascii=False).encode()

@@ -14,6 +14,7 @@ from zoo.heads.nce import NCE
 from zoo.heads.noise import LogUniform, Noise, Uniform, Unigram
 from zoo.heads.self_normalised import SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax
+from zoo.heads.with_expert import WithExpert
 
 __all__ = [
     "NCE",
@@ -34,4 +35,5 @@ __all__ = [
     "Softmax",
     "Uniform",
     "Unigram",
+    "WithExpert",
 ]

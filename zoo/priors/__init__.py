@@ -2,6 +2,8 @@
 
 from zoo.priors.arpa import Arpa
 from zoo.priors.contextual import ContextualBackground
+from zoo.priors.evidence import Evidence
+from zoo.priors.expert import Expert, KnowledgeBase
 from zoo.priors.grammar import Grammar
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.morphology import Morphology
@@ -19,8 +21,11 @@ __all__ = [
     "Arpa",
     "Background",
     "ContextualBackground",
+    "Evidence",
+    "Expert",
     "FeaturePrior",
     "Grammar",
+    "KnowledgeBase",
     "LetterNgrams",
     "Morphology",
     "NGram",

@@ -1,12 +1,12 @@
-"""The contract of a background that depends on the words before: b(x | c) along a sequence."""
+"""The contracts of priors that depend on the words before and run along a sequence."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-class ContextualBackground:
-    """A distribution or measure b(. | c) over words for each context c.
+class Contextual:
+    """What is known at each position of a sequence from the words before it: its context.
 
     Subclasses are frozen dataclasses; methods are pure functions. What is estimated from text is
     estimated once, on the host, and kept in the lexicon of the run.
@@ -16,20 +16,16 @@ class ContextualBackground:
         tables(lexicon)                 -> pytree of arrays for the device
         initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
         apply(tables, words, carry, *, reset=None) -> (contexts, carry)
-        log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
-        log_prob(tables, contexts, words) -> log b(word | c), [...]
-        log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
 
-    `words` int32 [B, T] are those before each position, `contexts` a pytree of leaves [B, T, ...]:
-    small things from which b is computed when it is needed (states, not distributions). `reset`
-    [B, T] marks positions before which the carry becomes the initial one. A background has no
+    `words` int32 [B, T] are those before each position, `contexts` a pytree of leaves [B, T, ...].
+    `reset` [B, T] marks positions before which the carry becomes the initial one. Nothing here has
     trained parameters: no gradient passes through it.
     """
 
     splits: tuple[str, ...] = ()
 
     def prepare(self, lexicon, texts) -> dict[str, np.ndarray]:
-        """Nothing, unless a background says otherwise.
+        """Nothing, unless a prior says otherwise.
 
         Args:
           texts: {split: EncodedText} of `splits`.
@@ -39,6 +35,18 @@ class ContextualBackground:
     def tables(self, lexicon):
         """The arrays that `prepare` made, on the device."""
         return {name: jnp.asarray(array) for name, array in lexicon.background_tables.items()}
+
+
+class ContextualBackground(Contextual):
+    """A distribution or measure b(. | c) over words for each context c.
+
+        log_probs(tables, contexts)     -> log b(x | c) of every word, [..., V]
+        log_prob(tables, contexts, words) -> log b(word | c), [...]
+        log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
+
+    Contexts are small things from which b is computed when it is needed (states, not
+    distributions).
+    """
 
     def log_prob(self, tables, contexts, words):
         """log b(words | c), nats, [...]; a background may have a faster way to it."""

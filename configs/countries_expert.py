@@ -1,0 +1,31 @@
+"""Questions about countries, some of them new in the test, with a knowledge base as an expert.
+
+    python train.py --config countries_expert --workdir runs/countries_expert
+    python evaluate.py --workdir runs/countries_expert --split known --split test --exact-match
+
+A word is its class (a country, a capital ...) or, of the forms of questions and answers, itself:
+the network says when a capital comes, the expert which (Dymetman and Xiao 2016, section 6). Without
+the expert: --set model.head=LogLinear. The table of facts is configs/countries.tsv; nothing is
+downloaded. Results: docs/backgrounds.md.
+"""
+
+import dataclasses
+
+from configs import countries_softmax
+from zoo import Experiment, priors
+from zoo.embeddings import Features
+from zoo.heads import LogLinear, WithExpert
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    base = countries_softmax.get_config()
+    return dataclasses.replace(
+        base,
+        vocabulary=dataclasses.replace(base.vocabulary, features=(priors.Morphology(),)),
+        model=dataclasses.replace(
+            base.model,
+            embedding=Features(size=32),
+            head=WithExpert(expert=priors.KnowledgeBase(base.data.path), head=LogLinear()),
+        ),
+    )

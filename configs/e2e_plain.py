@@ -1,0 +1,40 @@
+"""Restaurants described from their properties, character by character, with a softmax.
+
+    python train.py --config e2e_plain --workdir runs/e2e_plain
+    python -m zoo slot-errors --workdir runs/e2e_plain --split test
+
+For comparison with e2e_priming. The meaning is a prefix of the sequence: it is read and has no
+loss. Data: e2e/ in $ZOO_DATA. Results: docs/backgrounds.md.
+"""
+
+from zoo import Evaluation, Experiment, Training, priors
+from zoo.cores import LSTM
+from zoo.data import Realisations, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import LogLinear
+from zoo.models import LanguageModel
+from zoo.optimizers import Adam
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=Realisations(
+            train="e2e/trainset.tokenized.csv[:8000]",
+            validation="e2e/devset.csv[:500]",
+            tests=("e2e/testset_w_refs.csv",),
+        ),
+        # With a feature a word and a uniform background the log-linear head is a softmax.
+        vocabulary=Vocabulary(features=(priors.TopWords(count=10_000, splits=("train",)),)),
+        model=LanguageModel(embedding=Lookup(size=32), core=LSTM(size=192), head=LogLinear()),
+        training=Training(
+            batch=32,
+            length=280,
+            state="sentences",
+            shuffle=True,
+            optimizer=Adam(learning_rate=0.004),
+            clip=1.0,
+            epochs=4,
+        ),
+        evaluation=Evaluation(state="sentences"),
+    )

@@ -1,0 +1,48 @@
+"""Meanings and sentences as characters."""
+
+import pytest
+
+from zoo.data import Realisations
+from zoo.errors import UserError
+
+
+def source(folder, text, **options):
+    path = folder / "pairs.csv"
+    path.write_text(text, encoding="utf-8")
+    return Realisations(str(path), str(path) + "[1:]", (str(path),), **options)
+
+
+def test_a_row_is_a_sentence_of_characters_with_a_prefix(tmp_path):
+    found = source(tmp_path, 'mr,ref\r\n"name[Ä], x[y]",It is Ä.\r\nname[B],"B, it is"\r\n')
+    corpus = found.read("train")
+    assert ["".join(sentence) for sentence in corpus.sentences] == [
+        "name[Ä], x[y]|It is Ä.",
+        "name[B]|B, it is",
+    ]
+    assert corpus.prefixes == [14, 8]
+    assert found.read("validation").prefixes == [8]
+    assert found.splits() == ("train", "validation", "test")
+
+
+def test_spaces_of_tokenisers_are_taken_out(tmp_path):
+    text = 'mr,ref\n"price[£ 20 - 25]","It \'s £ 20 - 25 , is n\'t it ? ( No . )"\n'
+    (sentence,) = source(tmp_path, text).read("train").sentences
+    assert "".join(sentence) == "price[£20-25]|It's £20-25, isn't it? (No.)"
+
+
+BAD = {
+    "mr,text\na,b\n": "has no column 'ref', but mr, text",
+    "mr,ref\na,b\nc,\n": "row 2: write a meaning and a sentence",
+    "mr,ref\na,b|c\n": "row 1: .*neither with '|'",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_files_are_named(tmp_path, text):
+    with pytest.raises(UserError, match=BAD[text].replace("|", r"\|")):
+        source(tmp_path, text).read("train")
+
+
+def test_a_separator_is_one_character(tmp_path):
+    with pytest.raises(UserError, match="give a single character"):
+        source(tmp_path, "mr,ref\na,b\n", separator="||")

@@ -1,0 +1,160 @@
+"""One feature more, on the word of an expert, against the dense formula in numpy."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from tests import examples, references
+from zoo.errors import UserError
+from zoo.heads import LogLinear, Softmax, WithExpert
+from zoo.heads.with_expert import log_expert_mass
+from zoo.priors import NGram
+from zoo.priors.expert import NOTHING, Expert
+
+SIZE, VOCABULARY = 5, 13
+# The expert knows nothing at one place, is right at two and has word 9, without mass, at another.
+CONTEXTS = np.array([[3, NOTHING, 12], [7, 9, 6]])
+TARGETS = np.array([[0, 4, 12], [8, 10, 6]])
+WEIGHTS = np.array([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+MASSLESS = (9,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Told(Expert):
+    """What it is told."""
+
+    def tables(self, lexicon):
+        return {}
+
+    def initial_carry(self, batch):
+        return jnp.zeros((batch, 0))
+
+
+HEADS = {"log-linear": WithExpert(Told(), LogLinear()), "softmax": WithExpert(Told(), Softmax())}
+
+
+@pytest.fixture(params=HEADS)
+def arguments(request, float64, random):
+    head, lexicon = HEADS[request.param], examples.lexicon(MASSLESS)
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    return head, examples.randomised(params, random), head.tables(lexicon), hidden
+
+
+def reference(head, params, hidden):
+    """log p' of every word, [2, 3, V]."""
+    inner, rows = params["head"], np.reshape(hidden, (-1, SIZE))
+    if isinstance(head.head, Softmax):
+        log_probs = references.softmax_log_probs(rows, inner["weights"], inner["bias"])
+    else:
+        matrix = references.feature_matrix(examples.FEATURES, examples.lexicon().feature_names)
+        adaptors = [np.asarray(inner["weights"]) @ h + np.asarray(inner["bias"]) for h in rows]
+        background = examples.log_background(MASSLESS)
+        log_probs = references.log_linear_log_probs(adaptors, matrix, background)
+    scores = np.array(log_probs).reshape(2, 3, VOCABULARY)
+    for place in np.ndindex(2, 3):
+        if CONTEXTS[place] >= 0:
+            gate = np.asarray(hidden)[place] @ np.asarray(params["weights"]) + params["bias"]
+            scores[(*place, CONTEXTS[place])] += gate
+        scores[place] -= references.log_sum_exp(scores[place])
+    return scores
+
+
+def of_targets(log_probs):
+    return np.take_along_axis(np.asarray(log_probs), TARGETS[..., None], -1)[..., 0]
+
+
+CLOSE = {"rtol": 2e-6, "atol": 1e-6}
+
+
+def test_probabilities_are_those_of_the_formula(arguments):
+    head, params, tables, hidden = arguments
+    expected = reference(head, params, hidden)
+    log_probs = head.log_probs(params, tables, hidden, context=CONTEXTS)
+    np.testing.assert_allclose(log_probs, expected, **CLOSE)
+    log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, TARGETS, context=CONTEXTS)
+    np.testing.assert_allclose(log_prob, of_targets(expected), **CLOSE)
+    # Where the expert knows nothing, all is as without it.
+    inner = params["head"], tables["head"], hidden, TARGETS
+    plain_prob, plain_z = head.head.log_prob_and_log_z(*inner)
+    np.testing.assert_allclose(log_prob[0, 1], plain_prob[0, 1], rtol=1e-12)
+    np.testing.assert_allclose(log_z[0, 1], plain_z[0, 1], rtol=1e-12)
+    values, words = head.top_k(params, tables, hidden, 4, context=CONTEXTS)
+    np.testing.assert_allclose(values, -np.sort(-expected, -1)[..., :4], **CLOSE)
+    np.testing.assert_array_equal(words, np.argsort(-expected, -1)[..., :4])
+
+
+def test_gradients_are_those_of_the_formula(arguments):
+    head, params, tables, hidden = arguments
+
+    def nested(arrays):
+        within = {name: arrays[f"head {name}"] for name in params["head"]}
+        return {"head": within, "weights": arrays["weights"], "bias": arrays["bias"]}
+
+    arrays = {f"head {name}": leaf for name, leaf in params["head"].items()}
+    arrays |= {"weights": params["weights"], "bias": params["bias"], "hidden": hidden}
+
+    def objective(arrays):
+        found = of_targets(reference(head, nested(arrays), arrays["hidden"]))
+        return -np.sum((WEIGHTS * found)[WEIGHTS > 0])
+
+    def summed(arrays):
+        columns = nested(arrays), tables, arrays["hidden"], TARGETS, WEIGHTS
+        return head.weighted_loss(*columns, context=CONTEXTS)
+
+    expected = references.finite_differences(objective, arrays)
+    value, found = jax.jit(jax.value_and_grad(summed))(arrays)
+    np.testing.assert_allclose(value, objective(arrays), **CLOSE)
+    for name, gradient in found.items():
+        np.testing.assert_allclose(gradient, expected[name], **CLOSE, err_msg=name)
+
+
+def test_at_first_it_is_the_head_within():
+    head, lexicon = HEADS["log-linear"], examples.lexicon()
+    params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
+    hidden = jnp.ones((2, 3, SIZE))
+    np.testing.assert_allclose(
+        head.log_probs(params, tables, hidden, context=CONTEXTS),
+        head.head.log_probs(params["head"], tables["head"], hidden),
+        rtol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("weight", [-60.0, -1.0, 0.0, 3.0, 200.0])
+@pytest.mark.parametrize("probability", [0.0, 1e-30, 0.3, 1.0])
+def test_the_mass_is_finite_and_so_is_its_gradient(weight, probability):
+    """In float32, of words without mass and of certain ones."""
+    log_prob = references.log(np.array(probability))
+    inputs = jnp.float32(log_prob), jnp.float32(weight)
+    value, gradients = jax.value_and_grad(log_expert_mass, (0, 1))(*inputs)
+    rest = references.log(np.array(1 - probability))
+    expected = references.log_sum_exp(np.array([rest, log_prob + weight]))
+    # A probability of 1 is taken for one that is smaller by a rounding, 2^-23.
+    expected = max(expected, np.log(2.0**-23) if probability == 1 else -np.inf)
+    np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-6)
+    assert np.isfinite(gradients).all()
+    share = np.exp(log_prob + weight - expected)
+    np.testing.assert_allclose(gradients[1], min(share, 1), rtol=1e-3, atol=1e-6)
+
+
+def test_samples_have_the_declared_probabilities(arguments):
+    head, params, tables, hidden = arguments
+    draws = 10_000
+    repeated, contexts = jnp.broadcast_to(hidden[0, 0], (draws, SIZE)), jnp.full(draws, 3)
+    words = jax.jit(head.sample)(params, tables, repeated, jax.random.key(5), context=contexts)
+    observed = np.bincount(words, minlength=VOCABULARY)
+    expected = np.exp(reference(head, params, hidden)[0, 0])
+    possible = expected > 0
+    assert observed[~possible].sum() == 0
+    result = scipy.stats.chisquare(observed[possible], draws * expected[possible])
+    assert result.pvalue > 1e-3
+
+
+@pytest.mark.parametrize("head", [LogLinear(background=NGram(2)), Softmax(tied=True)])
+def test_heads_that_need_more_from_the_model_are_refused(head):
+    with pytest.raises(UserError, match=r"heads\.WithExpert takes a head of its own"):
+        WithExpert(Told(), head)

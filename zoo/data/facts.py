@@ -1,0 +1,97 @@
+"""Questions about a table of facts, with answers: small text for models with a knowledge base."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError, check_least
+from zoo.priors.expert import read_table
+
+# Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.
+# In some the value is known and not asked for.
+FORMS = (
+    ("what is the {r} of {c} ?", "it is {rc} ."),
+    ("please name the {r} of {c} .", "the {r} of that country is {rc} ."),
+    ("what are the {r} and the {s} of {c} ?", "its {r} is {rc} and its {s} is {sc} ."),
+    ("what do you know of {c} and its {r} ?", "its {r} is called {rc} ."),
+    ("is the {r} of {c} well known ?", "i cannot tell you that ."),
+    ("who asked for the {r} of {c} ?", "nobody asked for its {r} today ."),
+)
+STREAMS = {"train": 1, "validation": 2, "known": 3, "test": 4}
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts(Source):
+    """Questions and answers about the subjects of a table, those of each split its own.
+
+    The splits are "train", "validation" and "test", of different subjects, and "known": further
+    questions about those of "train". A question is a prefix, read but not trained. Every token has
+    a feature: "Word:x" a word of the forms, "Class:capital" a value, "Class:subject" a subject.
+
+    Attributes:
+      path: the table, as priors.KnowledgeBase describes it.
+      validation, test: how many of its subjects, from the end, are for these splits.
+      train_questions, other_questions: how many to draw for "train" and for each other split.
+      seed: of the draws. separator: the word between question and answer.
+    """
+
+    path: str
+    validation: int = 13
+    test: int = 13
+    train_questions: int = 2000
+    other_questions: int = 200
+    seed: int = 0
+    separator: str = "|||"
+
+    def __post_init__(self):
+        names = ("validation", "test", "train_questions", "other_questions")
+        check_least(self, "data.Facts", **dict.fromkeys(names, 1))
+
+    def splits(self):
+        """("train", "validation", "known", "test")."""
+        return tuple(STREAMS)
+
+    def read(self, split):
+        """Draws the questions of a split; UserError for an unknown one or too small a table."""
+        if split not in STREAMS:
+            raise UserError(f"there is no split {split!r}: the data have {', '.join(STREAMS)}.")
+        relations, facts = read_table(self.path)
+        facts = {subject: known for subject, known in facts.items() if len(known) >= 2}
+        held = self.validation + self.test
+        if len(facts) <= held:
+            raise UserError(
+                f"{self.path} has {len(facts)} subjects with two facts, and {held} are kept for "
+                "validation and test: none is left to train on."
+            )
+        subjects = [*facts]
+        first, last = len(subjects) - held, len(subjects) - self.test
+        parts = {"validation": slice(first, last), "test": slice(last, None)}
+        subjects = subjects[parts.get(split, slice(first))]
+        generator = np.random.default_rng((self.seed, STREAMS[split]))
+        count = self.train_questions if split == "train" else self.other_questions
+        entries = self.lexicon_entries()
+        sentences, prefixes = [], []
+        for _ in range(count):
+            subject = subjects[generator.integers(len(subjects))]
+            r, s = generator.permutation([name for name in relations if name in facts[subject]])[:2]
+            words = {"c": subject, "r": r, "s": s}
+            words |= {"rc": facts[subject][r], "sc": facts[subject][s]}
+            question, answer = (
+                form.format(**words).split() for form in FORMS[generator.integers(len(FORMS))]
+            )
+            sentences.append([*question, self.separator, *answer])
+            prefixes.append(len(question) + 1)
+        features = [
+            [entries.get(word) or (f"Word:{word}",) for word in sentence] for sentence in sentences
+        ]
+        return Corpus(f"facts-{split}", sentences, features, prefixes)
+
+    def lexicon_entries(self):
+        """The subjects and values of the table, each with its class, in no split or in some."""
+        _, facts = read_table(self.path)
+        entries = {}
+        for subject, known in facts.items():
+            for name, word in (("subject", subject), *known.items()):
+                entries[word] = tuple(sorted({*entries.get(word, ()), f"Class:{name}"}))
+        return entries

@@ -1,0 +1,72 @@
+"""Meanings and the sentences that say them, character by character."""
+
+import csv
+import dataclasses
+import io
+import re
+
+from zoo import files
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError
+
+# What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
+_SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Realisations(Source):
+    """CSV files with a meaning and a sentence a row, as those of the E2E challenge (Novikova, Dusek
+    and Rieser 2017): "name[Alimentum], area[riverside]" and "Alimentum is near the river."
+
+    Every character is a word of the model. The meaning and the separator are a prefix: read, but
+    neither trained nor counted. The spaces that tokenisers put before full stops and the like are
+    taken out, so that files with and without tokens go together.
+
+    Attributes:
+      train, validation: paths, each perhaps with a range of its rows.
+      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
+      meaning, sentence: names of the two columns.
+      separator: the character between meaning and sentence, which neither has.
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+    meaning: str = "mr"
+    sentence: str = "ref"
+    separator: str = "|"
+
+    def __post_init__(self):
+        if len(self.separator) != 1:
+            raise UserError(f"data.separator is {self.separator!r}: give a single character.")
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def read(self, split):
+        """The rows of a split; UserError with the row where a part is missing."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        part = files.Part.parse(files.path_of(paths, split))
+        path = files.find(part.path)
+        rows = csv.DictReader(io.StringIO(files.read_text(path), newline=""))
+        for column in (self.meaning, self.sentence):
+            if column not in (rows.fieldnames or ()):
+                raise UserError(
+                    f"{path} has no column {column!r}, but {', '.join(rows.fieldnames or ())}: set "
+                    "data.meaning and data.sentence."
+                )
+        sentences, prefixes = [], []
+        for number, row in enumerate(rows, 1):
+            meaning, sentence = (
+                " ".join(_SPACED.sub("", row[column] or "").split())
+                for column in (self.meaning, self.sentence)
+            )
+            if not meaning or not sentence or self.separator in meaning + sentence:
+                raise UserError(
+                    f"{path}, row {number}: write a meaning and a sentence, neither with "
+                    f"{self.separator!r}, the data.separator."
+                )
+            sentences.append([*meaning, self.separator, *sentence])
+            prefixes.append(len(meaning) + 1)
+        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])

@@ -1,0 +1,140 @@
+"""A head with an expert: one more feature, which is 1 on the word that an expert names.
+
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 6, "expert feature". With the expert's word e
+at a position, and a weight g = u . h + c that the network sets,
+
+    p'(x | h, e) proportional to p(x | h) exp(g [x = e]).
+
+Only one word's score changes, so that log Z does by one term:
+
+    log p'(x) = log p(x) + g [x = e] - log(1 - p(e) + p(e) exp(g)).
+
+It is the log-linear model with a feature that depends on the context, and holds for any p that is
+normalised. Where g is large the expert is believed, where it is 0 it is not listened to; the
+network learns when. (The paper's own feature is 1 on all words but the wrong values: it says which
+value, never that there should be one. Here g does both.)
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from zoo.errors import UserError
+from zoo.heads.head import Head
+from zoo.heads.log_linear import LogLinear
+from zoo.priors.expert import Expert
+
+
+def log_expert_mass(log_prob, weight):
+    """log(1 - p + p exp(g)), nats, [...]: what one more feature of a word of probability p adds to
+    log Z.
+
+    Args:
+      log_prob: log p, [...]. weight: g, [...].
+    """
+    # Below 1 by a rounding: the logarithm of what is left stays finite, and so does its gradient.
+    most = -jnp.finfo(log_prob.dtype).eps
+    rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, most)))
+    return jnp.logaddexp(rest, log_prob + weight)
+
+
+@dataclasses.dataclass(frozen=True)
+class WithExpert(Head):
+    """p'(x | h, e) proportional to p(x | h) exp((u . h + c) [x = e]), e the expert's word.
+
+    u and c start at 0, so that the head starts as the one within. A step costs two exact losses of
+    that head, of the target and of e; it is trained exactly, whatever its own loss is.
+
+    Attributes:
+      expert: what names e from the words before. head: p, with a background of the lexicon at most.
+    """
+
+    expert: Expert
+    head: Head = LogLinear()
+
+    def __post_init__(self):
+        if self.head.background is not None or self.head.tied:
+            raise UserError(
+                f"heads.WithExpert takes a head of its own, and this {type(self.head).__name__} is "
+                "tied or has a background that runs along the text: leave that out."
+            )
+
+    @property
+    def background(self):
+        """The expert: the model feeds it as it feeds backgrounds."""
+        return self.expert
+
+    def init(self, key, hidden_size, lexicon):
+        """{"head": those of the head, "weights": u, [D], "bias": c, []}."""
+        return {
+            "head": self.head.init(key, hidden_size, lexicon),
+            "weights": jnp.zeros(hidden_size),
+            "bias": jnp.zeros(()),
+        }
+
+    def tables(self, lexicon):
+        """{"head": those of the head, "background": those of the expert}."""
+        return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
+
+    def for_lexicon(self, params, lexicon, other):
+        """UserError: the expert knows the words of training alone."""
+        raise UserError(
+            "heads.WithExpert has an expert that knows the words of training alone: it cannot "
+            "score with another lexicon."
+        )
+
+    def prepared(self, params, tables):
+        """What the head within prepares."""
+        added = self.head.prepared(params["head"], tables["head"])
+        return {"head": {**params["head"], **added}}
+
+    def notes(self, lexicon):
+        """Those of the head within."""
+        return self.head.notes(lexicon)
+
+    def normalised_over(self, lexicon):
+        """As the head within."""
+        return self.head.normalised_over(lexicon)
+
+    def expert_weight(self, params, hidden, context):
+        """g, [...]; 0 where the expert names nothing."""
+        return jnp.where(context >= 0, hidden @ params["weights"] + params["bias"], 0)
+
+    def _log_mass(self, params, tables, hidden, context, weight):
+        """What the expert adds to log Z, [...]."""
+        words = jnp.maximum(context, 0)
+        return log_expert_mass(
+            self.head.log_prob(params["head"], tables["head"], hidden, words), weight
+        )
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p'(targets | hidden, e), nats, [...]; exact."""
+        return -self.log_prob(params, tables, hidden, targets, context=context)
+
+    def weighted_penalty(self, params, hidden, token_weights):
+        """That of the head within."""
+        return self.head.weighted_penalty(params["head"], hidden, token_weights)
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p'(targets | hidden, e), log Z with the expert's feature), nats, [...] each."""
+        inner = params["head"], tables["head"]
+        log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets)
+        weight = self.expert_weight(params, hidden, context)
+        added = self._log_mass(params, tables, hidden, context, weight)
+        return log_prob + jnp.where(targets == context, weight, 0) - added, log_z + added
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p' of every word, nats, [..., V]."""
+        log_probs = self.head.log_probs(params["head"], tables["head"], hidden)
+        weight = self.expert_weight(params, hidden, context)[..., None]
+        is_expert = jax.nn.one_hot(context, log_probs.shape[-1], dtype=bool)
+        return jax.nn.log_softmax(log_probs + jnp.where(is_expert, weight, 0), axis=-1)
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p'(. | hidden, e), int32 [...]."""
+        return jax.random.categorical(key, self.log_probs(params, tables, hidden, context=context))
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        return jax.lax.top_k(self.log_probs(params, tables, hidden, context=context), k)
