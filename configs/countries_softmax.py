@@ -27,9 +27,9 @@ def get_config() -> Experiment:
             length=30,
             state="sentences",
             shuffle=True,
-            optimizer=Adam(learning_rate=0.003),
+            optimizer=Adam(learning_rate=0.01),
             clip=1.0,
-            epochs=15,
+            epochs=40,
         ),
         evaluation=Evaluation(state="sentences"),
     )

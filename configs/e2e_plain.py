@@ -20,21 +20,21 @@ def get_config() -> Experiment:
     """The experiment."""
     return Experiment(
         data=Realisations(
-            train="e2e/trainset.tokenized.csv[:8000]",
+            train="e2e/trainset.tokenized.csv[:4000]",
             validation="e2e/devset.csv[:500]",
             tests=("e2e/testset_w_refs.csv",),
         ),
         # With a feature a word and a uniform background the log-linear head is a softmax.
         vocabulary=Vocabulary(features=(priors.TopWords(count=10_000, splits=("train",)),)),
-        model=LanguageModel(embedding=Lookup(size=32), core=LSTM(size=192), head=LogLinear()),
+        model=LanguageModel(embedding=Lookup(size=32), core=LSTM(size=128), head=LogLinear()),
         training=Training(
-            batch=32,
-            length=280,
+            batch=16,
+            length=240,
             state="sentences",
             shuffle=True,
-            optimizer=Adam(learning_rate=0.004),
+            optimizer=Adam(learning_rate=0.005),
             clip=1.0,
-            epochs=4,
+            epochs=5,
         ),
         evaluation=Evaluation(state="sentences"),
     )

@@ -21,7 +21,7 @@ def get_config() -> Experiment:
     """The experiment."""
     dev, test = "lm1b/1b_benchmark.dev.tokens", "lm1b/1b_benchmark.test.tokens"
     return Experiment(
-        data=Text(train=f"{dev}[:8000]", validation=f"{dev}[11000:]", tests=(test,)),
+        data=Text(train=f"{dev}[:4000]", validation=f"{dev}[11000:]", tests=(f"{test}[:3000]",)),
         vocabulary=Vocabulary(splits=(), minimum_count=2),
         model=LanguageModel(
             embedding=Lookup(size=64),

@@ -143,7 +143,7 @@ class Evidence(ContextualBackground):
             carry,
         )
         condition, length, inside = carry["condition"], carry["length"], carry["inside"]
-        places = jnp.arange(self.longest + 1)
+        places = jnp.arange(self.longest + 1)[None]
         # A character of the condition. The last place stays empty: every word there has an end.
         kept = ~inside & ~ended & (word != tables["separator"]) & (length < self.longest)
         here = kept[:, None] & (places == length[:, None])
