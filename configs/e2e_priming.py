@@ -1,7 +1,7 @@
 """Restaurants described from their properties; names need evidence there.
 
     python train.py --config e2e_priming --workdir runs/e2e_priming
-    python -m zoo slot-errors --workdir runs/e2e_priming --split test
+    python -m zoo slot-errors runs/e2e_priming --split test
 
 As e2e_plain, but over a background that lets in usual words and those of the meaning: condition-
 based priming (Dymetman and Xiao 2016, section 4). Data: e2e/ in $ZOO_DATA. Results:
