@@ -71,7 +71,7 @@ def test_each_condition_is_realised_once(run, monkeypatch):
     said = ["Bo and Al", "Al"]
     asked = []
 
-    def answer(run, corpus, length):
+    def answer(run, corpus, length, temperature, seed):
         asked.extend("".join(sentence) for sentence in corpus.sentences)
         return [([*text], text == "Al") for text in said]
 
@@ -80,6 +80,8 @@ def test_each_condition_is_realised_once(run, monkeypatch):
     assert asked == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
     assert figures.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
     assert figures == {
+        "temperature": 0.5,
+        "seed": 0,
         "texts": 2,
         "complete": 1,
         "slots": 3,

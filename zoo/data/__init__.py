@@ -6,6 +6,7 @@ from zoo.data.corpus import Corpus, Source
 from zoo.data.facts import Facts
 from zoo.data.micro import Micro
 from zoo.data.mixed import Mixed
+from zoo.data.overnight import Overnight
 from zoo.data.prefixed import Prefixed
 from zoo.data.realisations import Realisations
 from zoo.data.text import Text
@@ -18,6 +19,7 @@ __all__ = [
     "Facts",
     "Micro",
     "Mixed",
+    "Overnight",
     "Prefixed",
     "Realisations",
     "Source",

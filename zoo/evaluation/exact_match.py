@@ -36,8 +36,14 @@ class ExactMatch:
         return {"accuracy": self.accuracy, **dataclasses.asdict(self)}
 
 
-def answer(run, corpus: Corpus, length: int = 128) -> list[tuple[list[str], bool]]:
-    """For each sentence the words after its prefix, decoded greedily, and whether they ended.
+def answer(
+    run, corpus: Corpus, length: int = 128, temperature: float = 0, seed: int = 0
+) -> list[tuple[list[str], bool]]:
+    """For each sentence the words after its prefix, as decoded, and whether they ended.
+
+    Args:
+      length: words of an answer at most. temperature: 0 is greedy; above it, answers are drawn, and
+        `seed` says which.
 
     Raises:
       UserError: the corpus has no prefixes, or the model no boundary.
@@ -63,7 +69,13 @@ def answer(run, corpus: Corpus, length: int = 128) -> list[tuple[list[str], bool
         words = prompts[rows]
         carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
         found, _ = sample(
-            step, words[:, -1], carry, jax.random.key(0), length, temperature=0, boundary=boundary
+            step,
+            words[:, -1],
+            carry,
+            jax.random.fold_in(jax.random.key(seed), first),
+            length,
+            temperature=temperature,
+            boundary=boundary,
         )
         for row in np.asarray(found)[: len(prompts) - first]:
             ends = np.flatnonzero(row == boundary)

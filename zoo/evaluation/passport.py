@@ -144,13 +144,13 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """The passport of names in texts decoded greedily; see `zoo.evaluation.slot_errors`."""
+    """The passport of names in texts that were drawn; see `zoo.evaluation.slot_errors`."""
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",
         "figures": figures,
         "tokens": figures["slots"],
-        "counts": "names of each condition, said or not, in texts decoded greedily",
+        "counts": "names of each condition, said or not, in a text that was drawn for it",
         "data": data_of(corpus.name, corpus.sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
         **_of_run(run),

@@ -1,7 +1,7 @@
 """Slot errors: names that a realisation leaves out, and names for which there is no evidence.
 
-For models of data.Realisations: each condition of a split, once, is realised greedily, character by
-character, and the names in the result are put beside those of the condition.
+For models of data.Realisations: each condition of a split is realised once, character by character,
+and the names in the result are put beside those of the condition.
 """
 
 import dataclasses
@@ -71,11 +71,12 @@ def conditions(corpus: Corpus) -> Corpus:
     )
 
 
-def judge(run, split: str, length: int = 300) -> dict:
+def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0) -> dict:
     """The passport of the slot errors in what a run says for each condition of a split.
 
     Args:
-      length: characters of a realisation at most.
+      temperature: of the draws; 0 is greedy. length: characters of a realisation at most.
+      seed: of the draws.
 
     Raises:
       UserError: the texts have no condition, or these have no names.
@@ -88,13 +89,15 @@ def judge(run, split: str, length: int = 300) -> dict:
     if not names:
         raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: there are no names.")
     corpus = conditions(run.read(split))
-    answers = exact_match.answer(run, corpus, length)
+    answers = exact_match.answer(run, corpus, length, temperature, seed)
     meanings = [meaning for meaning, _ in _pairs(corpus)]
     texts = ["".join(characters) for characters, _ in answers]
     found = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
     slots = sum(len(names_of(meaning)) for meaning in meanings)
     missing, wrong = (sum(len(getattr(e, kind)) for e in found) for kind in ("missing", "wrong"))
     figures = {
+        "temperature": temperature,
+        "seed": seed,
         "texts": len(texts),
         "complete": int(np.sum([complete for _, complete in answers])),
         "slots": slots,
@@ -117,10 +120,10 @@ def describe(found: dict) -> str:
     """The figures of a passport of `judge`, and what was said first."""
     figures = found["figures"]
     lines = [
-        f"{found['split']}: slot error rate {figures['slot_error_rate']:.1%} ({figures['slots']:,} "
-        f"names in {figures['texts']:,} conditions: {figures['missing']:,} left out, "
-        f"{figures['wrong']:,} without evidence; {figures['without_error']:,} texts without error, "
-        f"{figures['complete']:,} complete)",
+        f"{found['split']}, temperature {figures['temperature']:g}: slot error rate "
+        f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
+        f"conditions: {figures['missing']:,} left out, {figures['wrong']:,} without evidence; "
+        f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
     return "\n  ".join(lines)

@@ -1,0 +1,90 @@
+"""Questions and logical forms of Overnight, in the files of the SEMPRE parser."""
+
+import dataclasses
+import re
+
+from zoo import files
+from zoo.data.corpus import Corpus, Source
+from zoo.errors import UserError
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)')
+
+
+@dataclasses.dataclass(frozen=True)
+class Overnight(Source):
+    """Files of examples (Wang, Berant and Liang 2015), as in SEMPRE:
+
+        (example (utterance "when is it") (original "...") (targetFormula (call ...)))
+
+    The words of the utterance and the separator are a prefix: read, but neither trained nor
+    counted. The answer is the formula, its parentheses words too.
+
+    Attributes:
+      train, validation: paths, each perhaps with a range of its examples.
+      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
+      package: left out where a symbol of a formula begins with it.
+      separator: the word between question and formula, which neither has.
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+    package: str = "edu.stanford.nlp.sempre.overnight.SimpleWorld."
+    separator: str = "|||"
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def read(self, split):
+        """The examples of a split; UserError with the number of a broken one."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        part = files.Part.parse(files.path_of(paths, split))
+        path = files.find(part.path)
+        sentences, prefixes = [], []
+        for number, example in enumerate(_expressions(files.read_text(path), path), 1):
+            fields = {field[0]: field[1] for field in example[1:] if len(field) == 2}
+            question, formula = fields.get("utterance"), fields.get("targetFormula")
+            if example[0] != "example" or not isinstance(question, str) or formula is None:
+                raise UserError(
+                    f"{path}: the expression {number} is no example with one utterance, in "
+                    "quotation marks, and one targetFormula."
+                )
+            answer = [symbol.removeprefix(self.package) for symbol in _flat(formula)]
+            words = question.split()
+            if self.separator in (*words, *answer):
+                raise UserError(
+                    f"{path}: the separator {self.separator!r} is among the words of example "
+                    f"{number}: set data.separator to a word that is not."
+                )
+            sentences.append([*words, self.separator, *answer])
+            prefixes.append(len(words) + 1)
+        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])
+
+
+def _expressions(text, path):
+    """The expressions of a file, lists of strings and lists; UserError where parentheses do not
+    match."""
+    stack = [[]]
+    for match in _TOKEN.finditer(text):
+        quoted, parenthesis, symbol = match.groups()
+        if parenthesis == "(":
+            stack.append([])
+        elif parenthesis == ")":
+            if len(stack) == 1:
+                line = text.count("\n", 0, match.start()) + 1
+                raise UserError(f"{path}, line {line}: there is a ) too many.")
+            expression = stack.pop()
+            stack[-1].append(expression)
+        else:
+            stack[-1].append(symbol if quoted is None else quoted)
+    if len(stack) > 1:
+        raise UserError(f"{path}: a ( is never closed.")
+    return stack[0]
+
+
+def _flat(expression):
+    """The words of an expression, parentheses among them."""
+    if isinstance(expression, str):
+        return [expression]
+    return ["(", *(word for part in expression for word in _flat(part)), ")"]
