@@ -11,7 +11,7 @@ import pytest
 import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
-from zoo.data import Characters, Conllu, Facts, Mixed, Prefixed, Realisations, Text
+from zoo.data import Characters, Conllu, Facts, Mixed, Overnight, Prefixed, Realisations, Text
 from zoo.data.micro import Micro
 from zoo.embeddings import CharCNN, Concat
 from zoo.experiment import Experiment
@@ -48,6 +48,8 @@ def shrunk_data(source, folder):
         return dataclasses.replace(source, train_questions=9, other_questions=3)
     text = {
         Realisations: 'mr,ref\n"name[One], food[two]",One has two\nname[Two],Two is it\n' * 3,
+        Overnight: '(example (utterance "all ?") (targetFormula (call listValue (call getProperty '
+        "(call singleton en.person) (string !type)))))\n" * 5,
         Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
         Characters: "one two\nthree <unk>\n" * 4,
         Text: "one two three\nfour <unk> two\n" * 4,

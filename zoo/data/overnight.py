@@ -43,9 +43,10 @@ class Overnight(Source):
         path = files.find(part.path)
         sentences, prefixes = [], []
         for number, example in enumerate(_expressions(files.read_text(path), path), 1):
-            fields = {field[0]: field[1] for field in example[1:] if len(field) == 2}
+            pairs = [part for part in example if isinstance(part, list) and len(part) == 2]
+            fields = {name: value for name, value in pairs if isinstance(name, str)}
             question, formula = fields.get("utterance"), fields.get("targetFormula")
-            if example[0] != "example" or not isinstance(question, str) or formula is None:
+            if example[:1] != ["example"] or not isinstance(question, str) or formula is None:
                 raise UserError(
                     f"{path}: the expression {number} is no example with one utterance, in "
                     "quotation marks, and one targetFormula."
