@@ -28,6 +28,7 @@ def main():
     )
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
+    add("--constrain", action="store_true", help="answers only as --grammar allows")
     add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
     add(
         "--renormalise",
@@ -39,6 +40,10 @@ def main():
     run = Run.load(arguments.workdir).with_state(arguments.state).with_lexicon(arguments.lexicon)
     if arguments.renormalise:
         run = run.renormalised()
+    if arguments.constrain:
+        if arguments.grammar is None:
+            raise UserError("--constrain needs a grammar: give --grammar FILE.")
+        run = run.constrained(arguments.grammar)
     splits = arguments.split
     if not splits and not arguments.data and not arguments.minimal_pairs:
         data = run.experiment.data

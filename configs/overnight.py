@@ -40,9 +40,9 @@ def get_config() -> Experiment:
             length=120,
             state="sentences",
             shuffle=True,
-            optimizer=Adam(learning_rate=0.005),
+            optimizer=Adam(learning_rate=0.01),
             clip=1.0,
-            epochs=30,
+            epochs=80,
         ),
         evaluation=Evaluation(state="sentences"),
     )

@@ -23,8 +23,8 @@ def get_config() -> Experiment:
         "configs/overnight_calendar.grammar",
         start=base.data.separator,
         splits=("train", "validation"),
-        depth=16,
-        stacks=8,
+        depth=12,
+        stacks=6,
     )
     return dataclasses.replace(
         base, model=dataclasses.replace(base.model, head=LogLinear(background=background))

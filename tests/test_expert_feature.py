@@ -39,7 +39,7 @@ def log_probs_of_values(head, source, folder):
         vocabulary=Vocabulary(unknown="refused", features=(priors.Morphology(),)),
         model=LanguageModel(Features(16), LSTM(24), head),
         training=Training(
-            batch=16, length=20, state="sentences", epochs=24, optimizer=Adam(0.01), clip=1.0
+            batch=16, length=20, state="sentences", epochs=16, optimizer=Adam(0.01), clip=1.0
         ),
     )
     trainer = small.trainer(experiment, folder)
@@ -69,6 +69,6 @@ def test_facts_that_training_never_had(source, tmp_path):
     alone, _ = log_probs_of_values(LogLinear(), source, tmp_path / "without")
     assert len(with_expert) == len(alone) > 30
     # Switched on where a value comes, not elsewhere; alone it is a guess.
-    assert with_expert.mean() > np.log(0.85)
+    assert with_expert.mean() > np.log(0.8)
     assert others.mean() > np.log(0.5)
     np.testing.assert_allclose(alone.mean(), -np.log(LANDS), atol=0.3)

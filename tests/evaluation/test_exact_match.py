@@ -119,3 +119,25 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
 def test_text_without_answers_is_refused(run):
     with pytest.raises(UserError, match=r"not of a data\.Prefixed source"):
         exact_match.answer(run, run.read("test"))
+
+
+def test_a_grammar_can_be_put_over_a_trained_model(workdir):
+    grammar = str(workdir.parent / "forms.grammar")
+    run = Run.load(workdir)
+    with pytest.raises(UserError, match="leave --constrain out"):
+        run.constrained(grammar)
+    model = dataclasses.replace(run.experiment.model, head=LogLinear())
+    plain = dataclasses.replace(
+        run,
+        experiment=dataclasses.replace(run.experiment, model=model),
+        tables=model.tables(run.lexicon),
+    )
+    corpus = run.read("test")
+    constrained = plain.constrained(grammar)
+    assert constrained.variant == "constrained"
+    assert exact_match.judge(plain, corpus, grammar).well_formed < 24
+    assert exact_match.judge(constrained, corpus, grammar).well_formed == 24
+    question = corpus.sentences[3][: corpus.prefixes[3]]
+    answers = exact_match.answer(constrained, corpus)
+    # Beyond the 40 words at which the slow way gives up, none is compared.
+    assert answers[3][0][:39] == most_probable_words(constrained, question)[:39]

@@ -14,6 +14,8 @@ from zoo.priors import Grammar
 
 # Questions answered side by side; matters for speed only.
 ROWS = 64
+# Readings of an ambiguous beginning that are kept: more than a grammar for training can afford.
+STACKS = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +116,7 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     right = sum(found == words for (found, _), words in zip(answers, given, strict=True))
     well_formed = None
     if grammar is not None:
-        background = Grammar(grammar, splits=())
+        background = Grammar(grammar, stacks=STACKS, splits=())
         tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
         ids, boundary = run.lexicon.ids, run.lexicon.boundary
         forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]

@@ -13,7 +13,9 @@ from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
+from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon
+from zoo.priors import Grammar
 from zoo.workdir import Workdir
 
 
@@ -25,7 +27,7 @@ class Run:
       path: the work directory. checkpoint: the training step of the parameters.
       params, tables: on the device.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
-        "renormalised".
+        "renormalised", "constrained".
     """
 
     path: pathlib.Path
@@ -107,6 +109,37 @@ class Run:
         experiment = dataclasses.replace(self.experiment, model=model)
         variant = "-".join(filter(None, (self.variant, "renormalised")))
         return dataclasses.replace(self, experiment=experiment, variant=variant)
+
+    def constrained(self, grammar: str) -> "Run":
+        """The same run with the probabilities of words that a grammar forbids set to 0.
+
+        p'(x) is proportional to p(x) where some form of the grammar goes on with x after the words
+        since the source's separator, or since the boundary if it has none: the head's uniform
+        background becomes priors.Grammar, its parameters stay.
+
+        Raises:
+          UserError: the head is no LogLinear without a background, or the grammar is wrong.
+        """
+        head = self.experiment.model.head
+        if not isinstance(head, LogLinear) or head.background is not None:
+            raise UserError(
+                "a grammar takes the place of the background of a heads.LogLinear that has none of "
+                "its own, and this run's head is another: leave --constrain out."
+            )
+        separator = getattr(self.experiment.data, "separator", "")
+        background = Grammar(grammar, start=separator, stacks=8, splits=())
+        prepared = background.prepare(self.lexicon, {})
+        lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
+        model = dataclasses.replace(
+            self.experiment.model, head=dataclasses.replace(head, background=background)
+        )
+        return dataclasses.replace(
+            self,
+            experiment=dataclasses.replace(self.experiment, model=model),
+            lexicon=lexicon,
+            tables=model.tables(lexicon),
+            variant="-".join(filter(None, (self.variant, "constrained"))),
+        )
 
     def read(self, split: str) -> Corpus:
         """A split of the data, as the vocabulary reads it."""

@@ -108,9 +108,8 @@ class Grammar(ContextualBackground):
         @jax.jit
         def wrong(tables, words):
             contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
-            may, ended = self._allowed(tables, contexts)
-            may = jnp.take_along_axis(may, tables["class"][words[:, 1:]][..., None], -1)[..., 0]
-            right = jnp.where(words[:, 1:] == boundary, ended, may)
+            may = self._may_move(tables, contexts, tables["class"][words[:, 1:]]).any((-1, -2, -3))
+            right = jnp.where(words[:, 1:] == boundary, self._may_end(tables, contexts), may)
             return (contexts["size"] > 0).any(-1) & ~right
 
         first = []
