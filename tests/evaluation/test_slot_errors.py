@@ -53,7 +53,7 @@ def run(tmp_path_factory):
     head = LogLinear(background=Evidence(minimum_count=1, longest=32))
     recipe = small.experiment(
         model=dataclasses.replace(small.MODEL, head=head),
-        vocabulary=Vocabulary(features=(TopWords(99, ("train",)),)),
+        vocabulary=Vocabulary(unknown="refused", features=(TopWords(99, ("train",)),)),
         state="sentences",
         length=30,
         epochs=1,
