@@ -1,4 +1,4 @@
-"""Questions about countries, some of them new in the test, with a knowledge base as an expert.
+"""Questions about countries, new ones in the test, with a knowledge base as an expert.
 
     python train.py --config countries_expert --workdir runs/countries_expert
     python evaluate.py --workdir runs/countries_expert --split known --split test --exact-match

@@ -1,4 +1,4 @@
-"""Questions about countries, some of them new in the test, with a softmax.
+"""Questions about countries, new ones in the test, with a softmax.
 
     python train.py --config countries_softmax --workdir runs/countries_softmax
     python evaluate.py --workdir runs/countries_softmax --split known --split test --exact-match
