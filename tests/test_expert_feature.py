@@ -66,9 +66,9 @@ def log_probs_of_values(head, source, folder):
 def test_facts_that_training_never_had(source, tmp_path):
     expert = WithExpert(priors.KnowledgeBase(source.path), LogLinear())
     with_expert, others = log_probs_of_values(expert, source, tmp_path / "with")
-    alone, _ = log_probs_of_values(LogLinear(), source, tmp_path / "without")
+    alone, others_alone = log_probs_of_values(LogLinear(), source, tmp_path / "without")
     assert len(with_expert) == len(alone) > 30
     # Switched on where a value comes, not elsewhere; alone it is a guess.
     assert with_expert.mean() > np.log(0.8)
-    assert others.mean() > np.log(0.5)
+    assert others.mean() > others_alone.mean() - 0.1
     np.testing.assert_allclose(alone.mean(), -np.log(LANDS), atol=0.3)
