@@ -71,4 +71,5 @@ def test_facts_that_training_never_had(source, tmp_path):
     # Switched on where a value comes, not elsewhere; alone it is a guess.
     assert with_expert.mean() > np.log(0.8)
     assert others.mean() > others_alone.mean() - 0.1
-    np.testing.assert_allclose(alone.mean(), -np.log(LANDS), atol=0.3)
+    # All capitals have the same features, so that none can have more than its share.
+    assert alone.max() <= -np.log(LANDS) + 1e-4
