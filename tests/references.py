@@ -199,6 +199,12 @@ def finite_differences(function, arrays, step=1e-5):
     return gradients
 
 
+def assert_rows_close(found, expected, share):
+    """No number of a row [..., D] is off by more than a share of the row's greatest."""
+    errors = np.abs(_doubles(found) - expected).max(-1) / np.abs(expected).max(-1)
+    np.testing.assert_array_less(errors, share)
+
+
 def log(array):
     """log x, -inf where x is 0."""
     with np.errstate(divide="ignore"):

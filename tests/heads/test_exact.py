@@ -163,6 +163,24 @@ def test_bfloat16_is_accumulated_in_float32(random, block):
     np.testing.assert_allclose(value, expected_loss.sum(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["blocked", "weighted"])
+def test_bfloat16_gradients_of_sure_tokens(random, form):
+    """Where p(x) is near 1, expected and observed cancel: rounded one by one, little is left."""
+    hidden, weights, bias, _ = problem(random, words=65, tokens=40, size=16)
+    arguments = [jnp.asarray(x, jnp.bfloat16) for x in (1.5 * hidden, weights, bias)]
+    logits = np.asarray(arguments[0], float) @ np.asarray(arguments[1], float).T
+    arguments.append((logits + np.asarray(arguments[2], float)[None]).argmax(-1))
+    ones = np.ones(40, np.float32)
+    if form == "weighted":
+        _, gradients = weighted(9)(*arguments, ones)
+    else:
+        _, gradients = with_gradients(16, *arguments, ones, 0 * ones)
+    assert [g.dtype for g in gradients] == [jnp.bfloat16] * 3
+    expected = references.softmax_gradients(*arguments, ones, 0 * ones)
+    references.assert_rows_close(gradients[0], expected[0], 0.01)
+    references.assert_rows_close(gradients[1], expected[1], 0.01)
+
+
 @pytest.mark.parametrize("form", ["plain", "blocked", "weighted"])
 def test_a_frequent_word_does_not_saturate_bfloat16_gradients(form):
     # 1/1024 added to -1/2 changes nothing in bfloat16, which has 8 bits.

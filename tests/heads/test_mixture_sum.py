@@ -63,6 +63,32 @@ def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
         np.testing.assert_allclose(total, expected, rtol=1e-12)
 
 
+def test_bfloat16_gradients_of_sure_tokens(random):
+    """Where p(x) is near 1, expected and observed cancel: rounded one by one, little is left."""
+    tokens, components = 20, 2
+    shape = tokens, components, 16
+    states = 1.5 * random.normal(size=(tokens, 1, 16)) + 0.1 * random.normal(size=shape)
+    log_prior = np.log(random.dirichlet(np.ones(components), tokens)).astype(np.float32)
+    words = random.normal(size=(65, 16)), random.normal(size=65)
+    contexts, weights, bias = (jnp.asarray(x, jnp.bfloat16) for x in (states, *words))
+    targets = (states[:, 0] @ words[0].T + words[1][None]).argmax(-1)
+
+    def summed(contexts, weights):
+        ones = np.ones(tokens, np.float32)
+        arguments = contexts, log_prior, weights, bias, targets, ones
+        return mixture_sum.weighted_mixture_loss(*arguments, 7)
+
+    gradients = jax.jit(jax.grad(summed, (0, 1)))(contexts, weights)
+    assert [g.dtype for g in gradients] == [jnp.bfloat16] * 2
+    arguments = contexts.reshape(-1, 16), weights, bias, np.repeat(targets, components)
+    losses, _ = references.softmax_loss(*arguments)
+    joint = np.exp(log_prior - losses.reshape(tokens, components))
+    posterior = (joint / joint.sum(1, keepdims=True)).ravel()
+    expected = references.softmax_gradients(*arguments, posterior, 0 * posterior)
+    references.assert_rows_close(gradients[0].reshape(-1, 16), expected[0], 0.01)
+    references.assert_rows_close(gradients[1], expected[1], 0.01)
+
+
 def test_a_token_without_weight_gives_no_nan(random):
     *arguments, targets = problem(random)
     arguments = [jnp.asarray(x, jnp.float32) for x in arguments]

@@ -49,13 +49,41 @@ def plain_softmax_loss(hidden, weights, bias, targets):
 
 def logits(hidden, weights, bias):
     """w_v . h + c_v, [..., V], accumulated and kept in at least float32."""
-    products = jnp.matmul(hidden, weights.T, preferred_element_type=accumulator(hidden))
+    products = accumulated(hidden, weights.T)
     return products + jnp.broadcast_to(bias.astype(products.dtype), products.shape)
 
 
 def accumulator(array):
     """The type in which long sums are kept: bfloat16 stands still after some hundred additions."""
     return jnp.promote_types(array.dtype, jnp.float32)
+
+
+def accumulated(left, right):
+    """left @ right, accumulated and kept in at least float32."""
+    return jnp.matmul(left, right, preferred_element_type=accumulator(left))
+
+
+def difference(expected, targets, observed, start=0, first=0):
+    """Gradients of logits: expected [N, V], less observed [N] in the columns of targets [N].
+
+    They nearly cancel where a model is sure, so the difference is formed before anything is rounded
+    to a type of fewer bits.
+
+    Args:
+      start: the word of the first column. first: the columns of words before it are left alone.
+    """
+    words = start + jnp.arange(expected.shape[1])
+    is_target = (words[None] == targets[:, None]) & (words >= first)[None]
+    return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
+
+
+def products_with(gradient, hidden, weights):
+    """(gradient W, [N, D]; gradient^T H, [V, D]) of gradients of logits, [N, V].
+
+    Factors are of the type of hidden, in which products are fast, results of at least float32.
+    """
+    rounded = gradient.astype(hidden.dtype)
+    return accumulated(rounded, weights), accumulated(rounded.T, hidden)
 
 
 # ---------------------------------------------------------------- blocks of the vocabulary
@@ -124,38 +152,23 @@ def _blocked_backward(block, residuals, cotangents):
     hidden, weights, bias, targets, log_z = residuals
     loss_cotangent, log_z_cotangent = cotangents
     scale = (loss_cotangent + log_z_cotangent)[:, None]
-    observed = loss_cotangent[:, None].astype(hidden.dtype)
 
     def step(gradients, starts):
-        hidden_gradient, weights_gradient, bias_gradient = gradients
+        of_hidden, of_weights, of_bias = gradients
         block_logits, rows = _block_logits(hidden, weights, bias, *starts, block)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
-        expected_rows = expected.astype(hidden.dtype)
+        slopes = difference(expected, targets, loss_cotangent, *starts)
+        of_hidden_block, of_rows = products_with(slopes, hidden, rows)
         return (
-            hidden_gradient + expected_rows @ rows,
-            _add_rows(weights_gradient, expected_rows.T @ hidden, starts[0]),
-            _add_rows(bias_gradient, expected.sum(axis=0), starts[0]),
+            of_hidden + of_hidden_block,
+            _add_rows(of_weights, of_rows, starts[0]),
+            _add_rows(of_bias, slopes.sum(axis=0), starts[0]),
         ), None
 
-    initial = (
-        -(observed * weights[targets]).astype(accumulator(hidden)),
-        summed_rows(-observed * hidden, targets, weights),
-        summed_rows(-loss_cotangent, targets, bias),
-    )
+    like = hidden, weights, bias
+    initial = tuple(jnp.zeros(x.shape, accumulator(x)) for x in like)
     gradients, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
-    hidden_gradient, weights_gradient, bias_gradient = gradients
-    return (
-        hidden_gradient.astype(hidden.dtype),
-        weights_gradient.astype(weights.dtype),
-        bias_gradient.astype(bias.dtype),
-        None,
-    )
-
-
-def summed_rows(rows, targets, like):
-    """Zeros of the shape of `like` with rows added at targets, in at least float32."""
-    zeros = jnp.zeros(like.shape, accumulator(like))
-    return zeros.at[targets].add(rows.astype(zeros.dtype))
+    return *(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True)), None
 
 
 def _add_rows(array, rows, start):

@@ -89,31 +89,26 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         if not with_gradients:
             return (total, weights_gradient, bias_gradient), None
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
-        expected_rows = expected.astype(h.dtype)
-        weights_gradient += (expected_rows.T @ h).astype(weights_gradient.dtype)
-        bias_gradient += expected.sum(axis=0).astype(bias_gradient.dtype)
-        return (total, weights_gradient, bias_gradient), expected_rows @ weights
+        slopes = exact.difference(expected, x, u)
+        of_hidden, of_weights = exact.products_with(slopes, h, weights)
+        weights_gradient += of_weights.astype(weights_gradient.dtype)
+        bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
+        return (total, weights_gradient, bias_gradient), of_hidden.astype(h.dtype)
 
     zero = jnp.zeros((), exact.accumulator(hidden))
     inputs = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
     if not with_gradients:
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), inputs)
         return total, None
-    observed = token_weights[:, None].astype(hidden.dtype)
-    initial = (
-        zero,
-        exact.summed_rows(-observed * hidden, targets, weights),
-        exact.summed_rows(-token_weights, targets, bias),
-    )
+    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
     (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, inputs)
     hidden_gradient = hidden_gradient.reshape(-1, size)[:tokens]
-    hidden_gradient -= observed * weights[targets]
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
     return total, (hidden_gradient, *gradients)
 
 
 def _weighted_backward(block, penalty, gradients, cotangent):
-    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None, None, None
+    return *((g * cotangent).astype(g.dtype) for g in gradients), None, None, None, None
 
 
 weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)

@@ -95,37 +95,30 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
             return (total, weights_gradient, bias_gradient), None
         posterior = jnp.exp(joint - log_p[:, None])
         share = jnp.where(u[:, None] == 0, 0, u[:, None] * posterior)
-        expected = exponentials * (share / z)[..., None]
-        expected = expected.reshape(len(rows), -1)
-        expected_rows = expected.astype(g.dtype)
-        weights_gradient += (expected_rows.T @ rows).astype(weights_gradient.dtype)
-        bias_gradient += expected.sum(axis=0).astype(bias_gradient.dtype)
-        observed = share.astype(g.dtype)
-        g_gradient = (expected_rows @ weights).reshape(g.shape)
-        g_gradient -= observed[..., None] * weights[x][:, None]
-        observed_rows = jnp.einsum("nm,nmd->nd", observed, g)
-        return (total, weights_gradient, bias_gradient), (g_gradient, -share, observed_rows)
+        expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
+        slopes = exact.difference(expected, jnp.repeat(x, prior.shape[1]), share.reshape(-1))
+        of_rows, of_weights = exact.products_with(slopes, rows, weights)
+        weights_gradient += of_weights.astype(weights_gradient.dtype)
+        bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
+        of_contexts = of_rows.astype(g.dtype).reshape(g.shape)
+        return (total, weights_gradient, bias_gradient), (of_contexts, -share)
 
     zero = jnp.zeros((), exact.accumulator(contexts))
     if not with_gradients:
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), (inputs, weight_blocks))
         return total, None
-    initial = (zero, jnp.zeros(weights.shape, zero.dtype), jnp.zeros(bias.shape, zero.dtype))
+    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
     (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
         step, initial, (inputs, weight_blocks)
     )
-    contexts_gradient, prior_gradient, observed_rows = (
-        x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks
-    )
-    weights_gradient -= exact.summed_rows(observed_rows, targets, weights)
-    bias_gradient -= exact.summed_rows(token_weights, targets, bias)
-    gradients = (contexts_gradient, prior_gradient, weights_gradient, bias_gradient)
+    of_tokens = (x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks)
+    gradients = (*of_tokens, weights_gradient, bias_gradient)
     like = (contexts, log_prior, weights, bias)
     return total, tuple(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True))
 
 
 def _backward(block, gradients, cotangent):
-    return *(g * cotangent.astype(g.dtype) for g in gradients), None, None
+    return *((g * cotangent).astype(g.dtype) for g in gradients), None, None
 
 
 weighted_mixture_loss.defvjp(_forward, _backward)

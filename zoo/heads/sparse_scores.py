@@ -85,13 +85,13 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
         expected = exponentials * (u / z)[None]
         difference = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
         of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], difference)
-        rows = of_adaptors.astype(h.dtype)
+        of_hidden, of_weights = exact.products_with(of_adaptors.T, h, weights)
         carry = (
             total,
-            weights_gradient + (rows @ h).astype(weights_gradient.dtype),
+            weights_gradient + of_weights.astype(weights_gradient.dtype),
             bias_gradient + of_adaptors.sum(axis=1).astype(bias_gradient.dtype),
         )
-        return carry, rows.T @ weights
+        return carry, of_hidden.astype(h.dtype)
 
     block = token_block(len(signatures), len(tables["log_mass"]))
     columns = blocks.of_rows((hidden, signatures, token_weights), block)
@@ -107,7 +107,7 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
 
 
 def _summed_backward(gradients, cotangent):
-    return None, *(g * cotangent.astype(g.dtype) for g in gradients), None, None
+    return None, *((g * cotangent).astype(g.dtype) for g in gradients), None, None
 
 
 _summed.defvjp(_summed_forward, _summed_backward)
