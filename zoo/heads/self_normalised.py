@@ -6,12 +6,16 @@ Devlin et al., "Fast and robust neural network joint models for statistical mach
     loss = -log p(x | h) + penalty log^2 Z(h),
 
 so that the score o_x alone may stand for log p(x | h) where a sum over V words is too much, as in
-re-scoring; how far it may be trusted is what evaluation reports of log Z.
+re-scoring; how far it may be trusted is what evaluation reports of log Z. As in the paper, the bias
+starts at -log V, so that log Z starts near 0: from log V the penalty would start at penalty log^2 V
+nats, of the size of the loss itself.
 """
 
 import dataclasses
 
-from zoo.errors import check_least
+import jax.numpy as jnp
+
+from zoo.errors import UserError, check_least
 from zoo.heads import exact, exact_sum
 from zoo.heads.softmax import Softmax
 
@@ -30,6 +34,17 @@ class SelfNormalisedSoftmax(Softmax):
 
     def __post_init__(self):
         check_least(self, "model.head", penalty=0)
+        if not self.bias:
+            raise UserError(
+                "model.head.bias=False: a softmax that normalises itself needs the bias, which "
+                "starts at -log V; give bias=True, or use heads.Softmax."
+            )
+
+    def init(self, key, hidden_size, lexicon):
+        """The softmax's, with the bias at -log V."""
+        params = super().init(key, hidden_size, lexicon)
+        params["bias"] -= jnp.log(len(lexicon))
+        return params
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden) + penalty log^2 Z, [...]."""
