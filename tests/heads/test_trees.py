@@ -6,7 +6,7 @@ import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.heads import HierarchicalSoftmax, HuffmanSoftmax
+from zoo.heads import HierarchicalSoftmax, HuffmanSoftmax, huffman
 from zoo.heads.huffman import huffman_paths
 
 
@@ -26,6 +26,28 @@ def test_a_huffman_code_is_complete_and_as_short_as_the_entropy_allows(random):
     entropy = -(p * np.log2(p)).sum()
     assert entropy <= (p * lengths).sum() < entropy + 1
     assert len({tuple(row) for row in turns}) == 101
+
+
+def test_every_path_is_that_of_a_climb_from_its_leaf(random):
+    """Of a tree made here, deep on one side, word by word."""
+    vocabulary = 41
+    parent, turn = np.zeros(2 * vocabulary - 1, int), np.zeros(2 * vocabulary - 1)
+    free = list(range(vocabulary))
+    for node in range(vocabulary, 2 * vocabulary - 1):
+        first, second = free.pop(), free.pop(random.integers(len(free)))
+        parent[[first, second]], turn[[first, second]] = node, (1, -1)
+        free.append(node)
+    nodes, turns = huffman._paths(parent, turn, vocabulary)
+    lengths = []
+    for word in range(vocabulary):
+        path, node = [], word
+        while node != 2 * vocabulary - 2:
+            path.insert(0, (parent[node] - vocabulary, turn[node]))
+            node = parent[node]
+        lengths.append(len(path))
+        path += [(0, 0)] * (nodes.shape[1] - len(path))
+        np.testing.assert_array_equal(np.stack([nodes[word], turns[word]], axis=1), path)
+    assert nodes.shape[1] == max(lengths)
 
 
 def test_words_without_occurrences_have_a_place_too():

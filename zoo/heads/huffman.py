@@ -38,19 +38,29 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parent[first] = parent[second] = node
         turn[first], turn[second] = 1, -1
         heapq.heappush(heap, (first_mass + second_mass, node))
-    root, paths = 2 * vocabulary - 2, []
-    for word in range(vocabulary):
-        path, node = [], word
-        while node != root:
-            path.append((parent[node] - vocabulary, turn[node]))
-            node = parent[node]
-        paths.append(path[::-1])
-    longest = max(map(len, paths))
+    return _paths(parent, turn, vocabulary)
+
+
+def _paths(parent, turn, vocabulary):
+    """(nodes, turns), both [V, L], of a tree: all words climb together, a level at a time."""
+    root = len(parent) - 1
+    lengths, climbers = np.zeros(vocabulary, np.int64), np.arange(vocabulary)
+    words = np.arange(vocabulary if root else 0)
+    while len(words):
+        lengths[words] += 1
+        climbers = parent[climbers]
+        words, climbers = words[climbers != root], climbers[climbers != root]
+    longest = lengths.max()
     nodes = np.zeros((vocabulary, longest), np.int32)
     turns = np.zeros((vocabulary, longest), np.float32)
-    for word, path in enumerate(paths):
-        for place, (node, way) in enumerate(path):
-            nodes[word, place], turns[word, place] = node, way
+    # A word that climbs from a leaf fills its row from the end of its path to the start.
+    climbers = np.arange(vocabulary)
+    for level in range(longest):
+        words = np.flatnonzero(lengths > level)
+        places = lengths[words] - 1 - level
+        turns[words, places] = turn[climbers[words]]
+        climbers[words] = parent[climbers[words]]
+        nodes[words, places] = climbers[words] - vocabulary
     return nodes, turns
 
 
