@@ -1,0 +1,75 @@
+"""The rows of classes in blocks of tokens: the same losses, gradients and draws, in less memory."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.heads import HierarchicalSoftmax, hierarchical
+
+SIZE, ROWS = 5, 5  # thirteen words are in classes of five, the last of three
+HEAD = HierarchicalSoftmax()
+
+
+def problem(random):
+    """(params, tables, hidden [2, 4, D], targets [2, 4])."""
+    lexicon = examples.plain_lexicon()
+    params = examples.randomised(HEAD.init(jax.random.key(0), SIZE, lexicon), random)
+    hidden, targets = random.normal(size=(2, 4, SIZE)), random.integers(13, size=(2, 4))
+    return params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
+
+
+def loss_and_gradients(params, tables, hidden, targets):
+    token_weights = jnp.arange(8.0).reshape(2, 4) - 3
+
+    def summed(params, hidden):
+        losses = HEAD.loss(params, tables, hidden, targets)
+        return jnp.sum(token_weights * losses), losses
+
+    gradients, losses = jax.jit(jax.grad(summed, argnums=(0, 1), has_aux=True))(params, hidden)
+    return losses, gradients
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("tokens", [1, 3])
+def test_losses_and_gradients_in_blocks(random, monkeypatch, tokens):
+    """Eight tokens: blocks of three are evened out and the last is filled up."""
+    arguments = problem(random)
+    losses, gradients = loss_and_gradients(*arguments)
+    monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", tokens * ROWS * SIZE)
+    assert hierarchical.token_block(8, ROWS, SIZE) == tokens
+    found_losses, found_gradients = loss_and_gradients(*arguments)
+    np.testing.assert_allclose(found_losses, losses, rtol=1e-12)
+    for found, expected in zip(
+        jax.tree.leaves(found_gradients), jax.tree.leaves(gradients), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["loss", "gradient", "sample"])
+def test_rows_of_all_tokens_are_never_held(monkeypatch, method):
+    tokens, size, lexicon = 512, 32, examples.plain_lexicon(1000)
+    head = HierarchicalSoftmax()
+    gathered = tokens * 32 * size  # classes are of 32 words
+    monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", gathered // 64)
+    params, tables = head.init(jax.random.key(0), size, lexicon), head.tables(lexicon)
+    hidden, targets = jnp.ones((tokens, size)), jnp.arange(tokens)
+    function = {
+        "loss": lambda params: head.loss(params, tables, hidden, targets),
+        "gradient": jax.grad(lambda params: head.loss(params, tables, hidden, targets).sum()),
+        "sample": lambda params: head.sample(params, tables, hidden, jax.random.key(1)),
+    }[method]
+    memory = jax.jit(function).lower(params).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 4 * gathered / 2
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_draws_in_blocks_are_those_of_all_at_once(random, monkeypatch, shape):
+    params, tables, hidden, _ = problem(random)
+    hidden = hidden.reshape(-1, SIZE)[: np.prod(shape)].reshape(*shape, SIZE)
+    words = HEAD.sample(params, tables, hidden, jax.random.key(3))
+    monkeypatch.setattr(hierarchical, "GATHERED_AT_A_TIME", 2 * ROWS * SIZE)
+    assert words.shape == shape
+    found = HEAD.sample(params, tables, hidden, jax.random.key(3))
+    np.testing.assert_array_equal(found, words)
