@@ -182,6 +182,17 @@ def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatc
     np.testing.assert_allclose(of_hidden, slopes @ np.asarray(params["weights"]), rtol=1e-9)
 
 
+def test_prepared_parameters_say_the_same(params, hidden):
+    tables = examples.lexicon().tables()
+    prepared = {**params, **jax.jit(HEAD.prepared)(params, tables)}
+    assert prepared["signature_weights"].shape[1] == SIZE
+    prepared["weights"] = None  # no feature vector is read
+    targets = jnp.asarray([0, 3, 7, 9])
+    found = jax.jit(HEAD.log_prob_and_log_z)(prepared, tables, hidden, targets)
+    expected = jax.jit(HEAD.log_prob_and_log_z)(params, tables, hidden, targets)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_bad_penalties():
     with pytest.raises(UserError, match=r"model\.head\.penalty is -1"):
         LogLinear(penalty=-1.0)

@@ -183,7 +183,3 @@ class AdaptiveSoftmax(Head):
             within = exact.softmax_sample(projected, weights, bias, k)
             rank = jnp.where(drawn == frequent + tail, self.cutoffs[tail] + within, rank)
         return tables["word"][rank]
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

@@ -1,9 +1,12 @@
 """The contract of a head: from a hidden state to a distribution over words."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
+from zoo.heads import blocks, exact_sum
 
 
 class Head:
@@ -89,3 +92,39 @@ class Head:
     def log_prob(self, params, tables, hidden, targets, *, context=None):
         """log p(targets | hidden), nats, [...]; exact."""
         return self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]
+
+    def sample(self, params, tables, hidden, key, *, context=None):
+        """Words drawn from p(. | hidden), int32 [...], in blocks of tokens: never [tokens, V]."""
+
+        def of_block(log_probs, first):
+            return jax.random.categorical(jax.random.fold_in(key, first), log_probs)
+
+        return self._over_log_probs(of_block, params, tables, hidden, context)
+
+    def top_k(self, params, tables, hidden, k, *, context=None):
+        """The k most probable words: (log-probabilities [..., k], words [..., k]).
+
+        In blocks of tokens: never [tokens, V].
+        """
+
+        def of_block(log_probs, first):
+            return jax.lax.top_k(log_probs, k)
+
+        return self._over_log_probs(of_block, params, tables, hidden, context)
+
+    def _over_log_probs(self, function, params, tables, hidden, context):
+        """function(log p of every word [n, V], place of the first token) of blocks of n tokens."""
+        shape = hidden.shape[:-1]
+        tokens = math.prod(shape)
+
+        def of_block(columns):
+            h, c, places = columns
+            return function(self.log_probs(params, tables, h, context=c), places[0])
+
+        params = {**params, **self.prepared(params, tables)}  # once, not in every block
+        words = jax.eval_shape(self.log_probs, params, tables, hidden, context=context).shape[-1]
+        flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
+        results = blocks.map_rows(
+            of_block, (*flat, jnp.arange(tokens)), exact_sum.token_block(tokens, words)
+        )
+        return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

@@ -208,7 +208,3 @@ class HierarchicalSoftmax(Head):
         within = blocks.map_rows(of_block, flat, token_block(classes.size, *weights.shape[1:]))
         places = jax.random.categorical(of_word, within).reshape(classes.shape)
         return tables["word"][classes * bias.shape[1] + places]
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

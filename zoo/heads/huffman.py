@@ -120,11 +120,3 @@ class HuffmanSoftmax(Head):
         vocabulary = tables["nodes"].shape[0]
         total = jnp.zeros((*scores.shape[:-1], vocabulary), scores.dtype)
         return jax.lax.scan(step, total, (tables["nodes"].T, tables["turns"].T))[0]
-
-    def sample(self, params, tables, hidden, key, *, context=None):
-        """Words drawn from p(. | hidden), int32 [...]."""
-        return jax.random.categorical(key, self.log_probs(params, tables, hidden))
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)

@@ -117,9 +117,18 @@ class LogLinear(Head):
 
         The bias has log B(s) in it, unless that depends on the context.
         """
+        if "signature_weights" in params:
+            return params["signature_weights"], params["signature_bias"]
         weights = signatures.sum_features(tables, params["weights"])
         bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
+
+    def prepared(self, params, tables):
+        """{"signature_weights" [S, D], "signature_bias" [S]}, where they are what is computed."""
+        if self._is_sparse(tables):
+            return {}
+        weights, bias = self._signature_weights(params, tables)
+        return {"signature_weights": weights, "signature_bias": bias}
 
     def _is_sparse(self, tables):
         """Whether scores are a sparse product of the adaptor: see zoo.heads.sparse_scores."""
@@ -220,14 +229,6 @@ class LogLinear(Head):
         """log p of words [..., V] from that of signatures [..., S]."""
         words = log_probs[..., tables["signature"]]
         return words + jnp.broadcast_to(tables["log_within"], words.shape)
-
-    def sample(self, params, tables, hidden, key, *, context=None):
-        """Words drawn from p(. | hidden), int32 [...]."""
-        return jax.random.categorical(key, self.log_probs(params, tables, hidden, context=context))
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden, context=context), k)
 
 
 def _log_masses(background, signatures, tables, signature, contexts):

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 
 from zoo.errors import check_least
 from zoo.heads import exact, mixture_sum
+from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
 
 
@@ -99,7 +100,7 @@ class MixtureOfSoftmaxes(_Mixture):
 
     def top_k(self, params, tables, hidden, k, *, context=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)
+        return Head.top_k(self, params, tables, hidden, k)  # of the mixture, not of a softmax
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,76 @@
+"""What heads get of the base: the best words and draws, some tokens at a time."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+
+from tests import examples
+from zoo.heads import HuffmanSoftmax, LogLinear, MixtureOfSoftmaxes, exact
+
+SIZE = 5
+HEADS = {
+    "log-linear": LogLinear(),
+    "Huffman": HuffmanSoftmax(),
+    "mixture": MixtureOfSoftmaxes(components=2),
+}
+
+
+def problem(head, random, tokens, words=13):
+    """(params, tables, hidden)."""
+    lexicon = examples.lexicon() if words == 13 else examples.plain_lexicon(words)
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    return params, head.tables(lexicon), jnp.asarray(random.normal(size=(*tokens, SIZE)))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", HEADS)
+def test_the_best_words_in_blocks_of_tokens(random, monkeypatch, name):
+    head = HEADS[name]
+    params, tables, hidden = problem(head, random, (2, 4))
+    log_probs = np.asarray(jax.jit(head.log_probs)(params, tables, hidden))
+    # Eight tokens in blocks of three, the last of them filled up.
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 3 * 13)
+    values, words = jax.jit(head.top_k, static_argnums=3)(params, tables, hidden, 4)
+    best = np.argsort(-log_probs, axis=-1, stable=True)[..., :4]
+    np.testing.assert_array_equal(words, best)
+    np.testing.assert_allclose(values, np.take_along_axis(log_probs, best, -1), rtol=1e-12)
+
+
+def test_the_best_words_of_one_state(random):
+    params, tables, hidden = problem(LogLinear(), random, ())
+    log_probs = np.asarray(LogLinear().log_probs(params, tables, hidden))
+    values, words = LogLinear().top_k(params, tables, hidden, 2)
+    np.testing.assert_array_equal(words, np.argsort(-log_probs)[:2])
+    np.testing.assert_allclose(values, -np.sort(-log_probs)[:2], rtol=1e-5)
+
+
+def test_draws_in_blocks_of_tokens(random, monkeypatch):
+    """Of the declared probabilities, and each block's are its own."""
+    head, block = LogLinear(), 2000
+    params, tables, hidden = problem(head, random, ())
+    (log_probs,) = np.asarray(head.log_probs(params, tables, hidden))[None]
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", block * 13)
+    many = jnp.broadcast_to(hidden, (5 * block, SIZE))
+    words = np.asarray(jax.jit(head.sample)(params, tables, many, jax.random.key(1)))
+    observed = np.bincount(words, minlength=13)
+    expected = np.exp(np.float64(log_probs))
+    expected *= 5 * block / expected.sum()
+    assert scipy.stats.chisquare(observed, expected).pvalue > 1e-3
+    assert (words[:block] != words[block : 2 * block]).mean() > 0.5
+
+
+@pytest.mark.parametrize("method", ["top_k", "sample"])
+def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, method):
+    head, tokens, words = HuffmanSoftmax(), 256, 999
+    params, tables, hidden = problem(head, random, (tokens,), words)
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 8 * words)
+
+    def function(params, tables, hidden):
+        if method == "top_k":
+            return head.top_k(params, tables, hidden, 3)
+        return head.sample(params, tables, hidden, jax.random.key(0))
+
+    memory = jax.jit(function).lower(params, tables, hidden).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < 4 * tokens * words / 2
