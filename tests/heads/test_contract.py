@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.convolution import Convolution
+from tests.heads import head_references
 from zoo.cores import LSTM
 from zoo.embeddings import Lookup
 from zoo.heads import (
@@ -28,7 +28,6 @@ from zoo.heads import (
 )
 from zoo.heads.huffman import huffman_paths
 from zoo.models import LanguageModel
-from zoo.spelling import Spelling
 
 SIZE = 5
 
@@ -36,97 +35,6 @@ SIZE = 5
 def rows(array):
     """[..., D] as [N, D]."""
     return np.reshape(array, (-1, array.shape[-1]))
-
-
-def softmax_reference(params, hidden):
-    bias = params["bias"] if "bias" in params else np.zeros(len(params["weights"]))
-    return references.softmax_log_probs(hidden, params["weights"], bias)
-
-
-def log_linear_reference(params, hidden):
-    lexicon = examples.lexicon()
-    matrix = references.feature_matrix(examples.FEATURES, lexicon.feature_names)
-    adaptors = [params["weights"] @ h + params["bias"] for h in hidden]
-    return references.log_linear_log_probs(adaptors, matrix, examples.log_background())
-
-
-def mixture_reference(params, hidden):
-    log_priors, contexts = references.mixture_contexts(params, hidden)
-    rows = []
-    for log_prior, of_token in zip(log_priors, contexts, strict=True):
-        of_each = references.softmax_log_probs(of_token, params["weights"], params["bias"])
-        joint = [
-            [prior + p for p in of_one] for prior, of_one in zip(log_prior, of_each, strict=True)
-        ]
-        rows.append([references.log_sum_exp(column) for column in zip(*joint, strict=True)])
-    return np.array(rows)
-
-
-def mixture_of_contexts_reference(params, hidden):
-    log_priors, contexts = references.mixture_contexts(params, hidden)
-    mixed = [
-        sum(np.exp(p) * g for p, g in zip(prior, of_token, strict=True))
-        for prior, of_token in zip(log_priors, contexts, strict=True)
-    ]
-    return references.softmax_log_probs(mixed, params["weights"], params["bias"])
-
-
-# Counts fall with the place of a word, so that its rank by frequency is its place.
-def adaptive_reference(params, hidden):
-    """A head of three words, tails of five."""
-    rows = []
-    head = references.softmax_log_probs(hidden, params["head"], params["head_bias"])
-    for of_head, h in zip(head, hidden, strict=True):
-        parts = [*of_head[:3]]
-        for tail in range(2):
-            weights = params[f"tail_{tail}"]
-            projected = [h @ params[f"projection_{tail}"]]
-            (within,) = references.softmax_log_probs(projected, weights, np.zeros(len(weights)))
-            parts += [of_head[3 + tail] + p for p in within]
-        rows.append(parts)
-    return np.array(rows)
-
-
-def hierarchical_reference(params, hidden):
-    """Classes of five words, the last of three."""
-    rows = []
-    of_classes = references.softmax_log_probs(hidden, params["classes"], params["class_bias"])
-    for of_class, h in zip(of_classes, hidden, strict=True):
-        parts = []
-        for c, size in enumerate((5, 5, 3)):
-            weights, bias = params["weights"][c][:size], params["bias"][c][:size]
-            (within,) = references.softmax_log_probs([h], weights, bias)
-            parts += [of_class[c] + p for p in within]
-        rows.append(parts)
-    return np.array(rows)
-
-
-def huffman_reference(params, hidden):
-    nodes, turns = huffman_paths(examples.lexicon().counts)
-    return np.array(
-        [
-            [
-                sum(
-                    np.log(references.sigmoid(s * (params["weights"][n] @ h + params["bias"][n])))
-                    for n, s in zip(path, ways, strict=True)
-                    if s
-                )
-                for path, ways in zip(nodes, turns, strict=True)
-            ]
-            for h in hidden
-        ]
-    )
-
-
-NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(2,), initial_scale=0.2)
-
-
-def cnn_softmax_reference(params, hidden):
-    tables = NETWORK.tables(examples.lexicon())
-    vectors = references.convolution(NETWORK, params["network"], tables, range(13))
-    if "correction" in params:
-        vectors = vectors + params["correction"] @ params["projection"]
-    return references.softmax_log_probs(hidden, vectors, np.zeros(13))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,19 +46,21 @@ class HeadCase:
 
 
 HEADS = {
-    "softmax": HeadCase(Softmax(), softmax_reference),
-    "softmax without bias": HeadCase(Softmax(bias=False), softmax_reference),
-    "tied softmax": HeadCase(Softmax(tied=True), softmax_reference),
-    "log-linear": HeadCase(LogLinear(), log_linear_reference),
-    "adaptive": HeadCase(AdaptiveSoftmax(cutoffs=(3, 8), division=2), adaptive_reference),
-    "hierarchical": HeadCase(HierarchicalSoftmax(), hierarchical_reference),
-    "Huffman": HeadCase(HuffmanSoftmax(), huffman_reference),
-    "mixture": HeadCase(MixtureOfSoftmaxes(components=3), mixture_reference),
-    "small mixture": HeadCase(MixtureOfSoftmaxes(components=2, size=3), mixture_reference),
-    "contexts": HeadCase(MixtureOfContexts(components=3), mixture_of_contexts_reference),
-    "letters": HeadCase(CNNSoftmax(NETWORK), cnn_softmax_reference),
-    "corrected letters": HeadCase(CNNSoftmax(NETWORK, correction=2), cnn_softmax_reference),
-    "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), softmax_reference),
+    "softmax": HeadCase(Softmax(), head_references.softmax),
+    "softmax without bias": HeadCase(Softmax(bias=False), head_references.softmax),
+    "tied softmax": HeadCase(Softmax(tied=True), head_references.softmax),
+    "log-linear": HeadCase(LogLinear(), head_references.log_linear),
+    "adaptive": HeadCase(AdaptiveSoftmax(cutoffs=(3, 8), division=2), head_references.adaptive),
+    "hierarchical": HeadCase(HierarchicalSoftmax(), head_references.hierarchical),
+    "Huffman": HeadCase(HuffmanSoftmax(), head_references.huffman),
+    "mixture": HeadCase(MixtureOfSoftmaxes(components=3), head_references.mixture),
+    "small mixture": HeadCase(MixtureOfSoftmaxes(components=2, size=3), head_references.mixture),
+    "contexts": HeadCase(MixtureOfContexts(components=3), head_references.mixture_of_contexts),
+    "letters": HeadCase(CNNSoftmax(head_references.NETWORK), head_references.cnn_softmax),
+    "corrected letters": HeadCase(
+        CNNSoftmax(head_references.NETWORK, correction=2), head_references.cnn_softmax
+    ),
+    "self-normalised": HeadCase(SelfNormalisedSoftmax(penalty=0.0), head_references.softmax),
 }
 
 

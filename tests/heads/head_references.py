@@ -1,0 +1,102 @@
+"""log p of every word, [N, V], of each head of the contract, by numpy.
+
+Of a dict of parameters and hidden states [N, D], over the thirteen words of examples.lexicon.
+"""
+
+import numpy as np
+
+from tests import examples, references
+from zoo.convolution import Convolution
+from zoo.heads.huffman import huffman_paths
+from zoo.spelling import Spelling
+
+
+def softmax(params, hidden):
+    bias = params["bias"] if "bias" in params else np.zeros(len(params["weights"]))
+    return references.softmax_log_probs(hidden, params["weights"], bias)
+
+
+def log_linear(params, hidden):
+    lexicon = examples.lexicon()
+    matrix = references.feature_matrix(examples.FEATURES, lexicon.feature_names)
+    adaptors = [params["weights"] @ h + params["bias"] for h in hidden]
+    return references.log_linear_log_probs(adaptors, matrix, examples.log_background())
+
+
+def mixture(params, hidden):
+    log_priors, contexts = references.mixture_contexts(params, hidden)
+    rows = []
+    for log_prior, of_token in zip(log_priors, contexts, strict=True):
+        of_each = references.softmax_log_probs(of_token, params["weights"], params["bias"])
+        joint = [
+            [prior + p for p in of_one] for prior, of_one in zip(log_prior, of_each, strict=True)
+        ]
+        rows.append([references.log_sum_exp(column) for column in zip(*joint, strict=True)])
+    return np.array(rows)
+
+
+def mixture_of_contexts(params, hidden):
+    log_priors, contexts = references.mixture_contexts(params, hidden)
+    mixed = [
+        sum(np.exp(p) * g for p, g in zip(prior, of_token, strict=True))
+        for prior, of_token in zip(log_priors, contexts, strict=True)
+    ]
+    return references.softmax_log_probs(mixed, params["weights"], params["bias"])
+
+
+# Counts fall with the place of a word, so that its rank by frequency is its place.
+def adaptive(params, hidden):
+    """A head of three words, tails of five."""
+    rows = []
+    head = references.softmax_log_probs(hidden, params["head"], params["head_bias"])
+    for of_head, h in zip(head, hidden, strict=True):
+        parts = [*of_head[:3]]
+        for tail in range(2):
+            weights = params[f"tail_{tail}"]
+            projected = [h @ params[f"projection_{tail}"]]
+            (within,) = references.softmax_log_probs(projected, weights, np.zeros(len(weights)))
+            parts += [of_head[3 + tail] + p for p in within]
+        rows.append(parts)
+    return np.array(rows)
+
+
+def hierarchical(params, hidden):
+    """Classes of five words, the last of three."""
+    rows = []
+    of_classes = references.softmax_log_probs(hidden, params["classes"], params["class_bias"])
+    for of_class, h in zip(of_classes, hidden, strict=True):
+        parts = []
+        for c, size in enumerate((5, 5, 3)):
+            weights, bias = params["weights"][c][:size], params["bias"][c][:size]
+            (within,) = references.softmax_log_probs([h], weights, bias)
+            parts += [of_class[c] + p for p in within]
+        rows.append(parts)
+    return np.array(rows)
+
+
+def huffman(params, hidden):
+    nodes, turns = huffman_paths(examples.lexicon().counts)
+    return np.array(
+        [
+            [
+                sum(
+                    np.log(references.sigmoid(s * (params["weights"][n] @ h + params["bias"][n])))
+                    for n, s in zip(path, ways, strict=True)
+                    if s
+                )
+                for path, ways in zip(nodes, turns, strict=True)
+            ]
+            for h in hidden
+        ]
+    )
+
+
+NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(2,), initial_scale=0.2)
+
+
+def cnn_softmax(params, hidden):
+    tables = NETWORK.tables(examples.lexicon())
+    vectors = references.convolution(NETWORK, params["network"], tables, range(13))
+    if "correction" in params:
+        vectors = vectors + params["correction"] @ params["projection"]
+    return references.softmax_log_probs(hidden, vectors, np.zeros(13))
