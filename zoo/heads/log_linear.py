@@ -212,6 +212,10 @@ class LogLinear(Head):
         loss, log_z = measured.loss(hidden, weights, bias, of_targets, *measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
+    # The best words and draws are the base's, over the words of some tokens at a time. A walk over
+    # the S signatures would need the words of each in order, tables that nothing else needs; of
+    # words with vectors gathered from their signatures, it would cost V D products a token.
+
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
         if self._is_sparse(tables):
