@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.heads import LogLinear, exact_sum, measured
+from zoo.heads import LogLinear, exact, exact_sum, measured
 from zoo.priors import ContextualBackground
 
 SIZE, VOCABULARY = 5, 13
@@ -168,6 +168,15 @@ def test_without_features_at_work_the_model_is_its_background(float64):
     masses = np.exp(bigrams())[CONTEXTS]
     expected = references.log(masses / masses.sum(-1, keepdims=True))
     np.testing.assert_allclose(log_probs, expected, **CLOSE)
+
+
+def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkeypatch):
+    params, tables, hidden = arguments
+    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 4 * VOCABULARY)  # six tokens: blocks of three
+    values, words = HEAD.top_k(params, tables, hidden, 4, context=CONTEXTS)
+    expected = reference(params, hidden)
+    np.testing.assert_array_equal(words, np.argsort(-expected, axis=-1)[..., :4])
+    np.testing.assert_allclose(values, -np.sort(-expected, axis=-1)[..., :4], **CLOSE)
 
 
 def test_samples_have_the_declared_probabilities(arguments):
