@@ -1,15 +1,22 @@
 """Files that are there whole or not at all."""
 
 import errno
+import os
 import pathlib
 
 # A disk without room, and a user's share of it used up.
 FULL = (errno.ENOSPC, errno.EDQUOT)
+_PARTIAL = ".partial"
 
 
 def partial(path: pathlib.Path) -> pathlib.Path:
-    """Where `write_whole` writes before the file is whole; a kill may leave it there."""
-    return path.with_name(f"partial-{path.name}")
+    """Where this process's `write_whole` writes before the file is whole; a kill may leave it."""
+    return path.with_name(f"{path.name}.{os.getpid()}{_PARTIAL}")
+
+
+def is_partial(path: pathlib.Path, whole: pathlib.Path) -> bool:
+    """Whether a path is that of `whole` before it is whole, in whichever process."""
+    return path.name.startswith(f"{whole.name}.") and path.suffix == _PARTIAL
 
 
 def write_whole(path: pathlib.Path, write):

@@ -60,8 +60,9 @@ class Workdir:
 
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
-        partial = storage.partial(self._experiment_file)
-        return self.path.is_dir() and all(path == partial for path in self.path.iterdir())
+        return self.path.is_dir() and all(
+            storage.is_partial(path, self._experiment_file) for path in self.path.iterdir()
+        )
 
     def claim(self, experiment: Experiment):
         """Makes the folder and keeps the experiment there; raises what `check` raises."""

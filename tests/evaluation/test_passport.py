@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import json
 import math
+import pathlib
 import sys
 
 import numpy as np
@@ -161,11 +162,17 @@ def test_a_result_is_replaced_only_by_a_whole_one(judged, run, tmp_path, monkeyp
     path = passport.write(elsewhere, found)
     old = path.read_text(encoding="utf-8")
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(passport.os, "replace", refuse)
+    monkeypatch.setattr(pathlib.Path, "replace", refuse)
     with pytest.raises(UserError, match="cannot be written"):
         passport.write(elsewhere, {**found, "tokens": 0})
     assert path.read_text(encoding="utf-8") == old
     assert list(path.parent.iterdir()) == [path]
+    # A killed process does not tidy up: what it leaves is no result.
+    monkeypatch.setattr(pathlib.Path, "unlink", refuse)
+    with pytest.raises(UserError, match="cannot be written"):
+        passport.write(elsewhere, {**found, "tokens": 0})
+    assert len(list(path.parent.iterdir())) == 2
+    assert list(path.parent.glob("*.json")) == [path]

@@ -24,7 +24,7 @@ import jax
 import numpy as np
 
 import zoo
-from zoo import recipes
+from zoo import recipes, storage
 from zoo.data import Corpus
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
@@ -288,14 +288,11 @@ def write(run: Run, passport: dict) -> pathlib.Path:
       UserError: the run cannot be written to.
     """
     path = file_of(run, passport)
-    whole = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    text = json.dumps(_finite(passport), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(_finite(passport), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         path.parent.mkdir(exist_ok=True)
-        whole.write_text(text + "\n", encoding="utf-8")
-        os.replace(whole, path)
+        storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
     except OSError as error:
-        whole.unlink(missing_ok=True)
         if error.errno not in READ_ONLY:
             raise
         raise UserError(
