@@ -21,7 +21,7 @@ def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
 
 
 class Checkpoints:
-    """The checkpoints under one folder, `last` (two of them) and `best` (one)."""
+    """The checkpoints under one folder, `last` and `best`, two of each kind."""
 
     def __init__(self, folder: pathlib.Path):
         """Opens or makes the folder."""

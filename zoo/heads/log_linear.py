@@ -154,7 +154,7 @@ class LogLinear(Head):
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]; exact. Its gradient with respect to the adaptor
-        is the expected minus the observed features (equation 16)."""
+        is the expected minus the observed features (equations 9, 16)."""
         return -self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]
 
     def weighted_loss(
