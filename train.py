@@ -49,7 +49,7 @@ def main():
         trainer.train()
     except Interrupted as interruption:
         command = shlex.join(["python", *sys.argv])
-        raise Interrupted(f"{interruption} To resume: {command}") from None
+        raise Interrupted(f"{interruption} To resume: {command}", interruption.signal) from None
     print(f"evaluate it: python evaluate.py --workdir {arguments.workdir}")
 
 

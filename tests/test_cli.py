@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -25,7 +26,8 @@ def raising(error):
     ("error", "code", "said"),
     [
         (UserError("x is wrong: do y."), 2, "error: x is wrong: do y.\n"),
-        (Interrupted("SIGTERM after step 3."), 130, "SIGTERM after step 3.\n"),
+        (Interrupted("SIGTERM after step 3.", signal.SIGTERM), 143, "SIGTERM after step 3.\n"),
+        (Interrupted("SIGINT after step 3.", signal.SIGINT), 130, "SIGINT after step 3.\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/a"),

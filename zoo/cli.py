@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import threading
 
@@ -16,7 +17,8 @@ def _thread_failed(failure):
 
 
 def run(main) -> int:
-    """main() -> 0; a user's error -> its sentence on stderr and 2; an interruption -> 130."""
+    """main() -> 0; a user's error -> its sentence on stderr and 2; an interruption -> 128 + the
+    signal's number: 130 for Ctrl-C, 143 for SIGTERM."""
     # orbax warns of what a kill left behind and of what is no trouble.
     logging.getLogger("absl").setLevel(logging.ERROR)
     threading.excepthook = _thread_failed
@@ -28,10 +30,10 @@ def run(main) -> int:
         return 2
     except Interrupted as interruption:
         print(interruption, file=sys.stderr)
-        return 130
+        return 128 + interruption.signal
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
         print("interrupted", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

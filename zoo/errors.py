@@ -1,5 +1,7 @@
 """Ends of a program that are no bugs."""
 
+import signal
+
 
 class UserError(Exception):
     """Something that the user can put right.
@@ -18,4 +20,12 @@ def check_least(recipe, name: str, **least: float):
 
 
 class Interrupted(Exception):
-    """SIGTERM or Ctrl-C was received, and the state is saved; the message says how to go on."""
+    """SIGTERM or Ctrl-C was received, and the state is saved; the message says how to go on.
+
+    Attributes:
+      signal: which of the two; programs exit with 128 + its number, as shells expect.
+    """
+
+    def __init__(self, message: str, signal: signal.Signals):
+        super().__init__(message)
+        self.signal = signal

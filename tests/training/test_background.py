@@ -1,5 +1,7 @@
 """A background's state is part of the carry: devices, lanes and interruptions change nothing."""
 
+import signal
+
 import jax
 import numpy as np
 import pytest
@@ -46,7 +48,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     step_of = loop.Metrics.step
 
     def step_and_signal(self, step, progress, results):
-        pieces._stop = "SIGTERM" if step == 2 else None
+        pieces._stop = signal.SIGTERM if step == 2 else None
         return step_of(self, step, progress, results)
 
     monkeypatch.setattr(loop.Metrics, "step", step_and_signal)

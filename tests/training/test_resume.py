@@ -1,5 +1,7 @@
 """An interrupted run, resumed, ends bit for bit as one that was not."""
 
+import signal
+
 import jax
 import numpy as np
 import pytest
@@ -51,7 +53,7 @@ def stop_at(monkeypatch, trainer, stop):
 
         def step_and_signal(state, *others):
             if trainer.devices.first(state.step) + 1 == stop:
-                trainer._stop = "SIGTERM"
+                trainer._stop = signal.SIGTERM
             return step_function(state, *others)
 
         return step_and_signal

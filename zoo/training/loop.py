@@ -194,7 +194,7 @@ class Trainer:
         return self.initial_state(found.params)
 
     def _remember_signal(self, number, frame):
-        self._stop = signal.Signals(number).name
+        self._stop = signal.Signals(number)
 
     def _run(self, state, progress, checkpoints, metrics, bar):
         """The loop itself. `state` is on the devices and donated from step to step."""
@@ -271,7 +271,7 @@ class Trainer:
                 if saved:
                     save()
                 if stop:
-                    raise Interrupted(f"{stop} after step {step}: the state is saved.")
+                    raise Interrupted(f"{stop.name} after step {step}: the state is saved.", stop)
                 if ended or progress.finished:
                     break  # the next epoch has lanes of its own and an empty carry
 
