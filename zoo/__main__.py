@@ -113,7 +113,7 @@ def main():
     add = command.add_argument
     add("field", help="its dotted name, as for --set: vocabulary.features.0.count")
     add("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
-    add("--file", default="sweep.png", help="the picture to write")
+    add("--file", default="sweep.png", help="the picture to write: .png, .pdf or .svg")
     command.set_defaults(do=_sweep)
 
     command = commands.add_parser(
@@ -123,7 +123,7 @@ def main():
     add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
     add("--contexts", type=int, default=1024, help="rows of the matrix")
     add("--split", default="validation")
-    add("--file", default="rank.png", help="the picture to write")
+    add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
     command.set_defaults(do=_rank)
 
     command = commands.add_parser(
@@ -132,7 +132,7 @@ def main():
     add = command.add_argument
     add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
     add("--split", action="append", default=[], help="may be repeated; default: the tests")
-    add("--file", default="agreement.png", help="the picture to write")
+    add("--file", default="agreement.png", help="the picture to write: .png, .pdf or .svg")
     command.set_defaults(do=_agreement)
 
     for name, do, about in (

@@ -103,6 +103,13 @@ def test_the_figures_stand_beside_the_language_and_are_kept(report, tmp_path):
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 
+def test_plots_that_cannot_be_written_are_refused_before_anything_is_scored(report, tmp_path):
+    (tmp_path / "bands.png").mkdir()
+    with pytest.raises(UserError, match=r"bands\.png cannot be written \(Is a directory"):
+        report(())
+    assert not (tmp_path / "a" / "results").exists()
+
+
 def test_accuracies_are_those_of_the_sums_of_log_probabilities(tmp_path):
     run = a_run(tmp_path / "run")
     pairs = LANGUAGE.minimal_pairs(PAIRS, 3)

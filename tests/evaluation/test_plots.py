@@ -1,10 +1,13 @@
 """Pictures are written, whatever is missing or infinite."""
 
+import errno
 import json
+import os
 
 import pytest
 
-from zoo.evaluation import plots
+from zoo.errors import UserError
+from zoo.evaluation import agreement, plots, rank, sweep
 
 SIGNATURE = b"\x89PNG"
 
@@ -38,3 +41,49 @@ def test_bands(file):
 def test_accuracy(file):
     plots.accuracy({"a": {"number": 0.5, "gender": 1.0}, "b": {"number": 0.25}}, file)
     assert file.read_bytes().startswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        lambda workdir, file: rank.report([workdir], 7, "validation", file),
+        lambda workdir, file: sweep.report("training.batch", [workdir], file),
+        lambda workdir, file: agreement.report([workdir], [], file),
+    ],
+    ids=["rank", "sweep", "agreement"],
+)
+def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report):
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "folder.png").mkdir()
+    for name, message in (
+        ("picture", r"picture has a suffix that is not known: give one of \.png, "),
+        ("picture.pgn", "picture.pgn has a suffix that is not known"),
+        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that can"),
+        ("notes/folder/a.png", "notes/folder/a.png cannot be written"),
+        ("folder.png", "folder.png cannot be written .Is a directory"),
+    ):
+        with pytest.raises(UserError, match=message):
+            report(str(tmp_path / "no run"), str(tmp_path / name))
+    assert (tmp_path / "notes").read_text() == "mine"
+
+
+def test_a_picture_has_the_kind_of_its_suffix(tmp_path):
+    plots.accuracy({"a": {"number": 0.5}}, tmp_path / "picture.PDF")
+    assert (tmp_path / "picture.PDF").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(errno.EROFS, UserError), (errno.ENOSPC, OSError), (errno.EDQUOT, OSError)]
+)
+def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind):
+    def fail(self, path, **_):
+        path.write_bytes(b"half")
+        raise OSError(code, os.strerror(code))
+
+    file.parent.mkdir()
+    file.write_bytes(b"old")
+    monkeypatch.setattr(plots.Figure, "savefig", fail)
+    with pytest.raises(kind, match=os.strerror(code)):
+        plots.accuracy({"a": {"number": 0.5}}, file)
+    assert file.read_bytes() == b"old"
+    assert list(file.parent.iterdir()) == [file]

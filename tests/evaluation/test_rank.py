@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo.errors import UserError
 from zoo.evaluation import rank
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
 
@@ -40,3 +41,8 @@ def test_the_report_prints_ranks_and_draws(tmp_path, trained):
     assert "rank " in lines[0]
     assert "7 contexts of validation" in lines[0]
     assert (tmp_path / "rank.png").stat().st_size > 1000
+
+
+def test_no_contexts_are_refused(tmp_path):
+    with pytest.raises(UserError, match="the rank of 0 contexts: give --contexts of at least 1"):
+        rank.report([str(tmp_path)], 0, "validation", str(tmp_path / "rank.png"))

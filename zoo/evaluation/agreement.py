@@ -179,10 +179,15 @@ def describe(found: dict) -> str:
 
 def report(workdirs: list[str], splits: list[str], file: str, say=print):
     """Prints a table for each run and split (all tests if none), draws the pairs of all splits
-    together in one PNG and writes the passports."""
+    together in one picture and writes the passports.
+
+    Raises:
+      UserError: what `judge` raises, or the picture cannot be written.
+    """
     from zoo.evaluation import plots
     from zoo.evaluation.run import Run
 
+    plots.check_file(file)
     accuracies = {}
     for workdir in workdirs:
         run = Run.load(workdir)

@@ -69,7 +69,7 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
 
     Raises:
       UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
-        one, or are not judged alike.
+        one, or are not judged alike; or the plots cannot be written.
     """
     names = [pathlib.Path(path).name for path in workdirs]
     if len(set(names)) < len(names):
@@ -77,6 +77,9 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     runs = {name: Run.load(path) for name, path in zip(names, workdirs, strict=True)}
     language = _language_of(runs)
     folder = pathlib.Path(workdirs[0]).parent
+    files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
+    for path in files:
+        plots.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     judged, agreements = {}, {}
@@ -106,7 +109,6 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     _say_bands(say, own_bands, bands)
     _say_accuracies(say, accuracies)
 
-    files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
     plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}

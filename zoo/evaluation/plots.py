@@ -1,20 +1,28 @@
-"""Pictures of figures, written as PNG files.
+"""Pictures of figures, written as the file's suffix says: PNG, PDF or SVG.
 
 Each function takes plain numbers by the name of the run, draws with matplotlib's own objects (no
-global state, no display) and writes one file. Runs keep their colour by their order.
+global state, no display) and writes one file, whole or not at all. Runs keep their colour by their
+order. Reports call `check_file` before they compute anything.
 """
 
+import contextlib
+import errno
 import json
 import math
+import os
 import pathlib
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from zoo import storage
+from zoo.errors import UserError
+
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = "os^Dv<>"
+SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def _axes(title, x_label, y_label, width=7.5):
@@ -28,10 +36,46 @@ def _axes(title, x_label, y_label, width=7.5):
     return figure, axes
 
 
+def check_file(file: str | pathlib.Path):
+    """Makes the folder of a picture that is yet to be computed.
+
+    Raises:
+      UserError: the picture could not be written there, or its suffix is none of `SUFFIXES`.
+    """
+    path = pathlib.Path(file)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(
+            f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
+        )
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+@contextlib.contextmanager
+def _writing(path):
+    """UserError for what keeps the picture from being written; a full disk says so by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in storage.FULL:
+            raise
+        raise UserError(
+            f"the picture {path} cannot be written ({error.strerror or error}): give a name in a "
+            "folder that can be written to."
+        ) from error
+
+
 def _write(figure, axes, file):
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    pathlib.Path(file).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file)
+    check_file(file)
+    path = pathlib.Path(file)
+    kind = path.suffix.removeprefix(".").lower()
+    with _writing(path):
+        storage.write_whole(path, lambda unfinished: figure.savefig(unfinished, format=kind))
 
 
 def _validations(path):
@@ -57,7 +101,7 @@ def training_curves(
 
     Args:
       metrics: the path of each run's metrics.jsonl by its name.
-      file: the PNG to write. limit: what no model can be below, nats per token, if it is known.
+      file: the picture to write. limit: what no model can be below, nats per token, if it is known.
     """
     figure, axes = _axes("Training", "training step", "nats per token")
     for place, (name, path) in enumerate(metrics.items()):
@@ -133,7 +177,7 @@ def bands(
 
     Args:
       rows: for each run the "bands" of its passport's figures.
-      file: the PNG to write. limit: for each band the language's own log-perplexity,
+      file: the picture to write. limit: for each band the language's own log-perplexity,
         nats per token: no limit within a band, only over all of them.
     """
     values = {
@@ -164,7 +208,7 @@ def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
     """Accuracy on minimal pairs by phenomenon.
 
     Args:
-      values: {run: {phenomenon: accuracy from 0 to 1}}. file: the PNG to write.
+      values: {run: {phenomenon: accuracy from 0 to 1}}. file: the picture to write.
     """
     groups = _groups(values)
     figure, axes = _axes(
@@ -187,7 +231,7 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     """Singular values of log-probability matrices, largest first, on a logarithmic scale.
 
     Args:
-      values: of each run, divided by the largest. file: the PNG to write.
+      values: of each run, divided by the largest. file: the picture to write.
     """
     figure, axes = _axes(
         "Singular values of the log-probability matrix", "place", "divided by the largest"
@@ -210,7 +254,7 @@ def sweep(
 
     Args:
       field: its name. curves: of each text, (the number, nats per token). lines: what does not have
-        the number, nats per token. file: the PNG to write.
+        the number, nats per token. file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
     for place, (name, points) in enumerate(curves.items()):

@@ -13,6 +13,7 @@ import numpy as np
 
 from zoo.data.corpus import Corpus
 from zoo.data.lanes import Lanes
+from zoo.errors import UserError
 from zoo.evaluation.run import Run
 
 
@@ -74,9 +75,16 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
 
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, say=print):
-    """Prints rank and spectrum of each run on one split and draws them in one PNG."""
+    """Prints rank and spectrum of each run on one split and draws them in one picture.
+
+    Raises:
+      UserError: there would be no context, or no picture.
+    """
     from zoo.evaluation import plots
 
+    if contexts < 1:
+        raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
+    plots.check_file(file)
     curves = {}
     for workdir in workdirs:
         run = Run.load(workdir)

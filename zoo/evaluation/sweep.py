@@ -36,10 +36,12 @@ def report(field: str, workdirs: list[str], file: str, say=print):
     Runs whose experiments do not have the field come last, and are horizontal lines.
 
     Raises:
-      UserError: no run has the field, a run has no results, or they are not of the same quantity.
+      UserError: no run has the field, a run has no results, they are not of the same quantity, or
+        the picture cannot be written.
     """
     from zoo.evaluation import plots
 
+    plots.check_file(file)
     values = {workdir: value_of(workdir, field) for workdir in workdirs}
     if all(value is None for value in values.values()):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
