@@ -34,7 +34,7 @@ class Vocabulary:
       boundary_marks: how many boundaries a sentence ends with.
       features: what is known of each word, for heads and embeddings that use it: the union of what
         these priors say; of a feature that two give, the later one's value.
-      background: what is known of how probable it is.
+      background: what is known of how probable it is; it stands beside features, never alone.
     """
 
     splits: tuple[str, ...] = ("train",)
@@ -65,7 +65,17 @@ class Vocabulary:
         return corpus.lower_cased() if self.lower_case else corpus
 
     def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
-        """(the lexicon, the corpora of all splits)."""
+        """(the lexicon, the corpora of all splits).
+
+        Raises:
+          UserError: there is a background without features, or what the priors raise.
+        """
+        # Not when the recipe is made: of two settings, background and features, one comes first.
+        if self.background is not None and not self.features:
+            raise UserError(
+                f"vocabulary.background is {self.background}, and no head uses a background "
+                "without features: set vocabulary.features, or vocabulary.background=none."
+            )
         corpora = {split: self.read(source, split) for split in source.splits()}
         entries = self._entries(source)
 
