@@ -103,7 +103,7 @@ def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
         assert len(np.unique(whole)) > 0.9 * min(whole.size, 100)
 
 
-def test_a_large_table_is_exact_and_quick():
+def test_a_large_table_is_exact():
     counts = 1e7 / np.arange(1, 100_001)
     probabilities = Unigram(power=0.75).probabilities(counts)
     threshold, alias = noise.alias_table(probabilities)

@@ -238,8 +238,3 @@ def test_a_loss_without_a_key_is_an_error(name):
     params = head.init(jax.random.key(0), SIZE, lexicon)
     with pytest.raises(ValueError, match="draws noise words: give it a key"):
         head.loss(params, head.tables(lexicon), jnp.zeros((1, SIZE)), jnp.zeros(1, jnp.int32))
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_the_loss_has_a_name_of_its_own(name):
-    assert HEADS[name].loss_name != "loss"

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 
 from tests import examples
@@ -202,4 +201,3 @@ def test_the_norm_is_that_of_everything_together():
     np.testing.assert_allclose(norm, 5)
     np.testing.assert_allclose(new["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)
     np.testing.assert_allclose(new["core"]["w"], [-0.8], rtol=1e-6)
-    assert isinstance(recipe.dense, optax.GradientTransformation)
