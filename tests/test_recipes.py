@@ -1,20 +1,23 @@
 """Recipes: --set, JSON and comparison."""
 
 import dataclasses
+import functools
 import json
+import math
 
 import pytest
 
 import configs
 from zoo import recipes
 from zoo.cores import LSTM, Core
-from zoo.data import Conllu, Source, Text
+from zoo.data import Conllu, Micro, Source, Text
 from zoo.embeddings import Embedding, Features, Lookup
 from zoo.errors import UserError
-from zoo.experiment import Experiment
+from zoo.experiment import Experiment, Training
 from zoo.heads import Head, LogLinear, Softmax
-from zoo.optimizers import Cosine, Decay, Optimizer, RMSProp, Schedule
+from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
+from zoo.priors.strings import LetterStrings
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -35,6 +38,10 @@ def changed(*settings):
         ("data.train=x=y.txt[:-2]", "x=y.txt[:-2]"),
         ("data.tests=a.txt,b.txt[3:]", ("a.txt", "b.txt[3:]")),
         ("data.tests=", ()),
+        ("data.tests=corpus(2)", ("corpus(2)",)),
+        ("data.tests=(corpus(1),corpus(2))", ("corpus(1)", "corpus(2)")),
+        ("data.tests=(1)a,b(2)", ("(1)a", "b(2)")),
+        ("data.tests=(a,)", ("a",)),
         ("vocabulary.splits=train, test", ("train", "test")),
         ("vocabulary.background=none", None),
         ("vocabulary.background=Unigram", Unigram()),
@@ -108,6 +115,11 @@ def test_several_settings_apply_in_order():
         ("training.batsh=3", "Training has no field 'batsh'; the nearest are batch"),
         ("trainin.batch=3", "Experiment has no field 'trainin'; the nearest are training"),
         ("xyzzy=3", "Experiment has no field 'xyzzy'; it has data, vocabulary, model"),
+        (
+            "training.optimizer.schedule.warmup=3",
+            "Constant has no fields; put a component that has 'warmup' in its place first, with "
+            "--set training.optimizer.schedule=COMPONENT.",
+        ),
         ("training.batch=many", "'many' is not a whole number"),
         ("training.batch=1.5", "'1.5' is not a whole number"),
         ("training.clip=tight", "'tight' is not a number"),
@@ -119,10 +131,15 @@ def test_several_settings_apply_in_order():
         ("vocabulary.features=TopWord", "'TopWord' is not a FeaturePrior; the nearest are TopW"),
         ("data=Conllu", "Conllu has fields without defaults"),
         ("training.clip=-1", "training.clip is -1.0: give at least 0."),
-        ("training.clip=nan", "training.clip is nan: give at least 0."),
+        ("training.clip=nan", "'nan' is not a finite number"),
+        ("training.clip=1e999", "'1e999' is not a finite number"),
         ("training.patience=-1", "training.patience is -1: give at least 0."),
         ("training.validate_every=-1", "training.validate_every is -1: give at least 0."),
-        ("training.seed=-1", "training.seed is -1: give at least 0."),
+        ("training.seed=-1", "training.seed is -1: give a whole number from 0 to 2147483647."),
+        (f"training.seed={2**31}", "training.seed is 2147483648: give a whole number from 0 to"),
+        (f"training.seed={10**20}", "give a whole number from 0 to 2147483647."),
+        ("model.core.dropout=1", "model.core.dropout is 1.0: give a rate of at least 0, and below"),
+        ("model.core.input_dropout=0.999999", "and below 1 by 1/65536 or more."),
         ("model.core.size=0", "model.core.size is 0: give at least 1."),
         ("model.core.layers=0", "model.core.layers is 0: give at least 1."),
         ("model.embedding.size=0", "model.embedding.size is 0: give at least 1."),
@@ -145,7 +162,30 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
         (Features, "size", 0, "size is 0: give at least 1."),
         (TopWords, "count", -1, "count is -1: give at least 0."),
         (Unigram, "smoothing", -0.5, "smoothing is -0.5: give at least 0."),
-        (Decay, "factor", 0.0, "factor is 0.0: give a number above 0."),
+        (Unigram, "smoothing", math.inf, "smoothing is inf: give at least 0, but a finite number."),
+        (Training, "clip", math.nan, "training.clip is nan: give at least 0."),
+        (Decay, "factor", 0.0, "factor is 0.0: give a finite number above 0."),
+        (Decay, "factor", math.inf, "factor is inf: give a finite number above 0."),
+        (Cosine, "warmup", -1, "schedule.warmup is -1: give at least 0."),
+        (Cosine, "final", math.nan, "schedule.final is nan: give at least 0."),
+        (SGD, "learning_rate", -1.0, "optimizer.learning_rate is -1.0: give at least 0."),
+        (Adam, "learning_rate", math.inf, "learning_rate is inf: give at least 0, but a finite"),
+        (RMSProp, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
+        (Adagrad, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
+        (SGD, "momentum", 1.0, "momentum is 1.0: give at least 0, and less than 1."),
+        (RMSProp, "decay", 1.0, "decay is 1.0: give at least 0, and less than 1."),
+        (Adam, "beta2", math.nan, "beta2 is nan: give at least 0, and less than 1."),
+        (Adam, "weight_decay", math.inf, "weight_decay is inf: give at least 0, but a finite"),
+        (Adagrad, "initial_accumulator", -0.1, "accumulator is -0.1: give at least 0."),
+        (Micro, "exponent", math.nan, "data.exponent is nan: give a finite number above 0."),
+        (Micro, "exponent", 0.0, "data.exponent is 0.0: give a finite number above 0."),
+        (
+            functools.partial(LetterStrings, ("Class:name",)),
+            "smoothing",
+            math.inf,
+            "<name>.smoothing is inf: give a finite number above 0.",
+        ),
+        (Micro, "seed", 2**31, "data.seed is 2147483648: give a whole number from 0 to"),
     ],
 )
 def test_a_value_out_of_range_is_refused(component, field, value, message):

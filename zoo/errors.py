@@ -1,5 +1,6 @@
 """Ends of a program that are no bugs."""
 
+import math
 import signal
 
 
@@ -12,11 +13,36 @@ class UserError(Exception):
 
 
 def check_least(recipe, name: str, **least: float):
-    """UserError for the first field of the recipe, called `name`, that is below its least value."""
+    """UserError for the first field of the recipe, called `name`, that is below its least value,
+    or not finite."""
     for field, lowest in least.items():
         value = getattr(recipe, field)
-        if not value >= lowest:  # nan too
-            raise UserError(f"{name}.{field} is {value}: give at least {lowest}.")
+        if not lowest <= value < math.inf:  # nan is neither
+            finite = ", but a finite number" if value == math.inf else ""
+            raise UserError(f"{name}.{field} is {value}: give at least {lowest}{finite}.")
+
+
+def check_above(recipe, name: str, **limits: float):
+    """UserError for the first field of the recipe, called `name`, that is not above its limit, or
+    not finite."""
+    for field, limit in limits.items():
+        value = getattr(recipe, field)
+        if not limit < value < math.inf:
+            raise UserError(f"{name}.{field} is {value}: give a finite number above {limit}.")
+
+
+def check_rates(recipe, name: str, *fields: str):
+    """UserError for the first of the fields of the recipe, called `name`, outside of [0, 1)."""
+    for field in fields:
+        value = getattr(recipe, field)
+        if not 0 <= value < 1:
+            raise UserError(f"{name}.{field} is {value}: give at least 0, and less than 1.")
+
+
+def check_seed(seed: int, name: str):
+    """UserError for a seed, called `name`, outside of [0, 2**31): more is too much for a key."""
+    if not 0 <= seed < 2**31:
+        raise UserError(f"{name} is {seed}: give a whole number from 0 to {2**31 - 1}.")
 
 
 class Interrupted(Exception):

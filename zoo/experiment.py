@@ -6,7 +6,7 @@ import math
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_least, check_seed
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Optimizer
@@ -54,7 +54,8 @@ class Training:
 
     def __post_init__(self):
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
-        check_least(self, "training", clip=0, patience=0, validate_every=0, seed=0)
+        check_least(self, "training", clip=0, patience=0, validate_every=0)
+        check_seed(self.seed, "training.seed")
         _check_state(self, "training")
         _check_rates(self.rates)
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_above, check_least, check_rates
 
 
 class Schedule:
@@ -36,6 +36,9 @@ class Cosine(Schedule):
     warmup: int = 0
     final: float = 0.0
 
+    def __post_init__(self):
+        check_least(self, "training.optimizer.schedule", warmup=0, final=0)
+
     def build(self, peak, epoch_steps, total_steps):
         """Up to `peak` in `warmup` steps, then down to final * peak at `total_steps`."""
         if self.warmup >= total_steps:
@@ -60,10 +63,7 @@ class Decay(Schedule):
     factor: float = 1.2
 
     def __post_init__(self):
-        if not self.factor > 0:
-            raise UserError(
-                f"training.optimizer.schedule.factor is {self.factor}: give a number above 0."
-            )
+        check_above(self, "training.optimizer.schedule", factor=0)
 
     def build(self, peak, epoch_steps, total_steps):
         """peak / factor^max(0, epoch - after + 1), epochs from 0."""
@@ -84,6 +84,9 @@ class Optimizer:
     learning_rate: float
     schedule: Schedule
 
+    def __post_init__(self):
+        check_least(self, "training.optimizer", learning_rate=0)
+
     def rate(self, epoch_steps, total_steps):
         """The optax schedule."""
         return self.schedule.build(self.learning_rate, epoch_steps, total_steps)
@@ -96,6 +99,10 @@ class SGD(Optimizer):
     learning_rate: float = 1.0
     momentum: float = 0.0
     schedule: Schedule = Constant()
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_rates(self, "training.optimizer", "momentum")
 
     def build(self, epoch_steps, total_steps):
         """optax.sgd."""
@@ -115,6 +122,11 @@ class RMSProp(Optimizer):
     decay: float = 0.9
     epsilon: float = 1e-6
     schedule: Schedule = Constant()
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_rates(self, "training.optimizer", "decay")
+        check_least(self, "training.optimizer", epsilon=0)
 
     def build(self, epoch_steps, total_steps):
         """optax.rmsprop."""
@@ -138,7 +150,8 @@ class Adagrad(Optimizer):
     resets: int = 2
 
     def __post_init__(self):
-        check_least(self, "training.optimizer", reset_every=0, resets=0)
+        super().__post_init__()
+        check_least(self, "training.optimizer", initial_accumulator=0, reset_every=0, resets=0)
 
     def build(self, epoch_steps, total_steps):
         """optax.adagrad, with resets if there are some."""
@@ -180,6 +193,11 @@ class Adam(Optimizer):
     epsilon: float = 1e-8
     weight_decay: float = 0.0
     schedule: Schedule = Constant()
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_rates(self, "training.optimizer", "beta1", "beta2")
+        check_least(self, "training.optimizer", epsilon=0, weight_decay=0)
 
     def build(self, epoch_steps, total_steps):
         """optax.adamw."""

@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import math
 import re
 import types
 import typing
@@ -55,6 +56,12 @@ def _set(recipe, kind, path, text, setting):
             f"--set {setting}: nothing is below a value such as {recipe!r}; drop .{name}."
         )
     names = [field.name for field in dataclasses.fields(recipe)]
+    if not names:
+        place = setting.partition("=")[0].strip().removesuffix("." + ".".join(path))
+        raise UserError(
+            f"--set {setting}: {type(recipe).__name__} has no fields; put a component that has "
+            f"{name!r} in its place first, with --set {place}=COMPONENT."
+        )
     if name not in names:
         raise UserError(
             f"--set {setting}: {type(recipe).__name__} has no field {name!r}; "
@@ -96,10 +103,13 @@ def parse(text: str, kind: Any, where: str) -> Any:
         return text.lower() in _TRUE
     if kind in (int, float):
         try:
-            return kind(text)
+            value = kind(text)
         except ValueError:
             noun = "a whole number" if kind is int else "a number"
             raise UserError(f"{where}: {text!r} is not {noun}.") from None
+        if kind is float and not math.isfinite(value):
+            raise UserError(f"{where}: {text!r} is not a finite number.")
+        return value
     if kind is str:
         return text
     return _default_component(text, kind, where)

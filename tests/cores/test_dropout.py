@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.cores import dropout
+from zoo.errors import UserError
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.65])
@@ -17,6 +18,16 @@ def test_masks_keep_the_mean(rate):
     np.testing.assert_allclose(np.unique(masks), [0, 1 / (1 - rate)], rtol=1e-4)
     # 5 standard deviations of the mean of 20,000 numbers.
     assert abs(masks.mean() - 1) < 5 * np.sqrt(rate / (1 - rate) / 20_000)
+
+
+def test_a_rate_that_would_drop_everything_is_refused():
+    highest = 1 - 1 / 65536
+    masks = dropout.masks(jax.random.split(jax.random.key(0), 2), (100,), highest, jnp.float32)
+    assert np.isin(masks, [0, 65536]).all()
+    dropout.check_rate(highest, "rate")
+    for rate in (1 - 0.4 / 65536, 1.0, -0.1, np.nan, np.inf):
+        with pytest.raises(UserError, match=f"rate is {rate}: give a rate of at least 0, and bel"):
+            dropout.check_rate(rate, "rate")
 
 
 def test_masks_of_rows_positions_and_cells_differ():

@@ -133,6 +133,8 @@ def test_reading_is_deterministic_and_splits_differ(micro):
         micro.read("dev")
     with pytest.raises(UserError, match="at least 2 nouns"):
         Micro(nouns=1)
+    with pytest.raises(UserError, match=r"data\.exponent is 10000\.0, which leaves rare words not"):
+        Micro(**SMALL, exponent=1e4).read("train")
 
 
 def test_every_word_has_its_features(micro):

@@ -84,6 +84,12 @@ def test_a_length_of_zero_is_refused(params):
         generate(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(), length=0)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**31, 10**20])
+def test_a_seed_out_of_range_is_refused(params, seed):
+    with pytest.raises(UserError, match=f"the seed is {seed}: give a whole number from 0 to"):
+        generate(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(), seed=seed)
+
+
 def test_features_of_generated_words():
     text = with_features(["word 2", "word 12", "none", "word 0"], examples.lexicon())
     assert text.split("\n") == [

@@ -7,6 +7,7 @@ import math
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 from tests import examples
@@ -14,7 +15,7 @@ from tests.training import small
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 from zoo.models import LanguageModel
-from zoo.optimizers import SGD
+from zoo.optimizers import SGD, Schedule
 from zoo.training.devices import Devices
 
 STILL = SGD(learning_rate=0.0)
@@ -203,9 +204,17 @@ def test_a_loss_that_is_not_finite_stops_and_names_step_and_checkpoint(tmp_path)
     assert math.isfinite(progress["loss"])
 
 
+@dataclasses.dataclass(frozen=True)
+class Infinite(Schedule):
+    """A learning rate without bounds, which no setting can have."""
+
+    def build(self, peak, epoch_steps, total_steps):
+        return optax.constant_schedule(math.inf)
+
+
 def test_parameters_that_are_not_finite_are_not_saved(tmp_path):
     # The loss of step 1 is finite, the update is not.
-    recipe = small.experiment(checkpoint_every=1, optimizer=SGD(learning_rate=math.inf))
+    recipe = small.experiment(checkpoint_every=1, optimizer=SGD(schedule=Infinite()))
     trainer = small.trainer(recipe, tmp_path)
     with pytest.raises(UserError, match=r"parameters are not finite after step 1; none was saved"):
         trainer.train()

@@ -3,6 +3,23 @@
 import jax
 import jax.numpy as jnp
 
+from zoo.errors import UserError
+
+# Rates are rounded to so many steps: random numbers of 16 bits are compared with them.
+_STEPS = 65536
+
+
+def check_rate(rate: float, name: str):
+    """UserError for a rate, called `name`, that is below 0, or that `masks` would round to 1."""
+    if not (0 <= rate < 1 and _threshold(rate) < _STEPS):
+        raise UserError(
+            f"{name} is {rate}: give a rate of at least 0, and below 1 by 1/{_STEPS} or more."
+        )
+
+
+def _threshold(rate):
+    return round(rate * _STEPS)
+
 
 def row_keys(key: jax.Array, batch: int) -> jax.Array:
     """One key a row, [B]: `key` itself if it already is that, else split from it."""
@@ -19,6 +36,6 @@ def masks(keys: jax.Array, shape: tuple[int, ...], rate: float, dtype) -> jax.Ar
 
     16 random bits a number halve the cost of the generator, which shows in a training step.
     """
-    threshold = round(rate * 65536)
+    threshold = _threshold(rate)
     bits = jax.vmap(lambda key: jax.random.bits(key, shape, jnp.uint16))(keys)
-    return jnp.where(bits < threshold, 0, 65536 / (65536 - threshold)).astype(dtype)
+    return jnp.where(bits < threshold, 0, _STEPS / (_STEPS - threshold)).astype(dtype)

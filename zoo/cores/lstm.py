@@ -22,7 +22,7 @@ import jax.numpy as jnp
 
 from zoo.cores import dropout
 from zoo.cores.core import Core
-from zoo.errors import UserError, check_least
+from zoo.errors import check_least
 
 
 def cell(gates, previous_cell):
@@ -162,10 +162,7 @@ class LSTM(Core):
     def __post_init__(self):
         check_least(self, "model.core", size=1, layers=1, projection=0)
         for name in ("dropout", "input_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(
-                    f"model.core.{name}={getattr(self, name)}: give a rate of at least 0, below 1."
-                )
+            dropout.check_rate(getattr(self, name), f"model.core.{name}")
 
     @property
     def output_size(self):

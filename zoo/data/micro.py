@@ -17,7 +17,7 @@ import numpy as np
 
 from zoo.data.corpus import Corpus, Source
 from zoo.data.micro_grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
-from zoo.errors import UserError
+from zoo.errors import UserError, check_above, check_seed
 
 GENDERS = ("Masc", "Fem")
 NUMBERS = ("Sing", "Plur")
@@ -113,6 +113,8 @@ class Micro(Source):
                 raise UserError(f"micro needs at least 2 {name}, not {getattr(self, name)}.")
         if self.quantities + self.years >= LAST_YEAR:
             raise UserError(f"micro needs quantities + years below {LAST_YEAR}.")
+        check_above(self, "data", exponent=0)
+        check_seed(self.seed, "data.seed")
 
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""

@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.errors import UserError
+
 Symbol = tuple[str, ...]
 
 ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "j", "l", "m", "n", "p", "pl", "r", "s",
@@ -92,9 +94,12 @@ class WordForms:
 
 
 def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
-    """p(word of rank r), proportional to r^-exponent."""
+    """p(word of rank r), proportional to r^-exponent; UserError if one is too small for a float."""
     weights = np.arange(1, len(words) + 1) ** -float(exponent)
-    return dict(zip(words, (weights / weights.sum()).tolist(), strict=True))
+    probabilities = weights / weights.sum()
+    if not probabilities.all():
+        raise UserError(f"data.exponent is {exponent}, which leaves rare words nothing: lower it.")
+    return dict(zip(words, probabilities.tolist(), strict=True))
 
 
 class Option(NamedTuple):

@@ -7,7 +7,7 @@ from zoo.data import Corpus
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding import steps
 from zoo.decoding.sampling import feed, sample
-from zoo.errors import UserError
+from zoo.errors import UserError, check_seed
 from zoo.lexicon import Lexicon
 
 
@@ -35,6 +35,7 @@ def generate(
     """
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length} should both be 1 or more.")
+    check_seed(seed, "the seed")
     words = (prompt.lower() if vocabulary.lower_case else prompt).split()
     boundary = lexicon.ids.get(lexicon.boundary)
     if boundary is None and not words:

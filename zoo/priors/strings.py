@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_above, check_least
 
 _END = ""
 
@@ -95,8 +95,7 @@ class LetterStrings(StringClass):
 
     def __post_init__(self):
         self.check()
-        if not self.smoothing > 0:
-            raise UserError(f"the smoothing of {self.name} is {self.smoothing}: give it above 0.")
+        check_above(self, self.name, smoothing=0)
 
     def fit(self, words):
         """The letter model of the words; UserError if there are none."""
