@@ -16,8 +16,8 @@ from zoo.heads import (
     SelfNormalisedSoftmax,
     Softmax,
 )
-from zoo.training.loop import Progress
 from zoo.training.metrics import Metrics, ProgressBar
+from zoo.training.progress import Progress
 from zoo.training.step import StepMetrics
 
 # The head, its loss on a terminal and in metrics.jsonl, and the curve in TensorBoard.
