@@ -7,34 +7,28 @@ the same quantity: `zoo.evaluation.compare` refuses to rank them.
 import dataclasses
 import datetime
 import errno
-import functools
 import hashlib
-import importlib.metadata
 import json
 import math
-import os
 import pathlib
-import platform
 import re
-import subprocess
 import sys
 from typing import Any
 
 import jax
 import numpy as np
 
-import zoo
 from zoo import recipes, storage
 from zoo.data import Corpus
 from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.leakage import priors_that_saw
+from zoo.evaluation.made_with import machine, revision, versions
 from zoo.evaluation.perplexity import PRECISION, Scores
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 from zoo.workdir import Workdir
 
-PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What must agree before two figures may be ranked.
 COMPARABLE = (
@@ -229,46 +223,6 @@ def _of_run(run: Run) -> dict:
         "command": sys.argv,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
-    }
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """The versions of Python, of this zoo and of the packages that compute."""
-    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {"python": platform.python_version(), "zoo": zoo.__version__, **packages}
-
-
-@functools.cache
-def revision() -> str | None:
-    """The git revision of this zoo, with "-dirty" if files were changed; None if it has none."""
-    folder = pathlib.Path(zoo.__file__).resolve().parent.parent
-
-    def git(*arguments):
-        command = ["git", "-C", str(folder), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-    try:
-        # An installed zoo may lie within a checkout of something else: that has no say here.
-        if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
-            return None
-        return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-@functools.cache
-def machine() -> dict:
-    """The kind of machine: processor, cores, and the devices that JAX sees."""
-    cpuinfo = pathlib.Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
-    devices = jax.devices()
-    return {
-        "processor": found[1] if found else platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "device": devices[0].device_kind,
-        "platform": devices[0].platform,
-        "devices": len(devices),
     }
 
 
