@@ -1,4 +1,4 @@
-"""The Penn Treebank by noise-contrastive estimation: 100 noise words a token, shared by its lane.
+"""The Penn Treebank by noise-contrastive estimation, 100 noise words a lane.
 
     python train.py --config ptb_nce --workdir runs/ptb_nce
     python evaluate.py --workdir runs/ptb_nce

@@ -1,6 +1,7 @@
 """Corpora side by side: what an epoch draws, what splits there are, and nothing sized by V."""
 
 import dataclasses
+import signal
 
 import jax
 import numpy as np
@@ -196,7 +197,7 @@ def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
         """Within the second epoch, as a signal would."""
         batches.append(columns)
         if len(batches) == trainer.epoch_steps + 3:
-            broken._stop = "SIGTERM"
+            broken._stop = signal.SIGTERM
         return split(columns)
 
     broken.devices.split = stopping

@@ -18,6 +18,7 @@ def test_penn_treebank():
     assert sizes == {"train": 929_589, "validation": 73_760, "test": 82_430}
 
 
+@pytest.mark.slow
 def test_french_treebank():
     recipe = configs.load("llrnn_french")
     lexicon, corpora = recipe.vocabulary.build(recipe.data)

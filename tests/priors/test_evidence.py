@@ -125,7 +125,7 @@ def test_a_condition_that_is_too_long_is_cut():
 
 
 def test_what_cannot_work_is_refused():
-    with pytest.raises(UserError, match="give a finite number"):
+    with pytest.raises(UserError, match="but a finite number"):
         Evidence(penalty=float("inf"))
     with pytest.raises(UserError, match="have a condition before '#'"):
         Evidence(separator="#").prepare(LEXICON, {})

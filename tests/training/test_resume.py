@@ -69,7 +69,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, mo
     # After the first step, within an epoch, at its end, at a validation, before the last step.
     end = whole.epoch_steps
     stops = {
-        "softmax": (1, 5, end, end + 1, 2 * end + 2, 3 * end - 1),
+        "softmax": (1, end, 2 * end + 2, 3 * end - 1),
         "log-linear": (5, end),
     }
     said = []
@@ -90,7 +90,7 @@ class Killed(BaseException):
     """The end of a process, without any saving."""
 
 
-@pytest.mark.parametrize(("model", "kill"), [("softmax", 2), ("log-linear", 7), ("softmax", 13)])
+@pytest.mark.parametrize(("model", "kill"), [("softmax", 2), ("log-linear", 13)])
 def test_what_comes_after_the_last_checkpoint_is_done_again(
     tmp_path, monkeypatch, every_step_told, model, kill
 ):
