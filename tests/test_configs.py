@@ -161,7 +161,7 @@ LIKE_OTHERS = {
 }
 STEPPING = [
     pytest.param(name, marks=pytest.mark.slow)
-    if name in LIKE_OTHERS or name.startswith("lm1b") and name != "lm1b_lstm_2048_512"
+    if name in LIKE_OTHERS or (name.startswith("lm1b") and name != "lm1b_lstm_2048_512")
     else name
     for name in configs.names()
 ]

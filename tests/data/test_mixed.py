@@ -160,6 +160,7 @@ def test_a_mixture_of_mixtures_is_refused(mixed):
         Mixed(("all",), (mixed,))
 
 
+@pytest.mark.slow
 def test_leakage_knows_the_parts(mixed):
     def saw(split, splits, path="elsewhere.txt"):
         experiment = dataclasses.replace(

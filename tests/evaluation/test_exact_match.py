@@ -121,6 +121,7 @@ def test_text_without_answers_is_refused(run):
         exact_match.answer(run, run.read("test"))
 
 
+@pytest.mark.slow
 def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     grammar = str(workdir.parent / "forms.grammar")
     run = Run.load(workdir)

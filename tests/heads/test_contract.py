@@ -155,7 +155,14 @@ def on_trial(name):
     return HeadOnTrial(HEADS[name])
 
 
-@pytest.fixture(params=HEADS)
+# One sampled head stands for those that differ from it in what they sample alone.
+LIKE_OTHERS = {"importance sampling", "BlackOut"}
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name in LIKE_OTHERS else name for name in HEADS
+]
+
+
+@pytest.fixture(params=NAMES)
 def trial(request, float64):
     return on_trial(request.param)
 
@@ -287,7 +294,7 @@ UNEVEN = {
 }
 
 
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("name", NAMES)
 def test_new_heads_know_nothing_yet_in_float32(name, lexicon):
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), HEADS[name].head)
     params = model.head_params(model.init(jax.random.key(0), lexicon))

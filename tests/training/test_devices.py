@@ -23,7 +23,11 @@ def trained(folder, devices, state, model="softmax"):
 
 @pytest.mark.parametrize(
     ("model", "state"),
-    [("softmax", "carried"), ("softmax", "sentences"), ("log-linear", "carried")],
+    [
+        pytest.param("softmax", "carried", marks=pytest.mark.slow),
+        ("softmax", "sentences"),
+        ("log-linear", "carried"),
+    ],
 )
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, state):
     alone, progress_alone = trained(tmp_path / "1", 1, state, model)

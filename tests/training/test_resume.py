@@ -61,7 +61,7 @@ def stop_at(monkeypatch, trainer, stop):
     monkeypatch.setattr(trainer.devices, "compile", compiled)
 
 
-@pytest.mark.parametrize("model", RECIPES)
+@pytest.mark.parametrize("model", ["softmax", pytest.param("log-linear", marks=pytest.mark.slow)])
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, model):
     recipe = RECIPES[model]
     whole = small.trainer(recipe, tmp_path / "whole")
@@ -90,7 +90,9 @@ class Killed(BaseException):
     """The end of a process, without any saving."""
 
 
-@pytest.mark.parametrize(("model", "kill"), [("softmax", 2), ("log-linear", 13)])
+@pytest.mark.parametrize(
+    ("model", "kill"), [pytest.param("softmax", 2, marks=pytest.mark.slow), ("log-linear", 13)]
+)
 def test_what_comes_after_the_last_checkpoint_is_done_again(
     tmp_path, monkeypatch, every_step_told, model, kill
 ):
