@@ -1,5 +1,6 @@
 """Strict settings for every test: silent broadcasting raises, there are several devices."""
 
+import os
 import subprocess
 
 import jax
@@ -9,6 +10,8 @@ import pytest
 from tests import examples
 from zoo import files
 
+# Most of a test's time is compilation: code for small arrays need not be the fastest.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 # Before the first array is made: JAX counts its devices once.
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")
