@@ -16,7 +16,6 @@ from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import TopWords
-from zoo.workdir import Workdir
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +23,7 @@ def trained(tmp_path_factory):
     """The folder of a run over eleven words."""
     folder = tmp_path_factory.mktemp("background") / "run"
     recipe = small.experiment(epochs=1)
-    Workdir(folder).claim(recipe)
-    trainer = small.trainer(recipe, folder)
-    Workdir(folder).keep_lexicon(trainer.lexicon)
-    trainer.train()
-    return folder
+    return small.run_in(folder, recipe)
 
 
 def adapted(trained, seed=5, **training):

@@ -19,7 +19,6 @@ from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax
 from zoo.heads.sampled import SampledSoftmax
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
-from zoo.workdir import Workdir
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain
@@ -65,11 +64,7 @@ def shrunk_data(source, folder):
 def background_run(source, folder):
     """The folder of a trained run on the source."""
     recipe = dataclasses.replace(small.experiment(epochs=1), data=source)
-    Workdir(folder).claim(recipe)
-    trainer = small.trainer(recipe, folder)
-    Workdir(folder).keep_lexicon(trainer.lexicon)
-    trainer.train()
-    return folder
+    return small.run_in(folder, recipe)
 
 
 def shrunk_embedding(embedding):

@@ -21,7 +21,6 @@ from zoo.heads import LogLinear
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
 from zoo.priors import Grammar, TopWords
-from zoo.workdir import Workdir
 
 # "dbl a b" -> "( a a b b )": the answer doubles each letter.
 LETTERS = "abcd"
@@ -53,12 +52,7 @@ def workdir(tmp_path_factory):
         optimizer=Adam(0.01),
     )
     recipe = dataclasses.replace(recipe, data=Prefixed(path, path, (path,)))
-    workdir = Workdir(folder / "run")
-    workdir.claim(recipe)
-    trainer = small.trainer(recipe, workdir.path)
-    workdir.keep_lexicon(trainer.lexicon)
-    trainer.train()
-    return workdir.path
+    return small.run_in(folder / "run", recipe)
 
 
 def most_probable_words(run, question):

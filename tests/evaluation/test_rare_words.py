@@ -13,7 +13,6 @@ from zoo.errors import UserError
 from zoo.evaluation import rare_words
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
-from zoo.workdir import Workdir
 
 COUNTS = {"the": 50, "in": 40, "37": 0, "1,200.5": 2, "42": 30, "Lyon": 0, "Paris": 3, "Zürich": 2}
 COUNTS |= {"The": 9, "Bill": 1, "bill": 4, "IBM": 1, "I": 8, "3rd": 1, "O'Neill": 1, "</s>": 60}
@@ -60,12 +59,7 @@ def run(tmp_path_factory):
         small.experiment(vocabulary=Vocabulary(splits=()), state="sentences", epochs=1),
         data=Text(train=path, validation=path, tests=(str(folder / "test.txt"),)),
     )
-    workdir = Workdir(folder / "run")
-    workdir.claim(recipe)
-    trainer = small.trainer(recipe, workdir.path)
-    workdir.keep_lexicon(trainer.lexicon)
-    trainer.train()
-    return Run.load(workdir.path)
+    return Run.load(small.run_in(folder / "run", recipe))
 
 
 def log_probs(run, sentence):

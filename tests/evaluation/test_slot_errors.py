@@ -13,7 +13,6 @@ from zoo.evaluation.run import Run
 from zoo.evaluation.slot_errors import SlotErrors
 from zoo.heads import LogLinear
 from zoo.priors import Evidence, TopWords
-from zoo.workdir import Workdir
 
 NAMES = {"Mill", "The Mill", "Café Roma", "Zizzi"}
 MEANING = "name[The Mill], food[near], near[Café Roma]"
@@ -59,12 +58,7 @@ def run(tmp_path_factory):
         epochs=1,
     )
     recipe = dataclasses.replace(recipe, data=Realisations(str(path), str(path), (str(path),)))
-    workdir = Workdir(folder / "run")
-    workdir.claim(recipe)
-    trainer = small.trainer(recipe, workdir.path)
-    workdir.keep_lexicon(trainer.lexicon)
-    trainer.train()
-    return Run.load(workdir.path)
+    return Run.load(small.run_in(folder / "run", recipe))
 
 
 def test_each_condition_is_realised_once(run, monkeypatch):

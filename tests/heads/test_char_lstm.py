@@ -1,6 +1,7 @@
 """The speller against its formula, a letter at a time."""
 
 import dataclasses
+import functools
 import itertools
 
 import jax
@@ -11,6 +12,7 @@ import scipy.stats
 
 from tests import examples, references
 from zoo import spelling as spellings
+from zoo.decoding.spellings import most_probable
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
@@ -133,7 +135,7 @@ def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
     every = [(*letters, END) for n in range(3) for letters in itertools.product(said, repeat=n)]
     every += [*itertools.product(said, repeat=3)]
     rows = hidden[:, 0]
-    search = jax.jit(HEAD.beam_spellings, static_argnums=(2, 3))
+    search = jax.jit(functools.partial(most_probable, HEAD), static_argnums=(2, 3))
     wide, narrow = search(params, rows, 100, 125), search(params, rows, 3, 3)
     assert wide[1].shape == (2, 100, 3) and narrow[1].shape == (2, 3, 3)
     np.testing.assert_array_equal(wide[2], -np.inf)  # nothing was let go
@@ -151,7 +153,7 @@ def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
         assert max(others) <= max(narrow[2][row], narrow[0][row][-1]) + 1e-12
         assert narrow[2][row] > -np.inf
     with pytest.raises(UserError, match="a beam of 2 cannot find 3"):
-        HEAD.beam_spellings(params, rows, 3, 2)
+        most_probable(HEAD, params, rows, 3, 2)
 
 
 def padded(letters):
@@ -162,7 +164,7 @@ def test_a_beam_that_has_more_room_than_there_are_strings(problem):
     """Only the beginnings of one letter can be said, so that most places stay empty."""
     params, _, hidden, _ = problem
     head = dataclasses.replace(HEAD, spelling=Spelling(unit="characters", longest=1))
-    log_probs, spelled, missed = head.beam_spellings(params, hidden[0, :1], 8, 9)
+    log_probs, spelled, missed = most_probable(head, params, hidden[0, :1], 8, 9)
     assert sorted(spelled[0, :6, 0].tolist()) == [*range(END, MARKS + 2)]
     np.testing.assert_allclose(np.exp(log_probs[0, :6]).sum(), 1, rtol=1e-10)
     np.testing.assert_array_equal(log_probs[0, 6:], -np.inf)

@@ -17,6 +17,7 @@ from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.priors import Morphology, TopWords, Unigram
 from zoo.training.loop import Trainer
+from zoo.workdir import Workdir
 
 # Larger weights than the zoo's own: the little that these tests train must show.
 MODEL = LanguageModel(
@@ -76,6 +77,16 @@ def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
     workdir.mkdir(exist_ok=True)
     say = [].append if said is None else said.append
     return Trainer(recipe, lexicon, corpora, workdir, devices, say)
+
+
+def run_in(folder, recipe: Experiment):
+    """Trains the experiment in a folder, as train.py does, and gives the folder."""
+    workdir = Workdir(folder)
+    workdir.claim(recipe)
+    training = trainer(recipe, workdir.path)
+    workdir.keep_lexicon(training.lexicon)
+    training.train()
+    return workdir.path
 
 
 def last_state(trained: Trainer, kind="last"):

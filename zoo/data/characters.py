@@ -3,11 +3,12 @@
 import dataclasses
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 
 
 @dataclasses.dataclass(frozen=True)
-class Characters(Source):
+class Characters(FileSource):
     """Text files, character by character; a line with its end is a sentence.
 
     Blank lines and spaces are characters as any other, so that nothing of the text is lost; take a
@@ -18,18 +19,9 @@ class Characters(Source):
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
-
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
     def read(self, split):
         """The lines of a split, each a list of characters that ends with its line break."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
+        part = self.part(split)
         text = files.read_text(files.find(part.path)).replace("\r\n", "\n")
         lines = text.split("\n")
         sentences = [[*line, "\n"] for line in lines[:-1]]

@@ -6,7 +6,8 @@ import conllu.exceptions
 import conllu.parser
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 from zoo.errors import UserError
 
 COLUMNS = 10
@@ -25,7 +26,7 @@ def token_features(upos: str | None, feats: dict[str, str] | None) -> tuple[str,
 
 
 @dataclasses.dataclass(frozen=True)
-class Conllu(Source):
+class Conllu(FileSource):
     """CoNLL-U files.
 
     Attributes:
@@ -36,14 +37,7 @@ class Conllu(Source):
         Empty nodes (8.1) are no words and are always left out.
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
     fused: str = "split"
-
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
@@ -53,19 +47,15 @@ class Conllu(Source):
             [token_features(token["upos"], token["feats"]) for token in sentence]
             for sentence in sentences
         ]
-        return Corpus(self._part(split).path, words, features)
+        return Corpus(self.part(split).path, words, features)
 
     def tokens(self, split):
         """The sentences of a split with all their columns, a dict a token, as `read` takes them."""
         if self.fused not in ("split", "kept"):
             raise UserError(f"data.fused is {self.fused!r}: give 'split' or 'kept'.")
-        part = self._part(split)
+        part = self.part(split)
         sentences = read_conllu(files.find(part.path), keep_fused=self.fused == "kept")
         return sentences[part.range]
-
-    def _part(self, split):
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        return files.Part.parse(files.path_of(paths, split))
 
 
 def read_conllu(path, keep_fused=False):

@@ -4,14 +4,15 @@ import dataclasses
 import re
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 from zoo.errors import UserError
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)')
 
 
 @dataclasses.dataclass(frozen=True)
-class Overnight(Source):
+class Overnight(FileSource):
     """Files of examples (Wang, Berant and Liang 2015), as in SEMPRE:
 
         (example (utterance "when is it") (original "...") (targetFormula (call ...)))
@@ -26,20 +27,12 @@ class Overnight(Source):
       separator: the word between question and formula, which neither has.
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
     package: str = "edu.stanford.nlp.sempre.overnight.SimpleWorld."
     separator: str = "|||"
 
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
     def read(self, split):
         """The examples of a split; UserError with the number of a broken one."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
+        part = self.part(split)
         path = files.find(part.path)
         sentences, prefixes = [], []
         for number, example in enumerate(_expressions(files.read_text(path), path), 1):

@@ -3,12 +3,13 @@
 import dataclasses
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 from zoo.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
-class Prefixed(Source):
+class Prefixed(FileSource):
     """Files with a question, a tab and its answer a line, words between white space.
 
     The question and the separator are a prefix: read, but neither trained nor counted.
@@ -19,19 +20,11 @@ class Prefixed(Source):
       separator: the word between question and answer, which neither has.
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
     separator: str = "|||"
-
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
 
     def read(self, split):
         """The pairs of a split; UserError with the line where there is no pair."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
+        part = self.part(split)
         path = files.find(part.path)
         sentences, prefixes = [], []
         for number, line in enumerate(files.read_text(path).split("\n"), 1):

@@ -6,7 +6,8 @@ import io
 import re
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 from zoo.errors import UserError
 
 # What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
@@ -14,7 +15,7 @@ _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\
 
 
 @dataclasses.dataclass(frozen=True)
-class Realisations(Source):
+class Realisations(FileSource):
     """CSV files with a meaning and a sentence a row, as those of the E2E challenge (Novikova, Dusek
     and Rieser 2017): "name[Alimentum], area[riverside]" and "Alimentum is near the river."
 
@@ -29,9 +30,6 @@ class Realisations(Source):
       separator: the character between meaning and sentence, which neither has.
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
     meaning: str = "mr"
     sentence: str = "ref"
     separator: str = "|"
@@ -40,14 +38,9 @@ class Realisations(Source):
         if len(self.separator) != 1:
             raise UserError(f"data.separator is {self.separator!r}: give a single character.")
 
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
     def read(self, split):
         """The rows of a split; UserError with the row where a part is missing."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
+        part = self.part(split)
         path = files.find(part.path)
         rows = csv.DictReader(io.StringIO(files.read_text(path), newline=""))
         for column in (self.meaning, self.sentence):

@@ -6,7 +6,8 @@ import glob
 import sys
 
 from zoo import files
-from zoo.data.corpus import Corpus, Source
+from zoo.data.corpus import Corpus
+from zoo.data.file_source import FileSource
 from zoo.errors import UserError
 
 # The suffix of a file tells which of the library's readers takes it; any other is plain text.
@@ -19,7 +20,7 @@ OPTIONS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Text(Source):
+class Text(FileSource):
     """Text files, tables with a column of text, folders of them, or data sets of a hub.
 
     Attributes:
@@ -33,20 +34,12 @@ class Text(Source):
       streaming: reads a data set example by example, without keeping a copy of it on disk.
     """
 
-    train: str
-    validation: str
-    tests: tuple[str, ...] = ()
     column: str = "text"
     streaming: bool = False
 
-    def splits(self):
-        """("train", "validation", and the tests)."""
-        return ("train", "validation", *files.test_names(self.tests))
-
     def read(self, split):
         """The sentences of a split: its lines that are not blank, cut at white space."""
-        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        part = files.Part.parse(files.path_of(paths, split))
+        part = self.part(split)
         lines = self._lines(part.path)
         # One object a word, not one a token: in a large text tokens outnumber words by thousands.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split())]

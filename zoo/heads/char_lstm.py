@@ -22,11 +22,10 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo import beam
 from zoo.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads.head import Head
-from zoo.spelling import BEGIN, END, PADDING, Spelling
+from zoo.spelling import BEGIN, END, Spelling
 
 # Words spelled at a time where all of them are, for each position.
 WORDS_AT_A_TIME = 1024
@@ -102,7 +101,7 @@ class CharLSTM(Head):
 
     # ------------------------------------------------------------ spelling
 
-    def _step(self, params, of_hidden, previous, state):
+    def spelling_step(self, params, of_hidden, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
         u, s = state
         z = params["letters"][previous] @ params["input"] + of_hidden + u @ params["recurrent"]
@@ -112,11 +111,12 @@ class CharLSTM(Head):
         logits = u @ params["output"] + params["output_bias"][None]
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
-    def _start(self, of_hidden):
+    def spelling_start(self, of_hidden):
+        """The state before the first letter of n spellings: (u, s), [n, size] each."""
         zeros = jnp.zeros((of_hidden.shape[0], self.size), of_hidden.dtype)
         return zeros, zeros
 
-    def _of_hidden(self, params, hidden):
+    def of_hidden(self, params, hidden):
         """What the hidden state adds to the gates of every letter, [n, 4 size]."""
         return hidden @ params["hidden"] + params["bias"][None]
 
@@ -127,13 +127,13 @@ class CharLSTM(Head):
         def step(carry, position):
             total, state = carry
             before, letter, there = position
-            log_probs, state = self._step(params, of_hidden, before, state)
+            log_probs, state = self.spelling_step(params, of_hidden, before, state)
             places = jnp.maximum(letter - END, 0)[:, None]
             log_prob = jnp.take_along_axis(log_probs, places, axis=-1)[:, 0]
             return (total + jnp.where(there, log_prob, 0), state), None
 
         there = jnp.arange(letters.shape[1])[:, None] < lengths[None]
-        initial = jnp.zeros(letters.shape[0], of_hidden.dtype), self._start(of_hidden)
+        initial = jnp.zeros(letters.shape[0], of_hidden.dtype), self.spelling_start(of_hidden)
         (total, _), _ = jax.lax.scan(step, initial, (previous.T, letters.T, there))
         return total
 
@@ -146,7 +146,7 @@ class CharLSTM(Head):
         Returns:
           [N], nats.
         """
-        of_hidden = self._of_hidden(params, hidden)
+        of_hidden = self.of_hidden(params, hidden)
         return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
 
     def sample_spellings(self, params, hidden, key):
@@ -154,51 +154,18 @@ class CharLSTM(Head):
 
         PADDING follows END; `zoo.spelling.word` makes text of them.
         """
-        of_hidden = self._of_hidden(params, hidden)
+        of_hidden = self.of_hidden(params, hidden)
 
         def step(carry, key):
             previous, ended, state = carry
-            log_probs, state = self._step(params, of_hidden, previous, state)
+            log_probs, state = self.spelling_step(params, of_hidden, previous, state)
             drawn = END + jax.random.categorical(key, log_probs, axis=-1).astype(jnp.int32)
             return (drawn, ended | (drawn == END), state), jnp.where(ended, 0, drawn)
 
         count = hidden.shape[0]
-        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self._start(of_hidden)
+        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self.spelling_start(of_hidden)
         keys = jax.random.split(key, self.spelling.longest)
         return jax.lax.scan(step, initial, keys)[1].T
-
-    def beam_spellings(self, params, hidden, k, width=32):
-        """The k most probable spellings, of words or of anything, that a beam search finds.
-
-        Args:
-          hidden: [N, D]. k: at most `width`, the unfinished spellings kept at each letter.
-
-        Returns:
-          (log-probabilities over all spellings [N, k], nats, falling; spellings int32 [N, k,
-          longest], PADDING after END; missed [N], nats: no spelling that the beam let go is more
-          probable. Where that is not above the last log-probability, the k are the most probable of
-          all).
-
-        Raises:
-          UserError: k is above the width.
-        """
-
-        def of_position(of_hidden):
-            of_hidden = jnp.repeat(of_hidden[None], width, axis=0)
-            found = beam.search(
-                lambda symbols, state: self._step(params, of_hidden, END + symbols, state),
-                self._start(of_hidden),
-                start=BEGIN - END,
-                end=0,
-                length=self.spelling.longest,
-                count=k,
-                width=width,
-            )
-            ends = found.sequences == 0
-            ended = jnp.cumsum(ends, axis=-1) - ends > 0
-            return found._replace(sequences=jnp.where(ended, PADDING, END + found.sequences))
-
-        return tuple(jax.vmap(of_position)(self._of_hidden(params, hidden)))
 
     # ------------------------------------------------------------ the contract of heads
 
@@ -230,7 +197,7 @@ class CharLSTM(Head):
 
             return jax.lax.map(of_block, blocks).ravel()[:words]
 
-        flat = self._of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
+        flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
         found = jax.lax.map(of_position, flat)
         found = jnp.zeros_like(found).at[:, order[:words]].set(found)
         return found.reshape(*hidden.shape[:-1], words)

@@ -1,0 +1,29 @@
+"""What sources of files share: a path for each split."""
+
+import dataclasses
+
+from zoo import files
+from zoo.data.corpus import Source
+
+
+@dataclasses.dataclass(frozen=True)
+class FileSource(Source):
+    """Files, one for each split. Subclasses read them.
+
+    Attributes:
+      train, validation: paths, each perhaps with a range of what the file has: 'a.txt[:-1000]'.
+      tests: the same for the test splits "test1", "test2" ... ("test" if one).
+    """
+
+    train: str
+    validation: str
+    tests: tuple[str, ...] = ()
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def part(self, split) -> files.Part:
+        """The path of a split and the range of it; UserError for a split that there is not."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        return files.Part.parse(files.path_of(paths, split))
