@@ -1,18 +1,29 @@
 """One training step of each Penn Treebank recipe with the same core: what each head costs.
 
 The recipes `ptb_softmax`, `ptb_is`, `ptb_nce`, `ptb_adaptive`, `ptb_hierarchical` and `ptb_mixture`
-as they stand, V = 10,000, on words by Zipf's law.
+as they stand, V = 10,000, on words by Zipf's law; and `ptb_nce` with a draw of noise words for the
+batch or for each token, instead of for each lane.
 
     python -m benchmarks.ptb_heads [--rounds N]
 """
 
 import argparse
-import importlib
 
+import configs
 from benchmarks import steps, timing
+from zoo import recipes
 
 VOCABULARY = 10_000
-RECIPES = ("softmax", "is", "nce", "adaptive", "hierarchical", "mixture")
+RECIPES = {
+    "ptb_softmax": (),
+    "ptb_is": (),
+    "ptb_nce": (),
+    "ptb_nce, a draw a batch": ("model.head.noise_per=batch",),
+    "ptb_nce, a draw a token": ("model.head.noise_per=token",),
+    "ptb_adaptive": (),
+    "ptb_hierarchical": (),
+    "ptb_mixture": (),
+}
 
 
 def main():
@@ -21,10 +32,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
     sides = {}
-    for name in RECIPES:
-        experiment = importlib.import_module(f"configs.ptb_{name}").get_config()
+    for name, settings in RECIPES.items():
+        experiment = recipes.apply_settings(configs.load(name.partition(",")[0]), settings)
         training = experiment.training
-        sides[f"ptb_{name}"] = steps.one_step(
+        sides[name] = steps.one_step(
             experiment.model,
             training.optimizer,
             training.clip,
