@@ -6,7 +6,7 @@ import math
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
-from zoo.errors import UserError, check_least, check_seed
+from zoo.errors import UserError, check_least, check_rates, check_seed
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Optimizer
@@ -30,6 +30,8 @@ class Training:
         A tied head's weights are the embedding's.
       rates: factors of the learning rate, by the names that paths of parameters begin with, such as
         (("head", 0.1), ("head/bias", 1.0)); the longest name counts. After clipping.
+      average: decay of a moving average of the parameters that is validated, kept as the best and
+        evaluated in their place, such as 0.999; 0 for none. Not with row_sparse.
       epochs: at most so many. patience: stop when validation has not improved for so many
         validations; 0 never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch.
@@ -46,6 +48,7 @@ class Training:
     row_sparse: bool = False
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
+    average: float = 0.0
     epochs: int = 10
     patience: int = 0
     validate_every: int = 0
@@ -55,6 +58,12 @@ class Training:
     def __post_init__(self):
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0)
+        check_rates(self, "training", "average")
+        if self.average and self.row_sparse:
+            raise UserError(
+                f"training.average={self.average} touches all rows of every table at each step, "
+                "which training.row_sparse=True is there to avoid: leave one of them out."
+            )
         check_seed(self.seed, "training.seed")
         _check_state(self, "training")
         _check_rates(self.rates)

@@ -17,7 +17,7 @@ from zoo.data.lanes import Lanes
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.training import parts, row_sparse, start
+from zoo.training import average, parts, row_sparse, start
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
@@ -84,6 +84,8 @@ class Trainer:
             optimizer = optimizers.build(recipe.optimizer, recipe.clip, *steps)
             if recipe.rates:
                 optimizer = optax.chain(optimizer, parts.scaled(recipe.rates))
+            if recipe.average:
+                optimizer = optax.chain(optimizer, average.kept(recipe.average))
             return train_step, optimizer
         paths = self.model.row_tables(self._shapes)
         if paths and all(part in recipe.frozen for part, _ in paths):
@@ -216,7 +218,7 @@ class Trainer:
                 arrays = self._gather(state)
                 params = arrays.params
             else:
-                params = devices.first(state.params)
+                params = self._judged(state)
                 arrays = {"params": params}
             if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
@@ -275,9 +277,13 @@ class Trainer:
                 if ended or progress.finished:
                     break  # the next epoch has lanes of its own and an empty carry
 
+    def _judged(self, state: TrainState) -> dict:
+        """The parameters to validate and to keep as the best, on the host."""
+        return self.devices.first(average.judged(state.params, state.optimizer_state))
+
     def _validate(self, step, state, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
-        params = self.devices.first(state.params)
+        params = self._judged(state)
         scores = perplexity.score(
             self.model,
             jax.device_put(params),

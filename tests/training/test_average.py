@@ -1,0 +1,74 @@
+"""The moving average of the parameters, by a loop of numbers."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from tests.training import small
+from zoo.errors import UserError
+from zoo.evaluation import perplexity
+from zoo.training import average
+
+
+def test_the_average_follows_the_formula_and_leaves_the_training_alone():
+    decay, rate = 0.3, 0.5
+    optimizer = optax.chain(optax.sgd(rate), average.kept(decay))
+    params = {"a": jnp.array([1.0, -2.0]), "b": {"c": jnp.array(3.0)}}
+    state = optimizer.init(params)
+    expected = by_hand = np.array([1.0, -2.0, 3.0])
+    for step in range(1, 5):
+        gradients = {"a": jnp.array([0.1, step]), "b": {"c": jnp.array(-1.0)}}
+        updates, state = optimizer.update(gradients, state, params)
+        params = optax.apply_updates(params, updates)
+        by_hand = by_hand - rate * np.array([0.1, step, -1.0])
+        used = min(decay, (1 + step) / (10 + step))
+        assert used == (decay if step >= 3 else (1 + step) / (10 + step))
+        expected = used * expected + (1 - used) * by_hand
+    np.testing.assert_allclose([*params["a"], params["b"]["c"]], by_hand, rtol=1e-6)
+    judged = average.judged(params, state)
+    np.testing.assert_allclose([*judged["a"], judged["b"]["c"]], expected, rtol=1e-6)
+
+
+def test_frozen_parts_are_judged_as_they_are_and_without_an_average_all_are():
+    params = {"a": jnp.ones(2), "frozen": jnp.full(3, 7.0)}
+    kept = average.kept(0.9)
+    _, state = kept.update({"a": jnp.ones(2)}, kept.init({"a": jnp.ones(2)}), {"a": jnp.ones(2)})
+    judged = average.judged(params, (optax.EmptyState(), state))
+    assert judged["frozen"] is params["frozen"] and judged["a"][0] > 1
+    assert average.judged(params, (optax.EmptyState(),)) is params
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
+    """What is evaluated later, from the best checkpoint, has the validation's own figure."""
+    recipe = small.experiment(average=0.9, clip=0.5)
+    trainer = small.trainer(recipe, tmp_path, devices)
+    progress = trainer.train()
+    _, state, _ = small.last_state(trainer)
+    step, arrays, _ = small.last_state(trainer, "best")
+    best = arrays["params"]
+    scores = perplexity.score(
+        recipe.model, best, trainer._tables, trainer.validation, trainer.validation_lanes
+    )
+    np.testing.assert_allclose(scores.log_perplexity, progress.best, rtol=1e-6)
+    assert step == progress.best_step == trainer.total_steps  # the small model only gets better
+    kept = optax.tree_utils.tree_get(state[1], "averaged_params")
+    jax.tree.map(np.testing.assert_array_equal, best, kept)
+    weights = best["head"]["weights"], state[0]["head"]["weights"]
+    assert np.abs(weights[0] - weights[1]).max() > 1e-3
+
+    plain = small.trainer(small.experiment(clip=0.5), tmp_path / "plain", devices)
+    plain.train()
+    jax.tree.map(np.testing.assert_array_equal, small.last_state(plain)[1][0], state[0])
+
+
+def test_an_average_of_rows_alone_is_refused():
+    training = small.experiment().training
+    with pytest.raises(UserError, match=r"average=0\.9 touches all rows"):
+        dataclasses.replace(training, average=0.9, row_sparse=True)
+    with pytest.raises(UserError, match="average is 1"):
+        dataclasses.replace(training, average=1.0)
