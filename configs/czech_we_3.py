@@ -41,6 +41,7 @@ def get_config() -> Experiment:
             state="sentences",
             shuffle=True,
             optimizer=Adagrad(learning_rate=0.1, reset_every=5),
+            row_sparse=True,
             epochs=15,
         ),
         evaluation=Evaluation(state="sentences", lanes=16, length=32),

@@ -162,6 +162,11 @@ class Adagrad(Optimizer):
         return _with_resets(adagrad, self.reset_every * epoch_steps, self.resets)
 
 
+def history_ends(step, every: int, resets: int):
+    """Whether Adagrad's sum of squares starts anew before a step, `step` steps having been done."""
+    return (step > 0) & (step % every == 0) & (step // every <= resets)
+
+
 def _with_resets(transformation, every: int, resets: int):
     """The sum of squares of optax.adagrad put back to its start before steps every, 2 every ...
 
@@ -173,7 +178,7 @@ def _with_resets(transformation, every: int, resets: int):
 
     def update(updates, state, params=None):
         step, inner = state
-        anew = (step > 0) & (step % every == 0) & (step // every <= resets)
+        anew = history_ends(step, every, resets)
         sums, rest = inner[0], inner[1:]
         start = transformation.init(updates)[0]
         sums = jax.tree.map(lambda old, new: jnp.where(anew, new, old), sums, start)

@@ -9,7 +9,7 @@ from tests import examples
 from tests.training import small
 from zoo import optimizers
 from zoo.cores import LSTM
-from zoo.embeddings import Lookup
+from zoo.embeddings import Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import (
     NCE,
@@ -85,6 +85,34 @@ def test_equal_to_the_dense_optimiser_with_clipping(name, recipe):
     for one, other in zip(found_metrics, expected_metrics, strict=True):
         assert one.gradient_norm > 0.05  # clipped
         np.testing.assert_allclose(one, other, rtol=1e-4)
+
+
+def test_tables_within_an_embedding_of_parts_are_sparse_too():
+    model = LanguageModel(Concat((Lookup(2), Lookup(3))), LSTM(5), NCE(samples=6))
+    found, _, before = trained(model, Adagrad(0.3), sparse=True)
+    assert model.row_tables(before)[:2] == [
+        ("embedding", "0", "table"),
+        ("embedding", "1", "table"),
+    ]
+    expected, _, _ = trained(model, Adagrad(0.3), sparse=False)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
+
+
+def test_the_sums_of_adagrad_start_anew_where_the_dense_ones_do():
+    """Epochs of 5 steps: before step 5 and 10, and not before 15."""
+    model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=2))
+    resetting = Adagrad(0.3, initial_accumulator=1e-3, reset_every=1, resets=2)
+    found, _, _ = trained(model, resetting, sparse=True, steps=17)
+    expected, _, _ = trained(model, resetting, sparse=False, steps=17)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+    once, _, _ = trained(
+        model, Adagrad(0.3, initial_accumulator=1e-3, reset_every=1, resets=1), True, steps=17
+    )
+    apart = jax.tree.map(lambda one, other: np.abs(one - other).max(), once, expected)
+    assert max(jax.tree.leaves(apart)) > 0.05
 
 
 def test_rows_that_are_not_touched_stay(random):

@@ -32,6 +32,12 @@ class Concat(Embedding):
         """E, the sum of the parts' sizes."""
         return sum(part.size for part in self.parts)
 
+    @property
+    def row_tables(self):
+        """Those of the parts."""
+        parts = enumerate(self.parts)
+        return tuple(f"{place}/{name}" for place, part in parts for name in part.row_tables)
+
     def tables(self, lexicon):
         """A tuple: those of each part."""
         return tuple(part.tables(lexicon) for part in self.parts)

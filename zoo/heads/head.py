@@ -39,8 +39,8 @@ class Head:
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
-    # Names of the parameters that `loss` reads by `zoo.rows.take` alone: a training step then needs
-    # the gradients of some rows only. See zoo.training.row_sparse.
+    # Names of the parameters, "a/b" for b within a, that `loss` reads by `zoo.rows.take` alone: a
+    # training step then needs the gradients of some rows only. See zoo.training.row_sparse.
     row_tables = ()
     # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
     background = None

@@ -92,12 +92,9 @@ class LanguageModel:
         of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
         if self.head.tied and "weights" not in of_head:
             of_embedding = ()  # the head reads all of the shared table
-        return [
-            (part, name)
-            for part, names in (("embedding", of_embedding), ("head", of_head))
-            for name in names
-            if name in params[part]
-        ]
+        paths = [("embedding", *name.split("/")) for name in of_embedding]
+        paths += [("head", *name.split("/")) for name in of_head]
+        return [path for path in paths if path[1] in params[path[0]]]
 
     def initial_carry(self, batch):
         """The carry before any word: every leaf [batch, ...]."""

@@ -88,7 +88,7 @@ class Trainer:
                 optimizer = optax.chain(optimizer, average.kept(recipe.average))
             return train_step, optimizer
         paths = self.model.row_tables(self._shapes)
-        if paths and all(part in recipe.frozen for part, _ in paths):
+        if paths and all(path[0] in recipe.frozen for path in paths):
             raise UserError(
                 "training.row_sparse=True, but the tables that are read by rows are frozen: leave "
                 "it out."

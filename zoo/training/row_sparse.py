@@ -10,6 +10,8 @@ is touched.
 """
 
 import dataclasses
+import functools
+import operator
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +24,7 @@ from zoo.rows import Watched
 from zoo.training import parts
 from zoo.training.step import Columns, StepMetrics, TrainState, mean_loss, sum_over_devices
 
-Path = tuple[str, str]
+Path = tuple[str, ...]
 
 
 class RowGradient(NamedTuple):
@@ -69,9 +71,14 @@ class RowSGD:
 
 @dataclasses.dataclass(frozen=True)
 class RowAdagrad:
-    """s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad."""
+    """s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad.
+
+    s of all rows is put back to its start before steps every, 2 every, ... resets * every; 0 never.
+    """
 
     initial_accumulator: float
+    every: int = 0
+    resets: int = 0
     epsilon: float = 1e-7
 
     def init(self, table):
@@ -81,6 +88,10 @@ class RowAdagrad:
     def update(self, table, state, gradient, rate, count):
         """(table, state) after the step; see RowSparseOptimizer.update."""
         ids, rows = gradient
+        if self.every:
+            anew = optimizers.history_ends(count - 1, self.every, self.resets)
+            # Not a selection: all but one step in thousands must leave the other rows alone.
+            state = jax.lax.cond(anew, self.init, lambda sums: sums, state)
         sums = state.at[ids].get(mode="fill", fill_value=0) + rows * rows
         step = jnp.where(sums > 0, rows * jax.lax.rsqrt(sums + self.epsilon), 0)
         return table.at[ids].add(-rate * step, **_AT), state.at[ids].set(sums, **_AT)
@@ -114,18 +125,19 @@ class RowAdam:
         return table.at[ids].add(-rate * step, **_AT), new_state
 
 
-def _row_rule(recipe: optimizers.Optimizer):
+def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
     """The update of rows that goes with an optimiser."""
     match recipe:
         case optimizers.SGD(momentum=0.0):
             return RowSGD()
-        case optimizers.Adagrad(reset_every=0):
-            return RowAdagrad(recipe.initial_accumulator)
+        case optimizers.Adagrad():
+            every = recipe.reset_every * epoch_steps
+            return RowAdagrad(recipe.initial_accumulator, every, recipe.resets)
         case optimizers.Adam(weight_decay=0.0):
             return RowAdam(recipe.beta1, recipe.beta2, recipe.epsilon)
     raise UserError(
         f"training.row_sparse cannot update rows by {recipe}: take SGD without momentum, "
-        "Adagrad without resets, or Adam without weight decay."
+        "Adagrad, or Adam without weight decay."
     )
 
 
@@ -150,7 +162,7 @@ class RowSparseOptimizer:
           clip: greatest norm of the gradient of everything together; 0 does not clip.
           rates: factors of the learning rate; see zoo.training.parts.
         """
-        self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe)
+        self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
             self.dense = optax.chain(self.dense, parts.scaled(rates))
@@ -195,24 +207,30 @@ def _name(path: Path) -> str:
 
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
     """(the parameters without the tables at `paths`, {path: table})."""
-    tables = {path: params[path[0]][path[1]] for path in paths}
-    dense = {
-        part: (
-            {name: value for name, value in of_part.items() if (part, name) not in tables}
-            if isinstance(of_part, dict)
-            else of_part
-        )
-        for part, of_part in params.items()
+    tables = {path: functools.reduce(operator.getitem, path, params) for path in paths}
+    return _without(params, paths), tables
+
+
+def _without(params, paths):
+    if not paths:
+        return params
+    return {
+        name: _without(part, [path[1:] for path in paths if path[0] == name])
+        for name, part in params.items()
+        if (name,) not in paths
     }
-    return dense, tables
 
 
 def join(dense: dict, tables: dict[Path, Any]) -> dict:
     """The inverse of `split`."""
-    params = {part: dict(of) if isinstance(of, dict) else of for part, of in dense.items()}
-    for (part, name), table in tables.items():
-        params[part][name] = table
-    return params
+    for path, table in tables.items():
+        dense = _with(dense, path, table)
+    return dense
+
+
+def _with(params, path, table):
+    name, *rest = path
+    return {**params, name: _with(params[name], rest, table) if rest else table}
 
 
 def value_and_gradients(objective, params, paths: list[Path]):
@@ -269,7 +287,8 @@ def train_step(
     if axis is not None:  # rows differ from device to device: each gets those of all
         touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
     gradients = {
-        path: merged(*touched[path], trained[path[0]][path[1]].shape[0]) for path in touched
+        path: merged(*touched[path], table.shape[0])
+        for path, table in split(trained, optimizer.paths)[1].items()
     }
     trained, optimizer_state, norm = optimizer.update(
         trained, state.optimizer_state, state.step, dense_gradients, gradients
