@@ -146,6 +146,11 @@ class Convolution:
         least = max(self.widths)
         return map_by_length(self.apply, params, letters, lengths, least=least, count=count)
 
+    def spelled_vectors(self, params, letters):
+        """The vectors [n, size] of spellings int [n, longest], see Spelling.padded."""
+        letters, lengths = self.spelling.padded(letters, max(self.widths))
+        return map_by_length(self.apply, params, letters, lengths, least=max(self.widths))
+
     def distinct_vectors(self, params, tables, words):
         """The vectors [..., size] of words int [...], each distinct word computed once."""
         vocabulary = tables["lengths"].shape[0]

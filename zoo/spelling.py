@@ -20,6 +20,8 @@ With full padding all words that begin alike share their first windows, which li
 import dataclasses
 import sys
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, check_least
@@ -95,15 +97,37 @@ class Spelling:
         """
         rows = []
         for letters in self.letters(lexicon):
-            if self.padding == "full":
-                begins = ends = window - 1
-            else:
-                missing = max(0, window - len(letters) - 2)
-                begins, ends = 1 + (missing + 1) // 2, 1 + missing // 2
-            rows.append([BEGIN] * begins + letters + [END] * ends)
+            begins, ends = self._marks_around(np.array(len(letters)), window)
+            rows.append([BEGIN] * int(begins) + letters + [END] * int(ends))
         # With full padding and windows of one letter, an empty word has no letter at all.
         rows = [row or [END] for row in rows]
         return table(rows)
+
+    def _marks_around(self, sizes, window: int):
+        """(begin marks, end marks) of words of so many letters, arrays of numpy or JAX."""
+        if self.padding == "full":
+            return sizes * 0 + window - 1, sizes * 0 + window - 1
+        missing = (window - 2 - sizes).clip(0)
+        return 1 + (missing + 1) // 2, 1 + missing // 2
+
+    def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
+        """What a speller said, padded as `tables` does; for spellings that no lexicon has.
+
+        Args:
+          letters: int32 [n, longest], see `sequence_tables`: END last, if at all, then PADDING.
+
+        Returns:
+          (letters int32 [n, L], lengths int32 [n]).
+        """
+        sizes = (letters > END).sum(axis=1)
+        begins, ends = self._marks_around(sizes, window)
+        ends = ends + (sizes + begins + ends == 0)
+        widest = sum(map(int, self._marks_around(np.array(self.longest), window))) + self.longest
+        places = jnp.arange(max(widest, window))[None] - begins[:, None]
+        within = jnp.take_along_axis(letters, places.clip(0, self.longest - 1), axis=1)
+        after = jnp.where(places < (sizes + ends)[:, None], END, PADDING)
+        found = jnp.where(places < sizes[:, None], within, after)
+        return jnp.where(places < 0, BEGIN, found), sizes + begins + ends
 
     def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
         """What a speller says, letter by letter: the word and END, `longest` letters at most.

@@ -8,6 +8,7 @@ from zoo.heads.head import Head
 from zoo.heads.hierarchical import HierarchicalSoftmax
 from zoo.heads.huffman import HuffmanSoftmax
 from zoo.heads.importance import ImportanceSampling
+from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.mixture import MixtureOfContexts, MixtureOfSoftmaxes
 from zoo.heads.nce import NCE
@@ -26,6 +27,7 @@ __all__ = [
     "HierarchicalSoftmax",
     "HuffmanSoftmax",
     "ImportanceSampling",
+    "LetterNoise",
     "LogLinear",
     "LogUniform",
     "MixtureOfContexts",

@@ -19,7 +19,11 @@ import numpy as np
 from zoo import rows
 from zoo.convolution import Convolution
 from zoo.errors import UserError, check_least
+from zoo.heads import letter_noise
+from zoo.heads import noise as noises
 from zoo.heads.head import Head
+from zoo.heads.letter_noise import LetterNoise
+from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledSoftmax
 from zoo.heads.softmax import Softmax
 
@@ -40,7 +44,8 @@ class CNNSoftmax(Head):
       correction: numbers in r; 0 for none.
       sampled: the head whose sampled loss is trained, such as NCE() or ImportanceSampling(); None
         for the exact loss. Its bias, where it has one, is one number for all words: it matters
-        only where Z is held at a constant, and starts where that head's starts.
+        only where Z is held at a constant, and starts where that head's starts. With the noise
+        LetterNoise, which NCE alone takes, noise words are any spellings.
       initial_scale: r and M start uniform in +-initial_scale.
     """
 
@@ -56,6 +61,18 @@ class CNNSoftmax(Head):
                 f"model.head.sampled is {self.sampled!r}, which has no sampled loss: give NCE, "
                 "ImportanceSampling, BlackOut or none."
             )
+        if self.has_open_noise and (
+            self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE)
+        ):
+            raise UserError(
+                "model.head.sampled.noise is LetterNoise, whose spellings have vectors of letters "
+                "alone and are all kept: give NCE with distinct=False, and correction=0."
+            )
+
+    @property
+    def has_open_noise(self):
+        """Whether noise words are spellings instead of words of the lexicon."""
+        return self.sampled is not None and isinstance(self.sampled.noise, LetterNoise)
 
     @property
     def loss_name(self):
@@ -69,7 +86,10 @@ class CNNSoftmax(Head):
 
     def tables(self, lexicon):
         """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}."""
-        sampled = {} if self.sampled is None else self.sampled.tables(lexicon)
+        if self.has_open_noise:
+            sampled = self.sampled.noise.tables(lexicon, self.network.spelling)
+        else:
+            sampled = {} if self.sampled is None else self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
     def notes(self, lexicon):
@@ -153,17 +173,55 @@ class CNNSoftmax(Head):
         """-log p(targets | hidden), or the sampled loss, [...]."""
         if self.sampled is None:
             return -self.log_prob(params, tables, hidden, targets)
+        if self.has_open_noise:
+            return self._loss_of_open_noise(params, tables, hidden, targets, key)
         found = self._looked_up(params, tables)
         return self.sampled.loss(found, tables["sampled"], hidden, targets, key=key)
+
+    def _loss_of_open_noise(self, params, tables, hidden, targets, key):
+        """The sampled loss, its noise words spelled by the letter model, [...].
+
+        The vectors that a step needs, of the targets and then of the noise words, are its weights.
+        """
+        if key is None:
+            raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
+        network, samples = self.network, self.sampled.samples
+        drawn = letter_noise.sample(
+            tables["sampled"],
+            key,
+            targets.shape,
+            samples,
+            network.spelling.longest,
+            per=self.sampled.noise_per,
+        )
+        of_targets = self._vectors_of(params, tables, targets.ravel())
+        of_noise = network.spelled_vectors(
+            params["network"], drawn.letters.reshape(-1, network.spelling.longest)
+        )
+        weights = jnp.concatenate([of_targets, of_noise])
+        places = jnp.arange(len(weights))
+        bias = jnp.broadcast_to(params["bias"], places.shape)
+        noise_words = noises.Sample(
+            places[targets.size :].reshape(drawn.sizes.shape),
+            jnp.ones(drawn.sizes.shape, bool),
+            noises.log_expected_count(drawn.log_q, samples, distinct=False),
+        )
+        return self.sampled.loss_of(
+            {**params, "weights": weights, "bias": bias},
+            hidden,
+            places[: targets.size].reshape(targets.shape),
+            tables["sampled"]["log_q"][targets],
+            noise_words,
+        )
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
         """sum of token_weights * loss, a scalar in nats; see exact_sum."""
-        sampled = self.sampled is not None
-        found = self._looked_up(params, tables) if sampled else self._formed(params, tables)
+        if self.sampled is not None:
+            return super().weighted_loss(params, tables, hidden, targets, token_weights, key=key)
         return self._softmax.weighted_loss(
-            found, tables["sampled"], hidden, targets, token_weights, key=key
+            self._formed(params, tables), tables["sampled"], hidden, targets, token_weights
         )
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):

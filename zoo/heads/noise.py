@@ -150,6 +150,21 @@ def log_expected_count(log_q, draws: int, distinct: bool):
     return jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q))))
 
 
+def per_unit(function, key, shape, draws: int, per: str):
+    """function(key, shape), a pytree of arrays of that shape, for tokens of the given shape.
+
+    [draws] for the batch, [B, draws] for each lane, [..., draws] for each token; see `sample`.
+    """
+    if per == "batch":
+        return function(key.batch if isinstance(key, Keys) else key, (draws,))
+    of_lane = shape[1:] if per == "token" else ()
+    if not isinstance(key, Keys):
+        return function(key, (*shape[:1], *of_lane, draws))
+    # Another stream than dropout's, which uses the same keys of the rows.
+    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, 0x6E6F6973))(key.rows)
+    return jax.vmap(lambda row: function(row, (*of_lane, draws)))(of_rows)
+
+
 def sample(noise_tables, key, shape, draws: int, *, per: str, distinct: bool) -> Sample:
     """K = `draws` noise words for tokens of the given shape.
 
@@ -158,16 +173,7 @@ def sample(noise_tables, key, shape, draws: int, *, per: str, distinct: bool) ->
         `batch` key, words for each lane or token from the keys of the rows.
       per: one of UNITS, that which draws words of its own; a lane is a row of the first axis.
     """
-    if per == "batch":
-        words = draw(noise_tables, key.batch if isinstance(key, Keys) else key, (draws,))
-    else:
-        of_lane = shape[1:] if per == "token" else ()
-        if isinstance(key, Keys):
-            # Another stream than dropout's, which uses the same keys of the rows.
-            of_rows = jax.vmap(lambda row: jax.random.fold_in(row, 0x6E6F6973))(key.rows)
-            words = jax.vmap(lambda row: draw(noise_tables, row, (*of_lane, draws)))(of_rows)
-        else:
-            words = draw(noise_tables, key, (*shape[:1], *of_lane, draws))
+    words = per_unit(lambda key, shape: draw(noise_tables, key, shape), key, shape, draws, per)
     kept = jnp.ones(words.shape, bool)
     if distinct:
         words = jnp.sort(words, axis=-1)

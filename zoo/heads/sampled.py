@@ -62,7 +62,13 @@ class SampledSoftmax(Softmax):
             per=self.noise_per,
             distinct=self.distinct,
         )
-        log_q = tables["log_q"][targets]
+        return self.loss_of(params, hidden, targets, tables["log_q"][targets], drawn)
+
+    def loss_of(self, params, hidden, targets, log_q, drawn):
+        """The sampled loss with these noise words, [...]; `log_q` is of the targets, [...].
+
+        Targets and `drawn.words` are rows of the weights, which need not be those of a lexicon.
+        """
 
         def for_tokens(of_words):
             """What the noise words have, as [..., K], one row a token."""

@@ -1,0 +1,258 @@
+"""Noise words of letters: what is drawn is what is declared, and what it trains."""
+
+import functools
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from jax.test_util import check_grads
+
+from tests import examples, references
+from zoo.convolution import Convolution
+from zoo.errors import UserError
+from zoo.heads import (
+    NCE,
+    BlackOut,
+    CNNSoftmax,
+    ImportanceSampling,
+    LetterNoise,
+    Softmax,
+    letter_noise,
+)
+from zoo.keys import Keys
+from zoo.lexicon import Lexicon
+from zoo.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
+
+A, B = MARKS, MARKS + 1
+SPELLING = Spelling(unit="characters", longest=3)
+WORDS = Lexicon(
+    words=("</s>", "ab", "b", "aab", "abba", "", "bb"),
+    counts=np.array([9, 4, 0, 2, 1, 0, 3]),
+    boundary="</s>",
+)
+# As a speller says them: the fifth is cut, and has no end.
+SPELLED = [(BOUNDARY, END), (A, B, END), (B, END), (A, A, B), (A, B, B), (END,), (B, B, END)]
+# All that can be said: 31 that end within three letters, and 125 that do not.
+ALL = [
+    (*letters, END) if len(letters) < 3 else letters
+    for size in range(4)
+    for letters in itertools.product(range(END + 1, MARKS + 2), repeat=size)
+]
+RECIPES = {
+    "unigrams": LetterNoise(order=1),
+    "bigrams": LetterNoise(order=2, smoothing=0.3),
+    "trigrams": LetterNoise(),
+    "more than a word has": LetterNoise(order=6, smoothing=2.0, power=0.0),
+}
+
+
+@functools.cache
+def tables_of(name):
+    return RECIPES[name].tables(WORDS, SPELLING)
+
+
+def as_arrays(spellings):
+    letters = np.zeros((len(spellings), 3), np.int32)
+    for row, spelling in enumerate(spellings):
+        letters[row, : len(spelling)] = spelling
+    return jnp.asarray(letters), jnp.asarray([*map(len, spellings)])
+
+
+def probability(recipe, letter, context):
+    """p(letter | context) by the recursion, counting anew each time."""
+    if context is None:
+        return 1 / 6
+    of_letter = of_context = 0.0
+    for count, spelled in zip(WORDS.counts, SPELLED, strict=True):
+        path = (BEGIN, *spelled)
+        for place in range(1, len(path)):
+            if path[max(0, place - len(context)) : place] == context:
+                of_context += (count + 1) ** recipe.power
+                of_letter += (count + 1) ** recipe.power * (path[place] == letter)
+    shorter = probability(recipe, letter, context[1:] if context else None)
+    return (of_letter + recipe.smoothing * shorter) / (of_context + recipe.smoothing)
+
+
+def log_q(recipe, spelling):
+    path, total = (BEGIN, *spelling), 0.0
+    for place in range(1, len(path)):
+        context = path[max(0, place - recipe.order + 1) : place]
+        total += np.log(probability(recipe, path[place], context))
+    return total
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_log_probabilities_are_those_of_the_recursion(name):
+    chosen = ALL[::7]
+    found = letter_noise.log_prob(tables_of(name), *as_arrays(chosen))
+    wanted = [log_q(RECIPES[name], spelling) for spelling in chosen]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    of_words = [log_q(RECIPES[name], spelling) for spelling in SPELLED]
+    np.testing.assert_allclose(tables_of(name)["log_q"], of_words, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_all_spellings_together_have_the_mass_one(name):
+    log_probs = letter_noise.log_prob(tables_of(name), *as_arrays(ALL))
+    np.testing.assert_allclose(np.exp(np.asarray(log_probs, np.float64)).sum(), 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_frequencies_are_those_declared(name):
+    count = 20_000
+    draw = jax.jit(letter_noise.draw, static_argnums=(2, 3))
+    drawn = draw(tables_of(name), jax.random.key(8), (count,), 3)
+    places = {spelling: place for place, spelling in enumerate(ALL)}
+    rows = [
+        tuple(row[:size]) for row, size in zip(drawn.letters.tolist(), drawn.sizes, strict=True)
+    ]
+    observed = np.bincount([places[row] for row in rows], minlength=len(ALL))
+    declared = letter_noise.log_prob(tables_of(name), *as_arrays(ALL))
+    np.testing.assert_allclose(
+        drawn.log_q, declared[np.array([places[r] for r in rows])], rtol=1e-5
+    )
+    expected = count * np.exp(np.asarray(declared, np.float64))
+    # Rare spellings are counted together.
+    rare = expected < 5
+    observed, expected = (np.append(x[~rare], x[rare].sum()) for x in (observed, expected))
+    assert scipy.stats.chisquare(observed, expected * count / expected.sum()).pvalue > 1e-3
+
+
+def test_more_is_drawn_than_the_words_that_are_known():
+    drawn = letter_noise.draw(tables_of("trigrams"), jax.random.key(0), (300,), 3)
+    rows = {tuple(row[:n]) for row, n in zip(drawn.letters.tolist(), drawn.sizes, strict=True)}
+    assert set(SPELLED[:5]) <= rows
+    assert rows - set(SPELLED)
+
+
+@pytest.mark.parametrize(
+    ("per", "shape"), [("batch", (4,)), ("lane", (3, 4)), ("token", (3, 5, 4))]
+)
+def test_lanes_draw_the_same_whichever_are_beside_them(per, shape):
+    rows = jax.random.split(jax.random.key(1), 3)
+
+    def sample(rows):
+        keys = Keys(jax.random.key(0), rows)
+        tables = tables_of("trigrams")
+        return letter_noise.sample(tables, keys, (len(rows), 5), 4, 3, per=per)
+
+    whole = sample(rows)
+    assert whole.log_q.shape == whole.sizes.shape == shape
+    assert whole.letters.shape == (*shape, 3)
+    part = sample(rows[1:])
+    last = slice(None) if per == "batch" else slice(1, None)
+    jax.tree.map(lambda x, y: np.testing.assert_array_equal(x[last], y), whole, part)
+
+
+@pytest.mark.parametrize("padding", ["light", "full"])
+@pytest.mark.parametrize("window", [1, 2, 5])
+def test_what_was_drawn_is_padded_as_words_are(padding, window):
+    spelling = Spelling("characters", padding, longest=3)
+    wanted = spelling.tables(WORDS, window)
+    letters, lengths = jax.jit(spelling.padded, static_argnums=1)(as_arrays(SPELLED)[0], window)
+    np.testing.assert_array_equal(lengths, wanted["lengths"])
+    width = wanted["letters"].shape[1]
+    np.testing.assert_array_equal(letters[:, :width], wanted["letters"])
+    np.testing.assert_array_equal(letters[:, width:], 0)
+
+
+# ------------------------------------------------------------ the head
+
+NETWORK = Convolution(SPELLING, letter_size=2, widths=(3,))
+TARGETS = jnp.asarray([[0, 4, 6], [1, 5, 2]])
+SIZE = 5
+
+
+def problem(per, random):
+    head = CNNSoftmax(
+        NETWORK,
+        sampled=NCE(noise=LetterNoise(order=2), samples=4, noise_per=per, learned_partition=True),
+    )
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, WORDS), random)
+    return head, head.tables(WORDS), params, jnp.asarray(random.normal(size=(2, 3, SIZE)))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("per", ["batch", "lane", "token"])
+def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
+    head, tables, params, hidden = problem(per, random)
+    key = jax.random.key(6)
+    found = jax.jit(head.loss)(params, tables, hidden, TARGETS, key=key)
+    drawn = letter_noise.sample(tables["sampled"], key, (2, 3), 4, 3, per=per)
+
+    recipe, spelled = LetterNoise(order=2), drawn.letters.reshape(-1, 3)
+    letters, lengths = SPELLING.padded(spelled, 3)
+    padded = {"letters": letters, "lengths": lengths}
+    of_words = references.convolution(NETWORK, params["network"], NETWORK.tables(WORDS), range(7))
+    of_noise = references.convolution(NETWORK, params["network"], padded, range(len(letters)))
+    log_expected = [
+        np.log(4) + log_q(recipe, tuple(row[:size]))
+        for row, size in zip(spelled.tolist(), drawn.sizes.ravel(), strict=True)
+    ]
+    of_token = np.arange(len(letters)).reshape(drawn.sizes.shape)
+    of_token = {"batch": of_token[None, None], "lane": of_token[:, None], "token": of_token}[per]
+    of_token = np.broadcast_to(of_token, (2, 3, 4))
+    shift = float(params["bias"] - params["log_partition"])
+    for place in np.ndindex(2, 3):
+        h, target = np.asarray(hidden[place]), int(TARGETS[place])
+        score = of_words[target] @ h + shift - np.log(4) - log_q(recipe, SPELLED[target])
+        wanted = -np.log(references.sigmoid(score))
+        for noise in of_token[place]:
+            score = of_noise[noise] @ h + shift - log_expected[noise]
+            wanted -= np.log(references.sigmoid(-score))
+        np.testing.assert_allclose(found[place], wanted, rtol=1e-5)
+    weights = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+    total = head.weighted_loss(params, tables, hidden, TARGETS, weights, key=key)
+    np.testing.assert_allclose(total, np.sum(np.asarray(weights) * found), rtol=1e-10)
+
+
+@pytest.mark.usefixtures("float64")
+def test_gradients_are_those_of_differences(random):
+    head, tables, params, hidden = problem("lane", random)
+
+    @jax.jit
+    def loss(params, hidden):
+        return head.loss(params, tables, hidden, TARGETS, key=jax.random.key(6)).sum()
+
+    check_grads(loss, (params, hidden), order=1, modes=["rev"], rtol=1e-6, atol=1e-6)
+
+
+def test_judging_is_over_the_lexicon_as_ever(random):
+    head, tables, params, hidden = problem("batch", random)
+    log_probs = head.log_probs(params, tables, hidden)
+    np.testing.assert_allclose(np.exp(log_probs).sum(-1), np.ones((2, 3)), rtol=1e-5)
+    closed = CNNSoftmax(NETWORK, sampled=NCE(learned_partition=True))
+    wanted = closed.log_probs(params, closed.tables(WORDS), hidden)
+    np.testing.assert_allclose(log_probs, wanted, rtol=1e-6)
+
+
+def test_no_parameter_is_of_a_word():
+    head = CNNSoftmax(sampled=NCE(noise=LetterNoise(), samples=4))
+    shapes = [
+        jax.eval_shape(lambda key, words=words: head.init(key, SIZE, words), jax.random.key(0))
+        for words in (WORDS, examples.plain_lexicon())
+    ]
+    assert shapes[0] == shapes[1]
+
+
+def test_where_spellings_cannot_be_noise_it_is_said():
+    with pytest.raises(UserError, match="only a head of letters"):
+        NCE(noise=LetterNoise()).tables(WORDS)
+    for head in (ImportanceSampling(noise=LetterNoise()), BlackOut(noise=LetterNoise())):
+        with pytest.raises(UserError, match="give NCE with distinct=False"):
+            CNNSoftmax(sampled=head)
+    with pytest.raises(UserError, match="distinct=False"):
+        CNNSoftmax(sampled=NCE(noise=LetterNoise(), distinct=True))
+    with pytest.raises(UserError, match="correction=0"):
+        CNNSoftmax(correction=2, sampled=NCE(noise=LetterNoise()))
+    with pytest.raises(UserError, match="has no sampled loss"):
+        CNNSoftmax(sampled=Softmax())
+    with pytest.raises(UserError, match=r"smoothing is 0\.0"):
+        LetterNoise(smoothing=0.0)
+    with pytest.raises(UserError, match="order is 0"):
+        LetterNoise(order=0)
+    with pytest.raises(UserError, match="order is 9, too much for 262 letters"):
+        LetterNoise(order=9).tables(WORDS, Spelling())

@@ -1,0 +1,206 @@
+"""Noise words from a letter model, so that words never seen are noise words too.
+
+Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), section 4.4, find
+that their models of letters learn little of unknown words because "the negative examples used with
+noise-contrastive estimation come from a closed vocabulary". Here a noise word is any sequence of
+letters c_1 ... c_m, the mark of the end last (zoo.spelling), from an n-gram model of letters:
+
+    q(word) = prod_j p(c_j | the order - 1 letters before it, the mark of the beginning among them)
+
+    p(c | context) = (n(context c) + s p(c | shorter context)) / (n(context) + s)
+
+with n from the known words, each as often as it occurs in training (plus one, so that all words
+count), down to the uniform distribution over all letters: interpolation with a Dirichlet prior of
+the weight s (MacKay and Peto 1995). Every sequence has a mass; those of `longest` letters need no
+end, so that the masses of all sequences sum to one.
+
+Contexts that no known word has are not kept: there, p is that of the longest suffix that one has.
+So the model is an automaton of C states, the known contexts, whose tables are [C, letters].
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.errors import UserError, check_least
+from zoo.heads import noise as noises
+from zoo.spelling import BEGIN, END, PADDING, Spelling
+
+
+@dataclasses.dataclass(frozen=True)
+class LetterNoise(noises.Noise):
+    """For heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), whose vectors are of letters.
+
+    Attributes:
+      order: n of the n-grams. smoothing: s, in occurrences.
+      power: a word with n occurrences counts (n + 1)^power; 0 learns from the list of words.
+    """
+
+    order: int = 3
+    smoothing: float = 1.0
+    power: float = 1.0
+
+    def __post_init__(self):
+        check_least(self, "model.head.sampled.noise", order=1, power=0)
+        if not self.smoothing > 0:
+            raise UserError(
+                f"model.head.sampled.noise.smoothing is {self.smoothing}: give it above 0, or most "
+                "spellings would have no mass."
+            )
+
+    def probabilities(self, counts):
+        """UserError: what is drawn are spellings, not words of a lexicon."""
+        raise UserError(
+            "the noise words of LetterNoise are spellings, for which only a head of letters has "
+            "vectors: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
+        )
+
+    def tables(self, lexicon, spelling: Spelling) -> dict[str, jax.Array]:
+        """The automaton, and what it says of the words of the lexicon.
+
+        Returns:
+          {"log_p" float32, "threshold" float32, "alias" int32, "next" int32, [C, A'] each, the
+          first for a sequence without letters: log p of the letters from END on, alias tables to
+          draw from p, and the state after each; "letters" int32 [V, L], "sizes" int32 [V]: of the
+          words, see Spelling.sequence_tables; "log_q" float32 [V], nats}.
+        """
+        words = spelling.sequence_tables(lexicon)
+        weights = (np.asarray(lexicon.counts, np.float64) + 1) ** self.power
+        p, following = _automaton(words, weights, spelling.letter_count(lexicon), self)
+        threshold, alias = zip(*map(noises.alias_table, p), strict=True)
+        tables = {
+            "log_p": jnp.asarray(np.log(p), jnp.float32),
+            "threshold": jnp.asarray(np.stack(threshold), jnp.float32),
+            "alias": jnp.asarray(np.stack(alias)),
+            "next": jnp.asarray(following, jnp.int32),
+            "letters": jnp.asarray(words["letters"]),
+            "sizes": jnp.asarray(words["lengths"]),
+        }
+        return {**tables, "log_q": log_prob(tables, tables["letters"], tables["sizes"])}
+
+
+def _automaton(words, weights, letter_count, recipe):
+    """(p of the letters from END on, float64 [C, A']; the state after each, int64 [C, A']).
+
+    A context is a number in base `letter_count`, its last letter the last digit.
+    """
+    letters, longest = words["letters"].astype(np.int64), recipe.order - 1
+    if letter_count**recipe.order > np.iinfo(np.int64).max:
+        raise UserError(
+            f"model.head.sampled.noise.order is {recipe.order}, too much for {letter_count:,} "
+            "letters: lower it."
+        )
+    paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)
+    there = np.arange(letters.shape[1]) < words["lengths"][:, None]
+    outputs = letter_count - END
+    known, starts = [], [0]  # contexts of each size, and the place of the first of them
+    p = np.full((1, outputs), 1 / outputs)
+    parts = []
+    for size in range(recipe.order):
+        chosen = there & (np.arange(letters.shape[1]) + 1 >= size)
+        row, place = np.nonzero(chosen)
+        codes = np.zeros(len(row), np.int64)
+        for back in range(size, 0, -1):
+            codes = codes * letter_count + paths[row, place + 1 - back]
+        contexts, of_context = np.unique(codes, return_inverse=True)
+        counts = np.zeros((len(contexts), outputs))
+        np.add.at(counts, (of_context.ravel(), letters[row, place] - END), weights[row])
+        if size:
+            p = p[np.searchsorted(known[-1], contexts % letter_count ** (size - 1))]
+        total = counts.sum(axis=1, keepdims=True) + recipe.smoothing
+        p = (counts + recipe.smoothing * p) / total
+        known.append(contexts)
+        parts.append(p)
+        starts.append(starts[-1] + len(contexts))
+
+    following = np.zeros((starts[-1], outputs), np.int64)
+    for size, contexts in enumerate(known):
+        codes = contexts[:, None] * letter_count + np.arange(END, letter_count)
+        found = following[starts[size] : starts[size + 1]]
+        for shorter in range(1, min(size + 1, longest) + 1):  # the longest that is known stays
+            if not len(known[shorter]):
+                break  # no word is so long
+            suffixes = codes % letter_count**shorter
+            place = np.searchsorted(known[shorter], suffixes).clip(max=len(known[shorter]) - 1)
+            is_known = known[shorter][place] == suffixes
+            found[is_known] = starts[shorter] + place[is_known]
+    # A spelling starts after BEGIN: that context changes places with the first, which is empty.
+    first = starts[1] + int(np.searchsorted(known[1], BEGIN)) if longest else 0
+    order = np.arange(starts[-1])
+    order[[0, first]] = first, 0
+    return np.concatenate(parts)[order], order[following[order]]
+
+
+def log_prob(tables, letters, sizes):
+    """log q of spellings, nats, [n]: exact, and its exponentials over all spellings sum to one.
+
+    Args:
+      letters: int [n, L], sizes: int [n], see Spelling.sequence_tables.
+    """
+
+    def step(carry, position):
+        total, state = carry
+        letter, there = position
+        place = jnp.maximum(letter - END, 0)
+        total += jnp.where(there, tables["log_p"][state, place], 0)
+        return (total, tables["next"][state, place]), None
+
+    there = jnp.arange(letters.shape[1])[:, None] < sizes[None]
+    initial = jnp.zeros(len(sizes), tables["log_p"].dtype), jnp.zeros(len(sizes), jnp.int32)
+    return jax.lax.scan(step, initial, (letters.T, there))[0][0]
+
+
+class Spellings(NamedTuple):
+    """Spellings that were drawn.
+
+    letters: int32 [..., longest], END last unless there are `longest`, then PADDING. sizes: int32
+    [...], END counted. log_q: float32 [...], nats.
+    """
+
+    letters: jax.Array
+    sizes: jax.Array
+    log_q: jax.Array
+
+
+def draw(tables, key, shape, longest: int) -> Spellings:
+    """Spellings drawn from q, letter by letter until all have ended."""
+    count, outputs = int(np.prod(shape)), tables["log_p"].shape[1]
+
+    def unfinished(carry):
+        position, *_, ended = carry
+        return (position < longest) & ~ended.all()
+
+    def step(carry):
+        position, letters, sizes, log_q, state, ended = carry
+        of_cell, of_threshold = jax.random.split(jax.random.fold_in(key, position))
+        cell = jax.random.randint(of_cell, (count,), 0, outputs, jnp.int32)
+        stays = jax.random.uniform(of_threshold, (count,)) < tables["threshold"][state, cell]
+        place = jnp.where(stays, cell, tables["alias"][state, cell])
+        letters = letters.at[:, position].set(jnp.where(ended, PADDING, place + END))
+        log_q += jnp.where(ended, 0, tables["log_p"][state, place])
+        sizes += ~ended
+        return (
+            position + 1,
+            letters,
+            sizes,
+            log_q,
+            tables["next"][state, place],
+            ended | (place == 0),
+        )
+
+    zeros = jnp.zeros(count, jnp.int32)
+    letters = jnp.full((count, longest), PADDING, jnp.int32)
+    log_q = jnp.zeros(count, tables["log_p"].dtype)
+    initial = 0, letters, zeros, log_q, zeros, jnp.zeros(count, bool)
+    _, letters, sizes, log_q, *_ = jax.lax.while_loop(unfinished, step, initial)
+    return Spellings(letters.reshape(*shape, longest), sizes.reshape(shape), log_q.reshape(shape))
+
+
+def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
+    """`draws` noise spellings for tokens of a shape; see zoo.heads.noise.sample."""
+    return noises.per_unit(
+        lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
+    )
