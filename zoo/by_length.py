@@ -8,6 +8,8 @@ the work is filling.
 """
 
 import functools
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,18 +28,47 @@ def widths(longest: int, least: int = 1) -> list[int]:
     return [*found, longest]
 
 
+class Differentiated(NamedTuple):
+    """A function of spellings with a gradient of its own.
+
+    Attributes:
+      forward: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
+        pytree whose shapes are the same for every l.
+      backward: (params, letters, lengths, others, kept, cotangent [n, ...]) -> (the gradient of
+        params, that of the tuple others).
+    """
+
+    forward: Callable
+    backward: Callable
+
+
+def recomputed(function) -> Differentiated:
+    """A function without one: it keeps nothing and is computed once more in the backward pass."""
+
+    def forward(*arguments):
+        return function(*arguments), ()
+
+    def backward(params, letters, lengths, others, kept, cotangent):
+        def of_block(params, others):
+            return function(params, letters, lengths, *others)
+
+        return jax.vjp(of_block, params, others)[1](cotangent)
+
+    return Differentiated(forward, backward)
+
+
 def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None):
     """function(params, letters, lengths, *others) for N spellings, cut to what they need.
 
     Args:
       function: (params, letters [n, l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the
-        same for every l >= lengths.
+        same for every l >= lengths; or that with its gradient, a Differentiated.
       letters: int [N, L]; lengths: int [N]; others: a tuple of [N, ...].
       least: l is at least that. count: only the first so many spellings are computed, a scalar;
         the others give 0. All of them if None.
 
     Returns:
-      [N, ...]. Its gradients compute each block once more instead of keeping what is between.
+      [N, ...], differentiable backwards in params and others.
     """
     number, longest = letters.shape
     block = min(BLOCK, number)
@@ -49,23 +80,71 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
         lambda x: jnp.asarray(x)[filled].reshape(-1, block, *x.shape[1:]),
         (letters, lengths, *others),
     )
-    of_widths = jnp.asarray(widths(longest, least))
-    result = jax.eval_shape(function, params, *jax.tree.map(lambda x: x[0], blocks))
+    if not isinstance(function, Differentiated):
+        function = recomputed(function)
+    cuts = tuple(widths(longest, least))
+    results = _of_blocks(function, cuts, params, *blocks[:2], tuple(blocks[2:]))
+    results = results.reshape(-1, *results.shape[2:])
+    return results[jnp.zeros_like(order).at[order].set(jnp.arange(number))]
 
-    def nothing(params, *block):
-        return jnp.zeros(result.shape, result.dtype)
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _of_blocks(function, cuts, params, letters, lengths, others):
+    """[m, n, ...] of blocks letters [m, n, L], lengths [m, n], others [m, n, ...].
+
+    Blocks without a spelling are the last; they are not computed and give 0.
+    """
+    return _forward(function, cuts, params, letters, lengths, others)[0]
+
+
+def _forward(function, cuts, params, letters, lengths, others):
+    blocks = letters, lengths, *others
+    shapes = jax.eval_shape(function.forward, params, *_at(0, blocks))
+
+    def compute(place, found):
+        of_block = _cut_by_length(cuts, function.forward, params, *_at(place, blocks))
+        return jax.tree.map(lambda x, new: x.at[place].set(new), found, of_block)
+
+    zeros = jax.tree.map(lambda x: jnp.zeros((len(letters), *x.shape), x.dtype), shapes)
+    results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
+    return results, (params, letters, lengths, others, kept)
+
+
+def _backward(function, cuts, residuals, cotangents):
+    """By hand, because autodiff would form and add the gradients of params of empty blocks too."""
+    params, *blocks = residuals
+
+    def add(place, sums):
+        of_params, of_others = sums
+        of_block = _at(place, (*blocks, cotangents))
+        more, new = _cut_by_length(cuts, function.backward, params, *of_block)
+        of_others = jax.tree.map(lambda x, new: x.at[place].set(new), of_others, new)
+        return jax.tree.map(jnp.add, of_params, more), of_others
+
+    _, lengths, others, _ = blocks
+    zeros = jax.tree.map(jnp.zeros_like, (params, others))
+    of_params, of_others = jax.lax.fori_loop(0, _filled(lengths), add, zeros)
+    return of_params, None, None, of_others
+
+
+_of_blocks.defvjp(_forward, _backward)
+
+
+def _at(place, blocks):
+    return jax.tree.map(lambda x: x[place], blocks)
+
+
+def _filled(lengths):
+    """How many blocks, [m, n], have a spelling."""
+    return (lengths.max(axis=1) > 0).sum()
+
+
+def _cut_by_length(cuts, function, params, letters, lengths, *rest):
+    """function with the letters of a block cut to the narrowest width that holds it."""
 
     def cut(width, params, letters, *rest):
         return function(params, letters[:, :width], *rest)
 
-    branches = [nothing, *(functools.partial(cut, int(w)) for w in widths(longest, least))]
-
-    @functools.partial(jax.checkpoint, prevent_cse=False)
-    def compute(params, block):
-        most = block[1].max()
-        chosen = jnp.where(most == 0, 0, 1 + jnp.searchsorted(of_widths, most))
-        return jax.lax.switch(chosen, branches, params, *block)
-
-    _, results = jax.lax.scan(lambda _, block: (None, compute(params, block)), None, blocks)
-    results = results.reshape(-1, *result.shape[1:])
-    return results[jnp.zeros_like(order).at[order].set(jnp.arange(number))]
+    chosen = jnp.searchsorted(jnp.asarray(cuts), lengths.max())
+    branches = [functools.partial(cut, width) for width in cuts]
+    return jax.lax.switch(chosen, branches, params, letters, lengths, *rest)

@@ -22,7 +22,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.by_length import map_by_length
+from zoo.by_length import Differentiated, map_by_length
 from zoo.errors import UserError, check_least
 from zoo.spelling import Spelling
 
@@ -111,45 +111,116 @@ class Convolution:
 
     def apply(self, params, letters, lengths):
         """The vectors [n, size] of padded spellings, letters int [n, L] and lengths int [n]."""
-        of_letters = params["letters"][letters]
-        pooled = [
-            self._pool(of_letters, lengths, width, filters)
-            for width, filters in zip(self.widths, params["filters"], strict=True)
-        ]
-        y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
-        for layer in params["highway"]:
-            gate = jax.nn.sigmoid(y @ layer["gate_weights"] + layer["gate_bias"][None])
-            y = gate * jax.nn.relu(y @ layer["weights"] + layer["bias"][None]) + (1 - gate) * y
-        if "projection" in params:
-            y = y @ params["projection"]["weights"] + params["projection"]["bias"][None]
-        return y
+        return self._forward(params, letters, lengths)[0]
 
-    def _pool(self, of_letters, lengths, width, filters):
-        """The mean or the maximum of x over the windows of a width, [n, filters]."""
-        positions = of_letters.shape[1] - width + 1
-        windows = jnp.concatenate([of_letters[:, i : i + positions] for i in range(width)], axis=-1)
-        counts = (lengths - width + 1)[:, None]
-        there = jnp.arange(positions)[None] < counts
-        if self.pooling == "mean":
-            # The mean of products is the product with the mean, one for each word.
-            shares = there.astype(windows.dtype) / counts.astype(windows.dtype)
-            pooled = jnp.einsum("np,npw->nw", shares, windows) @ filters["weights"]
-        else:
-            x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
-            x = x.reshape(*windows.shape[:2], -1)
-            pooled = jnp.where(there[:, :, None], x, -jnp.inf).max(1)
-        return pooled + filters["bias"][None]
+    def _forward(self, params, letters, lengths):
+        """(the vectors, what `_backward` needs of it): all but the products over the windows."""
+        of_letters = params["letters"][letters]
+        groups = zip(self.widths, params["filters"], strict=True)
+        pool = self._mean if self.pooling == "mean" else self._maximum
+        pooled, places = zip(
+            *(pool(of_letters, lengths, width, filters) for width, filters in groups), strict=True
+        )
+        y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
+        layers = []
+        for layer in params["highway"]:
+            gate = jax.nn.sigmoid(_affine(y, layer["gate_weights"], layer["gate_bias"]))
+            transformed = jax.nn.relu(_affine(y, layer["weights"], layer["bias"]))
+            layers.append((y, gate, transformed))
+            y = gate * transformed + (1 - gate) * y
+        kept = places, tuple(layers), y
+        if "projection" in params:
+            y = _affine(y, **params["projection"])
+        return y, kept
+
+    def _backward(self, params, letters, lengths, others, kept, cotangent):
+        """(the gradient of params, ()), see zoo.by_length.Differentiated.
+
+        By hand: autodiff within blocks of several widths would keep the windows' products for each
+        width, or form them again.
+        """
+        places, layers, y = kept
+        found = {"highway": ()}
+        if "projection" in params:
+            gradient, cotangent = _affine_gradient(y, params["projection"]["weights"], cotangent)
+            found["projection"] = gradient
+        for layer, (below, gate, transformed) in zip(
+            reversed(params["highway"]), reversed(layers), strict=True
+        ):
+            to_gate = cotangent * (transformed - below) * gate * (1 - gate)
+            to_transformed = jnp.where(transformed > 0, cotangent * gate, 0)
+            of_gate, through_gate = _affine_gradient(below, layer["gate_weights"], to_gate)
+            of_layer, through = _affine_gradient(below, layer["weights"], to_transformed)
+            of_gate = {f"gate_{name}": value for name, value in of_gate.items()}
+            found["highway"] = ({**of_layer, **of_gate}, *found["highway"])
+            cotangent = cotangent * (1 - gate) + through + through_gate
+        y = layers[0][0] if layers else y
+        cotangent = cotangent * (y > 0 if self.activation == "relu" else 1 - y * y)
+
+        of_letters = params["letters"][letters]
+        to_letters, of_filters, start = jnp.zeros_like(of_letters), [], 0
+        for width, filters, place in zip(self.widths, params["filters"], places, strict=True):
+            count = filters["bias"].shape[0]
+            of_group = cotangent[:, start : start + count]
+            start += count
+            backward = self._mean_gradient if self.pooling == "mean" else self._maximum_gradient
+            gradient, to_windows = backward(of_letters, lengths, width, filters, place, of_group)
+            of_filters.append({"weights": gradient, "bias": of_group.sum(0)})
+            positions = to_windows.shape[1]
+            for offset, part in enumerate(jnp.split(to_windows, width, axis=-1)):
+                to_letters = to_letters.at[:, offset : offset + positions].add(part)
+        found["filters"] = tuple(of_filters)
+        found["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
+        return found, ()
+
+    def _mean(self, of_letters, lengths, width, filters):
+        """(the mean of x over the windows of a width [n, filters], ())."""
+        windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
+        # The mean of products is the product with the mean, one for each word.
+        mean = jnp.einsum("np,npw->nw", shares, windows)
+        return _affine(mean, **filters), ()
+
+    def _mean_gradient(self, of_letters, lengths, width, filters, place, cotangent):
+        """(the gradient of the filters, that of the windows [n, p, n d_c])."""
+        windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
+        mean = jnp.einsum("np,npw->nw", shares, windows)
+        gradient, to_mean = _affine_gradient(mean, filters["weights"], cotangent)
+        return gradient["weights"], shares[:, :, None] * to_mean[:, None]
+
+    def _maximum(self, of_letters, lengths, width, filters):
+        """(the maximum of x over the windows of a width [n, filters], its first place)."""
+        windows = _windows(of_letters, width)
+        x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
+        x = x.reshape(*windows.shape[:2], -1)
+        x = jnp.where(_there(of_letters, lengths, width)[:, :, None], x, -jnp.inf)
+        most = x.max(1)
+        places = jnp.arange(x.shape[1], dtype=jnp.int32)[None, :, None]
+        place = jnp.where(x == most[:, None], places, x.shape[1]).min(1)
+        return most + filters["bias"][None], place
+
+    def _maximum_gradient(self, of_letters, lengths, width, filters, place, cotangent):
+        """As `_mean_gradient`. Equal windows share one gradient, whichever of them has it."""
+        windows = _windows(of_letters, width)
+        places = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
+        to_x = jnp.where(place[:, None] == places, cotangent[:, None], 0)
+        to_x = to_x.reshape(-1, to_x.shape[-1])
+        gradient = windows.reshape(-1, windows.shape[-1]).T @ to_x
+        return gradient, (to_x @ filters["weights"].T).reshape(windows.shape)
 
     def vectors(self, params, tables, words, *, count=None):
         """The vectors [N, size] of words int [N]; of the first `count` alone, if it is given."""
         letters, lengths = tables["letters"][words], tables["lengths"][words]
         least = max(self.widths)
-        return map_by_length(self.apply, params, letters, lengths, least=least, count=count)
+        return map_by_length(self._gradable, params, letters, lengths, least=least, count=count)
 
     def spelled_vectors(self, params, letters):
         """The vectors [n, size] of spellings int [n, longest], see Spelling.padded."""
         letters, lengths = self.spelling.padded(letters, max(self.widths))
-        return map_by_length(self.apply, params, letters, lengths, least=max(self.widths))
+        return map_by_length(self._gradable, params, letters, lengths, least=max(self.widths))
+
+    @property
+    def _gradable(self):
+        return Differentiated(self._forward, self._backward)
 
     def distinct_vectors(self, params, tables, words):
         """The vectors [..., size] of words int [...], each distinct word computed once."""
@@ -166,3 +237,29 @@ def _linear(key, inputs, outputs):
     scale = (3 / inputs) ** 0.5
     weights = jax.random.uniform(key, (inputs, outputs), minval=-scale, maxval=scale)
     return {"weights": weights, "bias": jnp.zeros(outputs)}
+
+
+def _affine(x, weights, bias):
+    return x @ weights + bias[None]
+
+
+def _affine_gradient(x, weights, cotangent):
+    """({"weights", "bias"}: their gradients, that of x)."""
+    return {"weights": x.T @ cotangent, "bias": cotangent.sum(0)}, cotangent @ weights.T
+
+
+def _windows(of_letters, width):
+    """The letters of each window side by side, [n, L - width + 1, width d_c]."""
+    positions = of_letters.shape[1] - width + 1
+    return jnp.concatenate([of_letters[:, i : i + positions] for i in range(width)], axis=-1)
+
+
+def _there(of_letters, lengths, width):
+    """Whether each window is of the spelling, [n, L - width + 1]."""
+    return jnp.arange(of_letters.shape[1] - width + 1)[None] < (lengths - width + 1)[:, None]
+
+
+def _shares(of_letters, lengths, width):
+    """The share of each window in the mean over them, [n, L - width + 1]."""
+    counts = (lengths - width + 1)[:, None].astype(of_letters.dtype)
+    return _there(of_letters, lengths, width).astype(of_letters.dtype) / counts
