@@ -31,13 +31,21 @@ def main():
     add("--constrain", action="store_true", help="answers only as --grammar allows")
     add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
     add(
+        "--spread-unknown",
+        action="store_true",
+        help="with --lexicon: new words share the probability of the run's unknown word",
+    )
+    add(
         "--renormalise",
         action="store_true",
         help="over the words of the lexicon, where the head's sum to one over all spellings",
     )
     arguments = parser.parse_args()
 
-    run = Run.load(arguments.workdir).with_state(arguments.state).with_lexicon(arguments.lexicon)
+    if arguments.spread_unknown and not arguments.lexicon:
+        raise UserError("--spread-unknown is for words of another lexicon: give --lexicon FILE.")
+    run = Run.load(arguments.workdir).with_state(arguments.state)
+    run = run.with_lexicon(arguments.lexicon, arguments.spread_unknown)
     if arguments.renormalise:
         run = run.renormalised()
     if arguments.constrain:

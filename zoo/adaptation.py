@@ -16,6 +16,7 @@ import numpy as np
 
 from zoo.data import Source
 from zoo.errors import UserError
+from zoo.heads.spread_unknown import shares
 from zoo.priors import ContextualBackground
 from zoo.workdir import Workdir
 
@@ -54,21 +55,16 @@ class Trained(ContextualBackground):
           UserError: there is no such run, or it has neither a word nor an unknown word.
         """
         _, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
-        unknown = theirs.ids.get(theirs.unknown)
-        marks = {lexicon.unknown: theirs.unknown, lexicon.boundary: theirs.boundary}
-        names = [marks.get(word) or word for word in lexicon.words]
-        place = np.array([theirs.ids.get(name, -1) for name in names], np.int32)
-        if unknown is None and (place < 0).any():
-            word = lexicon.words[int(np.argmin(place))]
+        found = shares(theirs, lexicon)
+        if found is None:
+            word = next(word for word in lexicon.words if word not in theirs.ids)
             raise UserError(
                 f"the model of {self.workdir} does not know {word!r}, nor any unknown word: give "
                 "this one a vocabulary of its words, or train it with vocabulary.unknown=counted."
             )
-        shared = (place < 0) | (place == (-1 if unknown is None else unknown))
-        place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
         return {
-            "place": place,
-            "log_share": np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32),
+            "place": found.place,
+            "log_share": found.log_share,
             "digest": _digest(params),
         }
 

@@ -169,9 +169,13 @@ def _default_component(text, kind, where):
 
 
 def to_json(value: Any) -> Any:
-    """The recipe as JSON: a dataclass becomes {"component": "module:Class", field: ...}."""
+    """The recipe as JSON: a dataclass becomes {"component": "module:Class", field: ...}.
+
+    Fields that do not count when components are compared are no part of the recipe.
+    """
     if dataclasses.is_dataclass(value):
-        fields = {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        compared = [field.name for field in dataclasses.fields(value) if field.compare]
+        fields = {name: to_json(getattr(value, name)) for name in compared}
         return {"component": f"{type(value).__module__}:{type(value).__qualname__}", **fields}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]

@@ -18,7 +18,7 @@ from zoo.errors import UserError
 from zoo.evaluation import passport
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.heads import CharLSTM, CNNSoftmax, LogLinear
+from zoo.heads import CharLSTM, CNNSoftmax, LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.spelling import Spelling
 from zoo.training.loop import Trainer
@@ -36,19 +36,15 @@ HEADS = {
 }
 
 
-@pytest.fixture(scope="module", params=HEADS)
-def open_workdir(request, tmp_path_factory):
-    """The work directory of a run of an open head, trained for an epoch."""
-    folder = tmp_path_factory.mktemp(request.param)
+def trained_in(folder, embedding, head, **vocabulary):
+    """The work directory of a run, trained for an epoch."""
     (folder / "train.txt").write_text(TRAIN, encoding="utf-8")
     (folder / "test.txt").write_text(TEST, encoding="utf-8")
     train = str(folder / "train.txt")
-    has_features = request.param == "features"
-    embedding = Features(size=3) if has_features else Concat((Lookup(size=3), LETTERS))
     experiment = Experiment(
         data=Text(train=train, validation=train, tests=(str(folder / "test.txt"),)),
-        vocabulary=Vocabulary(**(FEATURES if has_features else {})),
-        model=LanguageModel(embedding, NGram(size=7), HEADS[request.param]),
+        vocabulary=Vocabulary(**vocabulary),
+        model=LanguageModel(embedding, NGram(size=7), head),
         training=Training(batch=2, length=4, epochs=1),
         evaluation=Evaluation(state="sentences", lanes=2, length=6),
     )
@@ -58,6 +54,15 @@ def open_workdir(request, tmp_path_factory):
     workdir.keep_lexicon(lexicon)
     Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
     return workdir.path
+
+
+@pytest.fixture(scope="module", params=HEADS)
+def open_workdir(request, tmp_path_factory):
+    """The work directory of a run of an open head, trained for an epoch."""
+    folder, head = tmp_path_factory.mktemp(request.param), HEADS[request.param]
+    if request.param == "features":
+        return trained_in(folder, Features(size=3), head, **FEATURES)
+    return trained_in(folder, Concat((Lookup(size=3), LETTERS)), head)
 
 
 @pytest.fixture
@@ -154,6 +159,38 @@ def test_word_heads_refuse_and_name_those_that_can(run, words_file):
         run.with_lexicon(str(words_file))
     with pytest.raises(UserError, match="normalised over the lexicon as it is"):
         run.renormalised()
+
+
+def test_the_unknown_word_of_a_word_head_stands_for_new_words(tmp_path, monkeypatch, capsys):
+    workdir = trained_in(tmp_path, Lookup(size=3), Softmax(), minimum_count=2)
+    trained = Run.load(workdir)
+    new = ("zèbre", "zébus", "dorment")
+    file = tmp_path / "all.txt"
+    file.write_text("\n".join((*new, *trained.lexicon.words)), encoding="utf-8")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--workdir", str(workdir), *arguments])
+        return cli.run(evaluate.main), *capsys.readouterr()
+
+    code, output, _ = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
+    assert code == 0
+    assert f"normalised over the {len(trained.lexicon) + 3} words of the lexicon" in output
+    (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread.json")
+    found = json.loads(path.read_text())
+    assert found["notes"] == {"words that share the unknown word's probability": 4}
+    # Words that the run does not know, in the file or not, have a quarter of <unk>'s each.
+    text, scores = trained.score(trained.read("test"))
+    unknown = ~text.known
+    wanted = (-scores.log_prob.sum() + unknown.sum() * np.log(4)) / scores.tokens
+    np.testing.assert_allclose(found["figures"]["log_perplexity"], wanted, rtol=1e-5)
+    is_new = [word in new for sentence in trained.read("test").sentences for word in sentence]
+    assert found["figures"]["unseen"]["tokens"] == sum(is_new) == 2
+
+    code, _, errors = call("--split", "test", "--spread-unknown")
+    assert code == 2 and "give --lexicon FILE" in errors
+    file.write_text("zèbre\nle\n", encoding="utf-8")
+    code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
+    assert code == 2 and "are missing, such as" in errors
 
 
 def test_a_file_without_words_is_refused(open_workdir, tmp_path):

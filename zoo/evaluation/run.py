@@ -13,7 +13,7 @@ from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.heads import LogLinear
+from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.priors import Grammar
 from zoo.workdir import Workdir
@@ -27,7 +27,7 @@ class Run:
       path: the work directory. checkpoint: the training step of the parameters.
       params, tables: on the device.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
-        "renormalised", "constrained".
+        "lexicon-HASH-spread", "renormalised", "constrained".
     """
 
     path: pathlib.Path
@@ -56,11 +56,15 @@ class Run:
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
 
-    def with_lexicon(self, path: str | None) -> "Run":
+    def with_lexicon(self, path: str | None, spread: bool = False) -> "Run":
         """The same run with the words of a file, one a line, in the place of those of training.
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
         words have features, new ones get theirs from the same priors.
+
+        Args:
+          spread: new words share the probability of the head's unknown word, which any head has:
+            see heads.SpreadUnknown.
 
         Raises:
           UserError: the file has no words, or a component of the model has parameters of words.
@@ -82,13 +86,17 @@ class Run:
             counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
             lexicon = dataclasses.replace(old, words=words, counts=np.array(counts, np.int64))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
-        model = self.experiment.model
+        model, variant = self.experiment.model, f"lexicon-{lexicon.words_digest()[:8]}"
+        if spread:
+            model = dataclasses.replace(model, head=SpreadUnknown(model.head, old))
+            variant += "-spread"
         return dataclasses.replace(
             self,
+            experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             params=model.for_lexicon(self.params, old, lexicon),
             tables=model.tables(lexicon),
-            variant=f"lexicon-{lexicon.words_digest()[:8]}",
+            variant=variant,
         )
 
     def renormalised(self) -> "Run":

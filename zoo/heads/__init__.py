@@ -15,6 +15,7 @@ from zoo.heads.nce import NCE
 from zoo.heads.noise import LogUniform, Noise, Uniform, Unigram
 from zoo.heads.self_normalised import SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax
+from zoo.heads.spread_unknown import SpreadUnknown
 from zoo.heads.with_expert import WithExpert
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Noise",
     "SelfNormalisedSoftmax",
     "Softmax",
+    "SpreadUnknown",
     "Uniform",
     "Unigram",
     "WithExpert",

@@ -1,0 +1,73 @@
+"""Words that share the probability of the unknown word, by hand."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.errors import UserError
+from zoo.heads import AdaptiveSoftmax, Softmax, SpreadUnknown
+from zoo.heads.spread_unknown import shares
+from zoo.lexicon import Lexicon
+
+TRAINED = Lexicon(
+    words=("</s>", "<unk>", "b", "a", "c"),
+    counts=np.array([9, 3, 2, 4, 1]),
+    boundary="</s>",
+    unknown="<unk>",
+)
+# Its own marks, in another order, and three new words.
+WORDS = ("x", "a", "<s>", "b", "y", "?", "c", "z")
+OTHER = Lexicon(words=WORDS, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
+SIZE = 5
+
+
+@pytest.mark.parametrize("head", [Softmax(), AdaptiveSoftmax(cutoffs=(2,), division=2)])
+def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_s(head, random):
+    spread = SpreadUnknown(head, TRAINED)
+    params = examples.randomised(head.init(jax.random.key(0), SIZE, TRAINED), random)
+    tables, hidden = spread.tables(OTHER), jnp.asarray(random.normal(size=(3, 2, SIZE)))
+    known = np.asarray(head.log_probs(params, head.tables(TRAINED), hidden), np.float64)
+    part = known[..., 1] - np.log(4)  # x, y, z and the unknown word itself
+    by_word = {
+        **dict.fromkeys(("x", "y", "z", "?"), part),
+        "<s>": known[..., 0],
+        "b": known[..., 2],
+        "a": known[..., 3],
+        "c": known[..., 4],
+    }
+    wanted = np.stack([by_word[word] for word in WORDS], axis=-1)
+    found = spread.log_probs(params, tables, hidden)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.exp(found).sum(-1), np.ones((3, 2)), rtol=1e-5)
+    targets = jnp.asarray([[0, 2], [7, 3], [5, 1]])
+    log_prob, log_z = spread.log_prob_and_log_z(params, tables, hidden, targets)
+    chosen = np.take_along_axis(wanted, np.asarray(targets)[..., None], -1)[..., 0]
+    np.testing.assert_allclose(log_prob, chosen, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(spread.loss(params, tables, hidden, targets), -log_prob)
+    _, theirs = head.log_prob_and_log_z(params, head.tables(TRAINED), hidden, targets * 0)
+    np.testing.assert_allclose(log_z, theirs)
+    assert spread.notes(OTHER) == {"words that share the unknown word's probability": 4}
+
+
+def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
+    found = shares(TRAINED, OTHER)
+    assert found.place.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
+    assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
+    without = dataclasses.replace(TRAINED, unknown=None)
+    assert shares(without, OTHER) is None
+    assert shares(without, without).place.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_where_words_cannot_share_it_is_said():
+    without = dataclasses.replace(TRAINED, unknown=None)
+    with pytest.raises(UserError, match="no unknown word whose probability"):
+        SpreadUnknown(Softmax(), without).tables(OTHER)
+    fewer = Lexicon(
+        words=("a", "<s>", "x", "?", "c"), counts=np.zeros(5), boundary="<s>", unknown="?"
+    )
+    with pytest.raises(UserError, match="1 are missing, such as 'b'"):
+        SpreadUnknown(Softmax(), TRAINED).tables(fewer)

@@ -1,0 +1,128 @@
+"""Words that a head does not know, scored by its unknown word: what open heads are measured by.
+
+With U the words of a lexicon that the head was not trained on, its unknown word among them,
+
+    p'(x | h) = p(<unk> | h) / |U|  for x in U,    p'(x | h) = p(x | h)  for all others.
+
+The head has no more to say of them, so the class is shared out evenly. The probabilities sum to one
+over the new lexicon if all words of the old one are in it.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
+
+
+class Shares(NamedTuple):
+    """place: int32 [V], the trained word that stands for each word. log_share: float32 [V], the
+    logarithm of its part in that word's probability, nats. shared: bool [V], whether it is one of
+    those that share the unknown word's."""
+
+    place: np.ndarray
+    log_share: np.ndarray
+    shared: np.ndarray
+
+
+def shares(trained: Lexicon, other: Lexicon) -> Shares | None:
+    """Which trained word stands for each word of another lexicon, marks for marks.
+
+    None if there are new words and the trained lexicon has no unknown word.
+    """
+    unknown = trained.ids.get(trained.unknown)
+    marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
+    names = [marks.get(word) or word for word in other.words]
+    place = np.array([trained.ids.get(name, -1) for name in names], np.int32)
+    if unknown is None and (place < 0).any():
+        return None
+    shared = (place < 0) | (place == (-1 if unknown is None else unknown))
+    place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
+    log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
+    return Shares(place, log_share, shared)
+
+
+@dataclasses.dataclass(frozen=True)
+class SpreadUnknown(Head):
+    """p' of a trained head; for judging, made by `zoo.evaluation.run.Run.with_lexicon`.
+
+    Attributes:
+      head: p. lexicon: the words that it was trained on; it does not count when heads are compared.
+    """
+
+    head: Head
+    lexicon: Lexicon = dataclasses.field(compare=False, repr=False)
+
+    @property
+    def background(self):
+        """That of the head."""
+        return self.head.background
+
+    @property
+    def tied(self):
+        """As the head."""
+        return self.head.tied
+
+    def tables(self, lexicon):
+        """{"head": those of the head, "place", "log_share": see `shares`}.
+
+        Raises:
+          UserError: there is no unknown word, or a word that the head knows is missing.
+        """
+        found = shares(self.lexicon, lexicon)
+        if found is None:
+            raise UserError(
+                "this run has no unknown word whose probability new words could share: train with "
+                "vocabulary.unknown=counted and vocabulary.minimum_count=2."
+            )
+        missing = set(range(len(self.lexicon))) - set(found.place.tolist())
+        if missing:
+            word = self.lexicon.words[min(missing)]
+            raise UserError(
+                f"--spread-unknown needs a file with all words of the run, or their probabilities "
+                f"would be lost: {len(missing):,} are missing, such as {word!r}."
+            )
+        return {
+            "head": self.head.tables(self.lexicon),
+            "place": jnp.asarray(found.place),
+            "log_share": jnp.asarray(found.log_share),
+        }
+
+    def init(self, key, hidden_size, lexicon):
+        """Those of the head."""
+        return self.head.init(key, hidden_size, self.lexicon)
+
+    def for_lexicon(self, params, lexicon, other):
+        """The head's own."""
+        return params
+
+    def prepared(self, params, tables):
+        """As the head."""
+        return self.head.prepared(params, tables["head"])
+
+    def notes(self, lexicon):
+        """How many words share, and what the head notes."""
+        found = shares(self.lexicon, lexicon)
+        count = {"words that share the unknown word's probability": int(found.shared.sum())}
+        return self.head.notes(self.lexicon) | count
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        """-log p'(targets | hidden), nats, [...]; exact."""
+        return -self.log_prob(params, tables, hidden, targets, context=context)
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        """(log p'(targets | hidden), log Z of the head), nats, [...] each."""
+        log_prob, log_z = self.head.log_prob_and_log_z(
+            params, tables["head"], hidden, tables["place"][targets], context=context
+        )
+        return log_prob + tables["log_share"][targets], log_z
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        """log p' of every word, nats, [..., V]."""
+        log_probs = self.head.log_probs(params, tables["head"], hidden, context=context)
+        log_probs = log_probs[..., tables["place"]]
+        return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)
