@@ -16,7 +16,7 @@ from zoo import Evaluation, Experiment, Training
 from zoo.cores import NGram
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
-from zoo.heads import NCE, Unigram
+from zoo.heads import NCE, UnigramNoise
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad
 
@@ -33,7 +33,7 @@ def get_config() -> Experiment:
         model=LanguageModel(
             embedding=Lookup(size=128),
             core=NGram(size=128, order=3),
-            head=NCE(noise=Unigram(), samples=25, noise_per="token"),
+            head=NCE(noise=UnigramNoise(), samples=25, noise_per="token"),
         ),
         training=Training(
             batch=16,

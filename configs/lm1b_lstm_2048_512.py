@@ -15,7 +15,7 @@ from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import Lookup
-from zoo.heads import ImportanceSampling, LogUniform
+from zoo.heads import ImportanceSampling, LogUniformNoise
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad
 
@@ -28,7 +28,7 @@ def get_config() -> Experiment:
         model=LanguageModel(
             embedding=Lookup(size=512),
             core=LSTM(size=2048, projection=512, dropout=0.1, input_dropout=0.1),
-            head=ImportanceSampling(noise=LogUniform(), samples=8192, distinct=True),
+            head=ImportanceSampling(noise=LogUniformNoise(), samples=8192, distinct=True),
         ),
         training=Training(
             batch=128,

@@ -14,7 +14,7 @@ import dataclasses
 from configs import ptb_softmax
 from zoo import Experiment
 from zoo.convolution import Convolution
-from zoo.heads import CNNSoftmax, ImportanceSampling, Unigram
+from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
 from zoo.optimizers import Adam, Cosine
 
 
@@ -30,7 +30,7 @@ def get_config() -> Experiment:
             activation="tanh",
             highway=1,
         ),
-        sampled=ImportanceSampling(noise=Unigram(power=0.75), samples=1024, distinct=True),
+        sampled=ImportanceSampling(noise=UnigramNoise(power=0.75), samples=1024, distinct=True),
     )
     return dataclasses.replace(
         base,

@@ -11,13 +11,13 @@ import dataclasses
 
 from configs import ptb_softmax
 from zoo import Experiment
-from zoo.heads import ImportanceSampling, Unigram
+from zoo.heads import ImportanceSampling, UnigramNoise
 
 
 def get_config() -> Experiment:
     """The experiment."""
     base = ptb_softmax.get_config()
-    head = ImportanceSampling(noise=Unigram(power=0.75), samples=1024, distinct=True)
+    head = ImportanceSampling(noise=UnigramNoise(power=0.75), samples=1024, distinct=True)
     return dataclasses.replace(
         base,
         model=dataclasses.replace(base.model, head=head),

@@ -13,13 +13,13 @@ import dataclasses
 
 from configs import ptb_softmax
 from zoo import Experiment
-from zoo.heads import NCE, Unigram
+from zoo.heads import NCE, UnigramNoise
 
 
 def get_config() -> Experiment:
     """The experiment."""
     base = ptb_softmax.get_config()
-    head = NCE(noise=Unigram(), samples=100, noise_per="lane")
+    head = NCE(noise=UnigramNoise(), samples=100, noise_per="lane")
     return dataclasses.replace(
         base,
         model=dataclasses.replace(base.model, head=head),

@@ -10,7 +10,7 @@ import pytest
 from tests import examples, references
 from zoo.convolution import Convolution
 from zoo.errors import UserError
-from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, Uniform
+from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, UniformNoise
 from zoo.lexicon import Lexicon
 from zoo.spelling import Spelling
 
@@ -31,7 +31,7 @@ WEIGHTS = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("correction", [0, 3])
 def test_a_sampled_loss_is_that_of_the_computed_vectors(correction, random):
-    sampled = NCE(noise=Uniform(), samples=4, noise_per="token", learned_partition=True)
+    sampled = NCE(noise=UniformNoise(), samples=4, noise_per="token", learned_partition=True)
     head = CNNSoftmax(NETWORK, correction, sampled)
     tables, params, hidden = problem(head, random)
     key = jax.random.key(3)

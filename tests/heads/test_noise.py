@@ -10,15 +10,15 @@ import scipy.stats
 
 from zoo import files
 from zoo.errors import UserError
-from zoo.heads import ImportanceSampling, LogUniform, Uniform, Unigram, noise
+from zoo.heads import ImportanceSampling, LogUniformNoise, UniformNoise, UnigramNoise, noise
 from zoo.keys import Keys
 
 COUNTS = np.array([5, 0, 90, 3, 3, 40, 1, 1, 7, 0, 12, 2, 30])
 NOISES = {
-    "uniform": Uniform(),
-    "log-uniform": LogUniform(),
-    "unigram": Unigram(),
-    "unigram to a power": Unigram(power=0.4, smoothing=0.1),
+    "uniform": UniformNoise(),
+    "log-uniform": LogUniformNoise(),
+    "unigram": UnigramNoise(),
+    "unigram to a power": UnigramNoise(power=0.4, smoothing=0.1),
 }
 
 
@@ -28,12 +28,14 @@ def probabilities(request):
 
 
 def test_probabilities_by_hand():
-    np.testing.assert_allclose(Uniform().probabilities([4, 1, 2]), [1 / 3] * 3)
+    np.testing.assert_allclose(UniformNoise().probabilities([4, 1, 2]), [1 / 3] * 3)
     # Ranks: the second word first, then the two of equal count in their order.
-    found = LogUniform().probabilities([2, 9, 2])
+    found = LogUniformNoise().probabilities([2, 9, 2])
     np.testing.assert_allclose(found, np.log([3 / 2, 2, 4 / 3]) / np.log(4))
-    np.testing.assert_allclose(Unigram(smoothing=0).probabilities([1, 3, 4]), [1 / 8, 3 / 8, 1 / 2])
-    found = Unigram(power=0.5, smoothing=1).probabilities([0, 3, 8])
+    np.testing.assert_allclose(
+        UnigramNoise(smoothing=0).probabilities([1, 3, 4]), [1 / 8, 3 / 8, 1 / 2]
+    )
+    found = UnigramNoise(power=0.5, smoothing=1).probabilities([0, 3, 8])
     np.testing.assert_allclose(found, [1 / 6, 2 / 6, 3 / 6])
 
 
@@ -84,7 +86,7 @@ def test_expected_counts_are_those_declared(probabilities, draws, distinct):
 
 
 def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
-    tables = noise.tables(Uniform().probabilities(np.ones(1000)))
+    tables = noise.tables(UniformNoise().probabilities(np.ones(1000)))
     batch, rows = jax.random.key(0), jax.random.split(jax.random.key(1), 4)
 
     @functools.partial(jax.jit, static_argnums=1)
@@ -105,7 +107,7 @@ def test_words_of_the_batch_do_not_depend_on_the_rows_and_others_do():
 
 def test_a_large_table_is_exact():
     counts = 1e7 / np.arange(1, 100_001)
-    probabilities = Unigram(power=0.75).probabilities(counts)
+    probabilities = UnigramNoise(power=0.75).probabilities(counts)
     threshold, alias = noise.alias_table(probabilities)
     cells = threshold.copy()
     np.add.at(cells, alias, 1 - threshold)
@@ -114,7 +116,7 @@ def test_a_large_table_is_exact():
 
 def test_words_without_mass_are_refused():
     with pytest.raises(UserError, match="smoothing above 0"):
-        Unigram(smoothing=0).probabilities(COUNTS)
+        UnigramNoise(smoothing=0).probabilities(COUNTS)
 
 
 def test_one_certain_word_has_an_expected_count_of_one():
@@ -122,7 +124,7 @@ def test_one_certain_word_has_an_expected_count_of_one():
 
 
 @pytest.mark.realdata
-@pytest.mark.parametrize("recipe", [LogUniform(), Unigram(), Unigram(power=0.75)])
+@pytest.mark.parametrize("recipe", [LogUniformNoise(), UnigramNoise(), UnigramNoise(power=0.75)])
 def test_samplers_over_the_billion_words_draw_what_they_declare(recipe):
     """Over the 793,471 counts of the 1 Billion Word benchmark, in 200 bins of like mass."""
     counts = np.load(files.find("lm1b/word_freq.npy"))

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.heads import NCE, BlackOut, ImportanceSampling, LogUniform, Uniform, Unigram, noise
+from zoo.heads import (
+    NCE,
+    BlackOut,
+    ImportanceSampling,
+    LogUniformNoise,
+    UniformNoise,
+    UnigramNoise,
+    noise,
+)
 from zoo.heads.blackout import blackout_loss
 from zoo.heads.importance import importance_loss
 from zoo.heads.nce import nce_loss
@@ -55,7 +63,7 @@ def loss_by_hand(kind, true, others, log_expected_true, log_expected, kept, hits
 )
 def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     kind, lexicon = HEADS[name], examples.plain_lexicon()
-    head = kind(noise=Unigram(power=0.5), samples=DRAWS, noise_per=unit, distinct=distinct)
+    head = kind(noise=UnigramNoise(power=0.5), samples=DRAWS, noise_per=unit, distinct=distinct)
     tables = head.tables(lexicon)
     params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
@@ -121,7 +129,7 @@ def _gradient_of_sampled_loss():
 def test_the_bias_of_the_sampled_gradient_falls_as_samples_grow(random):
     scores, target = jnp.asarray(random.normal(size=WORDS) * 2), 4
     exact = np.asarray(jax.nn.softmax(scores)) - np.eye(WORDS)[target]
-    tables = noise.tables(Unigram(power=0.7).probabilities(np.arange(1, WORDS + 1)))
+    tables = noise.tables(UnigramNoise(power=0.7).probabilities(np.arange(1, WORDS + 1)))
     biases = []
     for draws in (2, 8, 64):
         words = noise.draw(tables, jax.random.key(draws), (5000, draws))
@@ -211,7 +219,7 @@ def test_a_learned_partition_gets_a_gradient_and_enters_log_z(random):
 
 @pytest.mark.parametrize("name", HEADS)
 def test_reported_probabilities_are_the_exact_softmax(random, name):
-    head, lexicon = HEADS[name](noise=LogUniform(), samples=3), examples.plain_lexicon()
+    head, lexicon = HEADS[name](noise=LogUniformNoise(), samples=3), examples.plain_lexicon()
     params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
     hidden, targets = random.normal(size=(4, SIZE)), np.array([0, 12, 5, 5])
     log_prob = head.log_prob(
@@ -223,7 +231,7 @@ def test_reported_probabilities_are_the_exact_softmax(random, name):
 
 @pytest.mark.parametrize("name", HEADS)
 def test_tokens_without_weight_give_no_gradient(random, name):
-    head, lexicon = HEADS[name](noise=Uniform(), samples=4), examples.plain_lexicon()
+    head, lexicon = HEADS[name](noise=UniformNoise(), samples=4), examples.plain_lexicon()
     params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
     hidden = jnp.asarray(random.normal(size=(1, 3, SIZE)))
     arguments = head.tables(lexicon), hidden, jnp.asarray([[1, 2, 3]]), jnp.asarray([[1.0, 0, 2]])

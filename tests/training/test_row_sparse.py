@@ -18,7 +18,7 @@ from zoo.heads import (
     HuffmanSoftmax,
     ImportanceSampling,
     Softmax,
-    Unigram,
+    UnigramNoise,
 )
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
@@ -27,7 +27,7 @@ from zoo.training import row_sparse, step
 
 LEXICON = examples.plain_lexicon()
 HEADS = {
-    "NCE": NCE(samples=6, noise=Unigram()),
+    "NCE": NCE(samples=6, noise=UnigramNoise()),
     "importance sampling": ImportanceSampling(samples=6),
     "tied": ImportanceSampling(samples=6, tied=True),
     "words for each token": BlackOut(samples=3, noise_per="token"),

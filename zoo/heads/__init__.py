@@ -12,7 +12,7 @@ from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.mixture import MixtureOfContexts, MixtureOfSoftmaxes
 from zoo.heads.nce import NCE
-from zoo.heads.noise import LogUniform, Noise, Uniform, Unigram
+from zoo.heads.noise import LogUniformNoise, Noise, UniformNoise, UnigramNoise
 from zoo.heads.self_normalised import SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax
 from zoo.heads.spread_unknown import SpreadUnknown
@@ -30,14 +30,14 @@ __all__ = [
     "ImportanceSampling",
     "LetterNoise",
     "LogLinear",
-    "LogUniform",
+    "LogUniformNoise",
     "MixtureOfContexts",
     "MixtureOfSoftmaxes",
     "Noise",
     "SelfNormalisedSoftmax",
     "Softmax",
     "SpreadUnknown",
-    "Uniform",
-    "Unigram",
+    "UniformNoise",
+    "UnigramNoise",
     "WithExpert",
 ]

@@ -33,7 +33,7 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
 class BlackOut(SampledSoftmax):
     """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4."""
 
-    noise: noises.Noise = noises.Unigram(power=0.4)
+    noise: noises.Noise = noises.UnigramNoise(power=0.4)
 
     loss_name = "BlackOut loss"
 

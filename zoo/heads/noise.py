@@ -34,7 +34,7 @@ class Noise:
 
 
 @dataclasses.dataclass(frozen=True)
-class Uniform(Noise):
+class UniformNoise(Noise):
     """q(v) = 1 / V."""
 
     def probabilities(self, counts):
@@ -43,7 +43,7 @@ class Uniform(Noise):
 
 
 @dataclasses.dataclass(frozen=True)
-class LogUniform(Noise):
+class LogUniformNoise(Noise):
     """q(r) = log((r + 2) / (r + 1)) / log(V + 1) for the word of frequency rank r = 0, 1, ...
 
     Zipf's law without counts; words of equal count rank in the order of the lexicon.
@@ -59,7 +59,7 @@ class LogUniform(Noise):
 
 
 @dataclasses.dataclass(frozen=True)
-class Unigram(Noise):
+class UnigramNoise(Noise):
     """q(v) proportional to (n(v) + smoothing)^power, n(v) the occurrences in training.
 
     Attributes:

@@ -31,7 +31,7 @@ class SampledSoftmax(Softmax):
         distinct: repeated draws are dropped.
     """
 
-    noise: noises.Noise = noises.LogUniform()
+    noise: noises.Noise = noises.LogUniformNoise()
     samples: int = 1024
     noise_per: str = "batch"
     distinct: bool = False
