@@ -71,7 +71,7 @@ def test_a_plain_function_is_a_step():
     np.testing.assert_array_equal(draw([0], 3, step, temperature=0)[0], [[1, 0, 1]])
 
 
-@pytest.mark.parametrize("temperature", [-0.1, float("nan")])
+@pytest.mark.parametrize("temperature", [-0.1, float("nan"), float("inf")])
 def test_a_temperature_below_zero_is_refused(temperature):
     with pytest.raises(UserError, match="temperature"):
         draw([0], 1, temperature=temperature)

@@ -9,6 +9,7 @@ compiled loop. Those that a plain closure holds become constants of the program.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,10 +48,10 @@ def sample(
       boundaries, of log-probability 0.
 
     Raises:
-      UserError: the temperature is below 0.
+      UserError: the temperature is below 0, or not finite.
     """
-    if not temperature >= 0:
-        raise UserError(f"the temperature is {temperature}: give 0 (greedy) or more.")
+    if not 0 <= temperature < math.inf:
+        raise UserError(f"the temperature is {temperature}: give 0 (greedy) or a number above it.")
     greedy = temperature == 0
     return _sample(
         _as_tree(step),
