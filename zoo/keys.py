@@ -8,8 +8,8 @@ import jax
 class Keys(NamedTuple):
     """batch: one key, the same on every device. rows: a key a lane, [B], whatever device it is on.
 
-    What all lanes share (noise words drawn once for the batch) comes from `batch`; what is drawn
-    anew for each position (dropout masks) comes from `rows`.
+    What all lanes share (noise words drawn once for the batch, masks of weights) comes from
+    `batch`; what is drawn anew for each position (masks of activations) comes from `rows`.
     """
 
     batch: jax.Array

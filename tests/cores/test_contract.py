@@ -11,6 +11,7 @@ import pytest
 
 from tests import examples
 from zoo.cores import LSTM, Core, NGram
+from zoo.keys import Keys
 
 SIZE = 5
 
@@ -25,6 +26,7 @@ CORES = {
 DROPPING_CORES = {
     "lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3),
     "variational lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3, variational=True),
+    "lstm with dropped weights": LSTM(SIZE, layers=2, dropout=0.4, recurrent_dropout=0.5),
 }
 BATCH, TIME, INPUT_SIZE = 3, 6, 4
 
@@ -150,7 +152,7 @@ def test_a_reset_lets_no_gradient_through(core, random):
 
 def test_there_is_no_dropout_without_a_key(dropping, random):
     params, inputs, carry = core_problem(dropping, random)
-    without = dataclasses.replace(dropping, dropout=0.0, input_dropout=0.0)
+    without = dataclasses.replace(dropping, dropout=0.0, input_dropout=0.0, recurrent_dropout=0.0)
     expected = compiled(without)(params, inputs, carry)
     found = compiled(dropping)(params, inputs, carry)
     assert_trees_close(found, expected, rtol=0, atol=0)
@@ -168,18 +170,19 @@ def test_dropout_follows_the_key(dropping, random):
 
 def test_dropout_of_a_row_depends_on_its_own_key_alone(dropping, random):
     params, inputs, carry = core_problem(dropping, random)
-    keys = jax.random.split(jax.random.key(1), BATCH)
+    rows = jax.random.split(jax.random.key(1), BATCH)
+    keys = functools.partial(Keys, jax.random.key(2))
     apply = compiled(dropping)
-    hidden, _ = apply(params, inputs, carry, key=keys)
+    hidden, _ = apply(params, inputs, carry, key=keys(rows))
     last = jax.tree.map(lambda x: x[2:], carry)
-    alone, _ = apply(params, inputs[2:], last, key=keys[2:])
+    alone, _ = apply(params, inputs[2:], last, key=keys(rows[2:]))
     np.testing.assert_allclose(alone[0], hidden[2], rtol=1e-5, atol=1e-6)
     # In another batch and another place: rows 2, 0, 1.
     order = np.array([2, 0, 1])
     moved, _ = apply(
-        params, inputs[order], jax.tree.map(lambda x: x[order], carry), key=keys[order]
+        params, inputs[order], jax.tree.map(lambda x: x[order], carry), key=keys(rows[order])
     )
     np.testing.assert_allclose(moved, hidden[order], rtol=1e-5, atol=1e-6)
-    same = apply(params, inputs, carry, key=keys[jnp.asarray([0, 0, 0])])[0]
+    same = apply(params, inputs, carry, key=keys(rows[jnp.asarray([0, 0, 0])]))[0]
     zeros = np.asarray(same) == 0
     np.testing.assert_array_equal(zeros[1], zeros[0])

@@ -10,7 +10,7 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or one a row [B], so that a row's masks do not depend on the rows beside it.
+    key, or `zoo.keys.Keys`, so that a row's masks do not depend on the rows beside it.
     """
 
     size: int

@@ -21,11 +21,6 @@ def _threshold(rate):
     return round(rate * _STEPS)
 
 
-def row_keys(key: jax.Array, batch: int) -> jax.Array:
-    """One key a row, [B]: `key` itself if it already is that, else split from it."""
-    return key if key.ndim else jax.random.split(key, batch)
-
-
 def fold_in(keys: jax.Array, data: int) -> jax.Array:
     """New keys [B] for another use."""
     return jax.vmap(lambda key: jax.random.fold_in(key, data))(keys)

@@ -2,7 +2,8 @@
 
 Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000), dropout on the connections
 that are not recurrent (Zaremba et al. 2014), optionally with one mask a sequence (Gal and
-Ghahramani 2016). For layer input x_t, previous hidden h and cell c:
+Ghahramani 2016), and on the recurrent weights (Merity et al. 2018). For layer input x_t, previous
+hidden h and cell c:
 
     i, f, o = sigmoid(z), g = tanh(z),   z = x_t W + h U + b     (four blocks of z)
     c_t = f * c + i * g,   h_t = o * tanh(c_t)
@@ -20,6 +21,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo import keys
 from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least
@@ -147,6 +149,7 @@ class LSTM(Core):
       size: D, cells of each layer. layers: how many.
       projection: R, the size of the hidden states; 0 for one number a cell.
       dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
+      recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
       variational: one mask for all positions of a call instead of one a position.
       forget_bias: where the bias of the forget gate starts.
     """
@@ -156,12 +159,13 @@ class LSTM(Core):
     projection: int = 0
     dropout: float = 0.0
     input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
     variational: bool = False
     forget_bias: float = 1.0
 
     def __post_init__(self):
         check_least(self, "model.core", size=1, layers=1, projection=0)
-        for name in ("dropout", "input_dropout"):
+        for name in ("dropout", "input_dropout", "recurrent_dropout"):
             dropout.check_rate(getattr(self, name), f"model.core.{name}")
 
     @property
@@ -206,28 +210,37 @@ class LSTM(Core):
         keep = jnp.ones((time, batch, 1), dtype)
         if reset is not None:
             keep = 1 - reset.T[:, :, None].astype(dtype)
-        keys = None if key is None else dropout.row_keys(key, batch)
-        x = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, keys, 0)
+        key = None if key is None else keys.of(key, batch)
+        x = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
         new_carry = []
         for layer, (weights, (hidden, cell_state)) in enumerate(zip(params, carry, strict=True)):
             projections = _flat(x) @ weights["input"] + weights["bias"][None]
             projections = projections.reshape(time, batch, -1)
             x, last = recurrence(
                 projections,
-                weights["recurrent"],
+                self._drop_weights(weights["recurrent"], key, layer),
                 hidden,
                 cell_state,
                 keep,
                 weights.get("projection"),
             )
-            x = self._drop(x, self.dropout, keys, 1 + layer)
+            x = self._drop(x, self.dropout, key, 1 + layer)
             new_carry.append(last)
         return jnp.swapaxes(x, 0, 1), tuple(new_carry)
 
-    def _drop(self, x, rate, keys, place):
-        """x [T, B, ...] with dropout, unless there are no keys or nothing to drop."""
-        if keys is None or not rate:
+    def _drop(self, x, rate, key, place):
+        """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""
+        if key is None or not rate:
             return x
         time = 1 if self.variational else x.shape[0]
-        shape = (time, x.shape[-1])
-        return x * dropout.masks(dropout.fold_in(keys, place), shape, rate, x.dtype).swapaxes(0, 1)
+        masks = dropout.masks(dropout.fold_in(key.rows, place), (time, x.shape[-1]), rate, x.dtype)
+        return x * masks.swapaxes(0, 1)
+
+    def _drop_weights(self, recurrent, key, layer):
+        """U with some of its numbers at 0, unless there is no key or nothing to drop."""
+        rate = self.recurrent_dropout
+        if key is None or not rate:
+            return recurrent
+        # Another stream than that of noise words, which the batch's key gives too.
+        of_layer = dropout.fold_in(key.batch[None], 0x75736561 + layer)
+        return recurrent * dropout.masks(of_layer, recurrent.shape, rate, recurrent.dtype)[0]

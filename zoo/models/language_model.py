@@ -135,8 +135,7 @@ class LanguageModel:
         """
         if key is not None:
             key = keys.of(key, words.shape[0])
-        rows = None if key is None else key.rows
-        hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=rows)
+        hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         head_params = self.head_params(params)
         penalty = self.head.weighted_penalty(head_params, hidden, token_weights)
         loss = self.head.weighted_loss(
