@@ -103,6 +103,8 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     old = passport.of_text(trained, "test", corpus, *before)
     assert old["out_of_vocabulary"] == 2
     assert old["out_of_vocabulary_rate"] == 2 / 10
+    assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport.describe(old)
     assert old["figures"]["unseen"]["tokens"] == 0
     assert old["lexicon"]["words_hash"] != figures["lexicon"]["words_hash"]
     assert passport.file_of(run, figures) != passport.file_of(trained, old)

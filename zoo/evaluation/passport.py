@@ -58,6 +58,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
     """
     vocabulary, lexicon = run.experiment.vocabulary, run.lexicon
     words = sum(map(len, corpus.sentences))
+    types = {word for sentence in corpus.sentences for word in sentence}
     figures = {
         "log_perplexity": scores.log_perplexity,
         "perplexity": scores.perplexity,
@@ -83,6 +84,8 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "out_of_vocabulary": int((~text.known).sum()),
         "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
+        "types": len(types),
+        "out_of_vocabulary_types": sum(word not in lexicon.ids for word in types),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
         **_of_run(run),
@@ -264,6 +267,18 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _outside(passport):
+    """How much of a text is outside the lexicon, in words."""
+    tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
+    if not tokens:
+        return "0 outside the lexicon"
+    of_types = types / passport["types"]
+    return (
+        f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
+        f"{of_types:.2%} of types)"
+    )
+
+
 def describe(passport: dict) -> str:
     """The figures of a perplexity as text."""
     figures, data = passport["figures"], passport["data"]
@@ -273,8 +288,8 @@ def describe(passport: dict) -> str:
         f"{passport['tokens']:,} tokens",
         f"  tokens: {passport['counts']}",
         f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
-        f"{passport['out_of_vocabulary']:,} outside the lexicon; state: "
-        f"{passport['policies']['state']}; normalised over {passport['normalised_over']}",
+        f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
+        f"{passport['normalised_over']}",
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
     if start := passport.get("started_from"):
