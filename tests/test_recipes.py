@@ -14,7 +14,7 @@ from zoo.data import Conllu, Micro, Source, Text
 from zoo.embeddings import Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment, Training
-from zoo.heads import Head, LogLinear, Softmax
+from zoo.heads import Head, LogLinear, Noise, Softmax, UnigramNoise
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
@@ -292,3 +292,13 @@ def test_the_first_difference_is_named():
     )
     assert difference("vocabulary.background=Uniform").startswith("vocabulary.background: None ag")
     assert Uniform() == changed("vocabulary.background=Uniform").vocabulary.background
+
+
+def test_noise_of_letters_is_a_noise_that_can_be_set():
+    assert {"LetterNoise", "UnigramNoise"} <= set(recipes.components(Noise))
+
+
+def test_recipes_that_were_saved_under_a_former_name_are_read():
+    saved = recipes.to_json(UnigramNoise(power=0.5))
+    saved["component"] = "zoo.heads.noise:Unigram"
+    assert recipes.from_json(saved) == UnigramNoise(power=0.5)

@@ -55,13 +55,14 @@ class Trained(ContextualBackground):
           UserError: there is no such run, or it has neither a word nor an unknown word.
         """
         _, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
-        found = shares(theirs, lexicon)
-        if found is None:
-            word = next(word for word in lexicon.words if word not in theirs.ids)
+        try:
+            found = shares(theirs, lexicon)
+        except LookupError as error:
+            word = error.args[0]
             raise UserError(
                 f"the model of {self.workdir} does not know {word!r}, nor any unknown word: give "
                 "this one a vocabulary of its words, or train it with vocabulary.unknown=counted."
-            )
+            ) from error
         return {
             "place": found.place,
             "log_share": found.log_share,

@@ -85,6 +85,9 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
     cuts = tuple(widths(longest, least))
     results = _of_blocks(function, cuts, params, *blocks[:2], tuple(blocks[2:]))
     results = results.reshape(-1, *results.shape[2:])
+    # The last block that is computed may have rows that were not asked for.
+    asked = (blocks[1].ravel() > 0).reshape(-1, *(1,) * (results.ndim - 1))
+    results = jnp.where(asked, results, 0)
     return results[jnp.zeros_like(order).at[order].set(jnp.arange(number))]
 
 

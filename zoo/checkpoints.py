@@ -88,7 +88,8 @@ class Checkpoints:
         if self.steps(kind):
             raise UserError(
                 f"none of the checkpoints in {self.folder / kind} can be read: put back a copy of "
-                f"one, or delete {self.folder} to begin again."
+                f"one, go on with the version of the zoo that wrote them, or delete {self.folder} "
+                "to begin again."
             )
         return None
 

@@ -171,7 +171,8 @@ class Convolution:
                 to_letters = to_letters.at[:, offset : offset + positions].add(part)
         found["filters"] = tuple(of_filters)
         found["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
-        return found, ()
+        # Whatever sequences the caller keeps layers in.
+        return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(found)), ()
 
     def _mean(self, of_letters, lengths, width, filters):
         """(the mean of x over the windows of a width [n, filters], ())."""
@@ -261,5 +262,5 @@ def _there(of_letters, lengths, width):
 
 def _shares(of_letters, lengths, width):
     """The share of each window in the mean over them, [n, L - width + 1]."""
-    counts = (lengths - width + 1)[:, None].astype(of_letters.dtype)
+    counts = (lengths - width + 1).clip(1)[:, None].astype(of_letters.dtype)
     return _there(of_letters, lengths, width).astype(of_letters.dtype) / counts

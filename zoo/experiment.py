@@ -59,11 +59,6 @@ class Training:
         check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0)
         check_rates(self, "training", "average")
-        if self.average and self.row_sparse:
-            raise UserError(
-                f"training.average={self.average} touches all rows of every table at each step, "
-                "which training.row_sparse=True is there to avoid: leave one of them out."
-            )
         check_seed(self.seed, "training.seed")
         _check_state(self, "training")
         _check_rates(self.rates)

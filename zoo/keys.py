@@ -20,5 +20,7 @@ def of(key, batch: int) -> Keys:
     """Keys as they are; otherwise made from one key for `batch` lanes."""
     if isinstance(key, Keys):
         return key
+    if key.ndim:
+        raise ValueError(f"keys of shape {key.shape}: give one key, or Keys(batch, rows)")
     of_batch, of_rows = jax.random.split(key)
     return Keys(of_batch, jax.random.split(of_rows, batch))

@@ -139,21 +139,17 @@ def _within_parentheses(text):
 
 
 def components(kind: type) -> dict[str, type]:
-    """The classes of a kind by name: those that its package exports, and the kind itself."""
-    package = importlib.import_module(kind.__module__)
-    # A kind is defined in a file of its package (zoo.heads.head) or in a file with all of its
-    # components (zoo.optimizers): the nearest module that has others of the kind.
-    while True:
-        found = {
-            name: value
-            for name, value in vars(package).items()
-            if inspect.isclass(value)
-            and issubclass(value, kind)
-            and dataclasses.is_dataclass(value)
-        }
-        if found or "." not in package.__name__:
-            return found
-        package = importlib.import_module(package.__name__.rpartition(".")[0])
+    """The classes of a kind by name: those of its file and those that its packages export."""
+    # A kind is defined in a file of its package (zoo.heads.head), in a file with all of its
+    # components (zoo.optimizers), or in one with some of them (zoo.heads.noise).
+    parts = kind.__module__.split(".")
+    modules = [importlib.import_module(".".join(parts[:end])) for end in range(1, len(parts) + 1)]
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if inspect.isclass(value) and issubclass(value, kind) and dataclasses.is_dataclass(value)
+    }
 
 
 def _default_component(text, kind, where):
@@ -209,10 +205,19 @@ def from_json(value: Any) -> Any:
     return value
 
 
+# Components of saved recipes that have another name now.
+RENAMED = {
+    "zoo.heads.noise:Uniform": "zoo.heads.noise:UniformNoise",
+    "zoo.heads.noise:LogUniform": "zoo.heads.noise:LogUniformNoise",
+    "zoo.heads.noise:Unigram": "zoo.heads.noise:UnigramNoise",
+}
+
+
 def _component(value):
     """The class of a dataclass in JSON."""
     try:
-        module, _, name = value["component"].partition(":")
+        saved = value["component"]
+        module, _, name = RENAMED.get(saved, saved).partition(":")
         component = getattr(importlib.import_module(module), name)
         dataclasses.fields(component)  # TypeError if it is no dataclass
     except (ImportError, AttributeError, TypeError, KeyError, ValueError) as error:

@@ -243,15 +243,17 @@ def test_where_spellings_cannot_be_noise_it_is_said():
         NCE(noise=LetterNoise()).tables(WORDS)
     for head in (ImportanceSampling(noise=LetterNoise()), BlackOut(noise=LetterNoise())):
         with pytest.raises(UserError, match="give NCE with distinct=False"):
-            CNNSoftmax(sampled=head)
+            CNNSoftmax(sampled=head).tables(WORDS)
     with pytest.raises(UserError, match="distinct=False"):
-        CNNSoftmax(sampled=NCE(noise=LetterNoise(), distinct=True))
+        CNNSoftmax(sampled=NCE(noise=LetterNoise(), distinct=True)).tables(WORDS)
     with pytest.raises(UserError, match="correction=0"):
-        CNNSoftmax(correction=2, sampled=NCE(noise=LetterNoise()))
+        CNNSoftmax(correction=2, sampled=NCE(noise=LetterNoise())).tables(WORDS)
     with pytest.raises(UserError, match="has no sampled loss"):
         CNNSoftmax(sampled=Softmax())
     with pytest.raises(UserError, match=r"smoothing is 0\.0"):
         LetterNoise(smoothing=0.0)
+    with pytest.raises(UserError, match="power is 400"):
+        LetterNoise(power=400.0)
     with pytest.raises(UserError, match="order is 0"):
         LetterNoise(order=0)
     with pytest.raises(UserError, match="order is 9, too much for 262 letters"):

@@ -9,7 +9,7 @@ import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.heads import AdaptiveSoftmax, Softmax, SpreadUnknown
+from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax, SpreadUnknown
 from zoo.heads.spread_unknown import shares
 from zoo.lexicon import Lexicon
 
@@ -58,7 +58,8 @@ def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
     assert found.place.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
     assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
     without = dataclasses.replace(TRAINED, unknown=None)
-    assert shares(without, OTHER) is None
+    with pytest.raises(LookupError, match="x"):
+        shares(without, OTHER)
     assert shares(without, without).place.tolist() == [0, 1, 2, 3, 4]
 
 
@@ -66,6 +67,9 @@ def test_where_words_cannot_share_it_is_said():
     without = dataclasses.replace(TRAINED, unknown=None)
     with pytest.raises(UserError, match="no unknown word whose probability"):
         SpreadUnknown(Softmax(), without).tables(OTHER)
+    for head in (CharLSTM(), CNNSoftmax(), LogLinear()):
+        with pytest.raises(UserError, match=rf"a {type(head).__name__} is none: leave it out"):
+            SpreadUnknown(head, TRAINED)
     fewer = Lexicon(
         words=("a", "<s>", "x", "?", "c"), counts=np.zeros(5), boundary="<s>", unknown="?"
     )

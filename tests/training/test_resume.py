@@ -22,7 +22,7 @@ RECIPES = {
         clip=0.5,
         optimizer=Adam(learning_rate=0.05, schedule=Cosine(warmup=4)),
     )
-    for name, settings in small.MODELS.items()
+    for name, settings in {**small.MODELS, "average": {"average": 0.9}}.items()
 }
 
 

@@ -186,10 +186,10 @@ class LSTM(Core):
             shapes = {"input": (rows, columns), "recurrent": (self.output_size, columns)}
             if self.projection:
                 shapes["projection"] = (self.size, self.projection)
-            keys = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
+            of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
             weights = {
                 name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
-                for k, (name, shape) in zip(keys, shapes.items(), strict=True)
+                for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
             }
             bias = jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)
             params.append({**weights, "bias": bias})

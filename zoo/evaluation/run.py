@@ -86,15 +86,20 @@ class Run:
             counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
             lexicon = dataclasses.replace(old, words=words, counts=np.array(counts, np.int64))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
-        model, variant = self.experiment.model, f"lexicon-{lexicon.words_digest()[:8]}"
+        model, params = self.experiment.model, self.params
+        variant = f"lexicon-{lexicon.words_digest()[:8]}"
         if spread:
-            model = dataclasses.replace(model, head=SpreadUnknown(model.head, old))
+            head = model.head
+            if head.tied:  # the embedding's table is to be that of the new words
+                params = {**params, "head": model.head_params(params)}
+                head = dataclasses.replace(head, tied=False)
+            model = dataclasses.replace(model, head=SpreadUnknown(head, old))
             variant += "-spread"
         return dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
-            params=model.for_lexicon(self.params, old, lexicon),
+            params=model.for_lexicon(params, old, lexicon),
             tables=model.tables(lexicon),
             variant=variant,
         )

@@ -61,13 +61,6 @@ class CNNSoftmax(Head):
                 f"model.head.sampled is {self.sampled!r}, which has no sampled loss: give NCE, "
                 "ImportanceSampling, BlackOut or none."
             )
-        if self.has_open_noise and (
-            self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE)
-        ):
-            raise UserError(
-                "model.head.sampled.noise is LetterNoise, whose spellings have vectors of letters "
-                "alone and are all kept: give NCE with distinct=False, and correction=0."
-            )
 
     @property
     def has_open_noise(self):
@@ -85,7 +78,18 @@ class CNNSoftmax(Head):
         return () if self.sampled is None else ("correction",)
 
     def tables(self, lexicon):
-        """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}."""
+        """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
+
+        Raises:
+          UserError: spellings are to be noise for a loss or vectors that cannot have them.
+        """
+        if self.has_open_noise and (
+            self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE)
+        ):
+            raise UserError(
+                "model.head.sampled.noise is LetterNoise, whose spellings have vectors of letters "
+                "alone and are all kept: give NCE with distinct=False, and correction=0."
+            )
         if self.has_open_noise:
             sampled = self.sampled.noise.tables(lexicon, self.network.spelling)
         else:

@@ -44,7 +44,8 @@ class LetterNoise(noises.Noise):
     power: float = 1.0
 
     def __post_init__(self):
-        check_least(self, "model.head.sampled.noise", order=1, power=0)
+        check_least(self, "model.head.sampled.noise", order=1)
+        noises.check_power(self.power, "model.head.sampled.noise.power")
         if not self.smoothing > 0:
             raise UserError(
                 f"model.head.sampled.noise.smoothing is {self.smoothing}: give it above 0, or most "

@@ -22,8 +22,18 @@ import numpy as np
 from zoo.errors import UserError, check_least
 from zoo.keys import Keys
 
+NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
 # What may draw noise words of its own.
 UNITS = ("batch", "lane", "token")
+
+
+MOST_POWER = 10.0  # of counts, which stay within float64
+
+
+def check_power(power: float, name: str):
+    """UserError for an exponent of counts, called `name`, that is negative or far too large."""
+    if not 0 <= power <= MOST_POWER:
+        raise UserError(f"{name} is {power}: give a number from 0 to {MOST_POWER:g}.")
 
 
 class Noise:
@@ -71,7 +81,8 @@ class UnigramNoise(Noise):
     smoothing: float = 1.0
 
     def __post_init__(self):
-        check_least(self, "model.head.noise", power=0, smoothing=0)
+        check_least(self, "model.head.noise", smoothing=0)
+        check_power(self.power, "model.head.noise.power")
 
     def probabilities(self, counts):
         """float64 [V]; UserError if a word would have no mass."""
@@ -155,13 +166,14 @@ def per_unit(function, key, shape, draws: int, per: str):
 
     [draws] for the batch, [B, draws] for each lane, [..., draws] for each token; see `sample`.
     """
-    if per == "batch":
-        return function(key.batch if isinstance(key, Keys) else key, (draws,))
     of_lane = shape[1:] if per == "token" else ()
     if not isinstance(key, Keys):
-        return function(key, (*shape[:1], *of_lane, draws))
-    # Another stream than dropout's, which uses the same keys of the rows.
-    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, 0x6E6F6973))(key.rows)
+        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_lane, draws))
+    # Another stream than dropout's, which uses the same keys; those of the rows are the batch's
+    # with a small number folded in.
+    if per == "batch":
+        return function(jax.random.fold_in(key.batch, NOISE), (draws,))
+    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
     return jax.vmap(lambda row: function(row, (*of_lane, draws)))(of_rows)
 
 

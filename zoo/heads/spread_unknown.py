@@ -29,17 +29,18 @@ class Shares(NamedTuple):
     shared: np.ndarray
 
 
-def shares(trained: Lexicon, other: Lexicon) -> Shares | None:
+def shares(trained: Lexicon, other: Lexicon) -> Shares:
     """Which trained word stands for each word of another lexicon, marks for marks.
 
-    None if there are new words and the trained lexicon has no unknown word.
+    Raises:
+      LookupError: the trained lexicon has neither this word nor an unknown word.
     """
     unknown = trained.ids.get(trained.unknown)
     marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
     names = [marks.get(word) or word for word in other.words]
     place = np.array([trained.ids.get(name, -1) for name in names], np.int32)
     if unknown is None and (place < 0).any():
-        return None
+        raise LookupError(other.words[int(np.argmin(place))])
     shared = (place < 0) | (place == (-1 if unknown is None else unknown))
     place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
@@ -50,6 +51,8 @@ def shares(trained: Lexicon, other: Lexicon) -> Shares | None:
 class SpreadUnknown(Head):
     """p' of a trained head; for judging, made by `zoo.evaluation.run.Run.with_lexicon`.
 
+    Heads that can score new words by themselves are refused, and tied ones: give the weights.
+
     Attributes:
       head: p. lexicon: the words that it was trained on; it does not count when heads are compared.
     """
@@ -57,15 +60,14 @@ class SpreadUnknown(Head):
     head: Head
     lexicon: Lexicon = dataclasses.field(compare=False, repr=False)
 
-    @property
-    def background(self):
-        """That of the head."""
-        return self.head.background
-
-    @property
-    def tied(self):
-        """As the head."""
-        return self.head.tied
+    def __post_init__(self):
+        if self.head.tied:
+            raise ValueError("the table of a tied head is that of other words: untie it")
+        if type(self.head).for_lexicon is not Head.for_lexicon:
+            raise UserError(
+                f"--spread-unknown is for heads with parameters of words alone, and a "
+                f"{type(self.head).__name__} is none: leave it out."
+            )
 
     def tables(self, lexicon):
         """{"head": those of the head, "place", "log_share": see `shares`}.
@@ -73,12 +75,13 @@ class SpreadUnknown(Head):
         Raises:
           UserError: there is no unknown word, or a word that the head knows is missing.
         """
-        found = shares(self.lexicon, lexicon)
-        if found is None:
+        try:
+            found = shares(self.lexicon, lexicon)
+        except LookupError as error:
             raise UserError(
-                "this run has no unknown word whose probability new words could share: train with "
-                "vocabulary.unknown=counted and vocabulary.minimum_count=2."
-            )
+                f"this run has no unknown word whose probability {error.args[0]!r} could share: "
+                "train with vocabulary.unknown=counted and vocabulary.minimum_count=2."
+            ) from error
         missing = set(range(len(self.lexicon))) - set(found.place.tolist())
         if missing:
             word = self.lexicon.words[min(missing)]

@@ -87,6 +87,11 @@ class Trainer:
             if recipe.average:
                 optimizer = optax.chain(optimizer, average.kept(recipe.average))
             return train_step, optimizer
+        if recipe.average:
+            raise UserError(
+                f"training.average={recipe.average} touches all rows of every table at each step, "
+                "which training.row_sparse=True is there to avoid: leave one of them out."
+            )
         paths = self.model.row_tables(self._shapes)
         if paths and all(path[0] in recipe.frozen for path in paths):
             raise UserError(
