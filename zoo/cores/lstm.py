@@ -11,9 +11,8 @@ hidden h and cell c:
 or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer numbers than there are
 cells: what the recurrence, the next layer and the head see.
 
-The products x_t W of all positions are one product before the scan. The backward pass is written by
-hand: the forward pass keeps the gates, the backward scan carries only the gradients of h and c, and
-the gradient of U is one product after it, where autodiff of a scan would add up T small ones.
+The products x_t W of all positions are one product before the scan, whose backward pass is written
+by hand: see zoo.recurrence.
 """
 
 import dataclasses
@@ -25,120 +24,7 @@ from zoo import keys
 from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least
-
-
-def cell(gates, previous_cell):
-    """(hidden, cell), [B, D] each, of the activated gates (input, forget, candidate, output)."""
-    input_gate, forget, candidate, output = gates
-    new_cell = forget * previous_cell + input_gate * candidate
-    return output * jnp.tanh(new_cell), new_cell
-
-
-def _activate(projection, hidden, recurrent):
-    """The four activated gates, [B, D] each: apart, because putting them together is a copy."""
-    input_gate, forget, candidate, output = jnp.split(projection + hidden @ recurrent, 4, axis=-1)
-    sigmoid = jax.nn.sigmoid
-    return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
-
-
-def _project(hidden, projection):
-    return hidden if projection is None else hidden @ projection
-
-
-def recurrence_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """The plain scan that `recurrence` is tested against: same arguments, same results."""
-
-    def step(carry, inputs):
-        inputs_product, kept = inputs
-        hidden, cell_state = carry[0] * kept, carry[1] * kept
-        new_hidden, new_cell = cell(_activate(inputs_product, hidden, recurrent), cell_state)
-        carry = _project(new_hidden, projection), new_cell
-        return carry, carry[0]
-
-    carry, outputs = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
-    return outputs, carry
-
-
-@jax.custom_vjp
-def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """The recurrent part of a layer.
-
-    Args:
-      projections: x W + b, [T, B, 4 D]; recurrent: U, [R, 4 D], R = D without a projection.
-      hidden, cell_state: the carry, [B, R] and [B, D].
-      keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
-        gradient.
-      projection: P, [D, R], or None.
-
-    Returns:
-      (hidden of all positions [T, B, R], (last hidden, last cell)).
-    """
-    return _forward(projections, recurrent, hidden, cell_state, keep, projection)[0]
-
-
-def _forward(projections, recurrent, hidden, cell_state, keep, projection):
-    def step(carry, inputs):
-        inputs_product, kept = inputs
-        previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
-        gates = _activate(inputs_product, previous_hidden, recurrent)
-        new_hidden, new_cell = cell(gates, previous_cell)
-        carry = _project(new_hidden, projection), new_cell
-        return carry, (*carry, gates)
-
-    carry, (hiddens, cells, gates) = jax.lax.scan(step, (hidden, cell_state), (projections, keep))
-    residuals = (recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection)
-    return (hiddens, carry), residuals
-
-
-def _backward(residuals, cotangents):
-    recurrent, hidden, cell_state, keep, hiddens, cells, gates, projection = residuals
-    hiddens_gradient, (last_hidden_gradient, last_cell_gradient) = cotangents
-    previous_cells = jnp.concatenate([cell_state[None], cells[:-1]]) * keep
-    transposed = recurrent.T
-
-    def step(carry, inputs):
-        hidden_gradient, cell_gradient = carry
-        output_gradient, new_cell, previous_cell, gates, kept = inputs
-        input_gate, forget, candidate, output = gates
-        hidden_gradient += output_gradient
-        total = hidden_gradient
-        if projection is not None:
-            hidden_gradient = hidden_gradient @ projection.T
-        activated = jnp.tanh(new_cell)
-        cell_gradient += hidden_gradient * output * (1 - activated * activated)
-        z_gradient = jnp.concatenate(
-            [
-                cell_gradient * candidate * input_gate * (1 - input_gate),
-                cell_gradient * previous_cell * forget * (1 - forget),
-                cell_gradient * input_gate * (1 - candidate * candidate),
-                hidden_gradient * activated * output * (1 - output),
-            ],
-            axis=-1,
-        )
-        carry = (z_gradient @ transposed * kept, cell_gradient * forget * kept)
-        return carry, (z_gradient, None if projection is None else total)
-
-    (hidden_gradient, cell_gradient), (z_gradients, totals) = jax.lax.scan(
-        step,
-        (last_hidden_gradient, last_cell_gradient),
-        (hiddens_gradient, cells, previous_cells, gates, keep),
-        reverse=True,
-    )
-    previous_hiddens = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    recurrent_gradient = _flat(previous_hiddens).T @ _flat(z_gradients)
-    projection_gradient = None
-    if projection is not None:
-        projection_gradient = _flat(gates[3] * jnp.tanh(cells)).T @ _flat(totals)
-    gradients = (z_gradients, recurrent_gradient, hidden_gradient, cell_gradient)
-    return *gradients, None, projection_gradient
-
-
-def _flat(array):
-    """[T, B, D] -> [T B, D]: a product that sums over two axes costs far more than over one."""
-    return array.reshape(-1, array.shape[-1])
-
-
-recurrence.defvjp(_forward, _backward)
+from zoo.recurrence import flat, recurrence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -214,7 +100,7 @@ class LSTM(Core):
         x = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
         new_carry = []
         for layer, (weights, (hidden, cell_state)) in enumerate(zip(params, carry, strict=True)):
-            projections = _flat(x) @ weights["input"] + weights["bias"][None]
+            projections = flat(x) @ weights["input"] + weights["bias"][None]
             projections = projections.reshape(time, batch, -1)
             x, last = recurrence(
                 projections,

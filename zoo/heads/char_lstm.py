@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from zoo.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads.head import Head
+from zoo.recurrence import cell, recurrence
 from zoo.spelling import BEGIN, END, Spelling
 
 # Words spelled at a time where all of them are, for each position.
@@ -105,9 +106,8 @@ class CharLSTM(Head):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
         u, s = state
         z = params["letters"][previous] @ params["input"] + of_hidden + u @ params["recurrent"]
-        gate_input, forget, candidate, output = jnp.split(z, 4, axis=-1)
-        s = jax.nn.sigmoid(forget) * s + jax.nn.sigmoid(gate_input) * jnp.tanh(candidate)
-        u = jax.nn.sigmoid(output) * jnp.tanh(s)
+        gates = jnp.split(z, 4, axis=-1)
+        u, s = cell([jnp.tanh(z) if i == 2 else jax.nn.sigmoid(z) for i, z in enumerate(gates)], s)
         logits = u @ params["output"] + params["output_bias"][None]
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
@@ -122,20 +122,20 @@ class CharLSTM(Head):
 
     def _spelled(self, params, letters, lengths, of_hidden):
         """log p of the spellings [n, L], nats, [n]."""
+        count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
-
-        def step(carry, position):
-            total, state = carry
-            before, letter, there = position
-            log_probs, state = self.spelling_step(params, of_hidden, before, state)
-            places = jnp.maximum(letter - END, 0)[:, None]
-            log_prob = jnp.take_along_axis(log_probs, places, axis=-1)[:, 0]
-            return (total + jnp.where(there, log_prob, 0), state), None
-
-        there = jnp.arange(letters.shape[1])[:, None] < lengths[None]
-        initial = jnp.zeros(letters.shape[0], of_hidden.dtype), self.spelling_start(of_hidden)
-        (total, _), _ = jax.lax.scan(step, initial, (previous.T, letters.T, there))
-        return total
+        # As `spelling_step`, all letters being known: products of all positions at once.
+        inputs = params["letters"][previous.T].reshape(longest * count, -1) @ params["input"]
+        projections = inputs.reshape(longest, count, -1) + of_hidden[None]
+        keep = jnp.ones((longest, count, 1), of_hidden.dtype)
+        start = self.spelling_start(of_hidden)
+        u, _ = recurrence(projections, params["recurrent"], *start, keep)
+        logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
+        places = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
+        chosen = jnp.take_along_axis(logits, places, axis=-1)[:, 0]
+        log_prob = (chosen - jax.nn.logsumexp(logits, axis=-1)).reshape(longest, count)
+        there = jnp.arange(longest)[:, None] < lengths[None]
+        return jnp.where(there, log_prob, 0).sum(axis=0)
 
     def spelled_log_prob(self, params, hidden, letters, lengths):
         """log p of any spellings, whether words of a lexicon or not; over all spellings.
