@@ -227,3 +227,13 @@ def test_a_summary_counts(tmp_path):
     parameters = 13 * 6 + (6 + 7 + 1) * 28 + 13 * 8
     assert f"13 words, {parameters} parameters," in trainer.summary()
     assert "2 device(s)" in trainer.summary()
+
+
+def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
+    trainer = small.trainer(
+        small.experiment(sentences=9, state="sentences", shuffle=True), tmp_path
+    )
+    lanes = trainer._lanes(0)
+    tokens = [lanes[index].trained.sum() for index in range(len(lanes))]
+    assert min(tokens) < max(tokens)
+    assert trainer.batch_tokens == np.mean(tokens) > min(tokens)

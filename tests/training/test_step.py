@@ -46,13 +46,13 @@ def numpy_loss(flat):
     return losses.mean()
 
 
-def one_step(optimizer):
+def one_step(optimizer, **static):
     params = MODEL.init(jax.random.key(3), LEXICON)
     carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     key = jax.random.key_data(jax.random.key(1))
     new, results = train_step(
-        state, examples.NO_TABLES, COLUMNS, key, model=MODEL, optimizer=optimizer
+        state, examples.NO_TABLES, COLUMNS, key, model=MODEL, optimizer=optimizer, **static
     )
     return state, new, results
 
@@ -68,6 +68,20 @@ def test_one_step_of_sgd_follows_finite_differences(float64):
     norm = np.sqrt(sum((gradient**2).sum() for gradient in gradients.values()))
     assert float(results.gradient_norm) == pytest.approx(norm, rel=1e-6)
     assert int(new.step) == 1
+
+
+def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
+    """6 tokens where 24 are usual: a quarter of the step of their mean; enough of them, the mean."""
+    state, full, full_results = one_step(optax.sgd(0.7))
+    _, few, results = one_step(optax.sgd(0.7), least_tokens=24.0)
+    _, enough, _ = one_step(optax.sgd(0.7), least_tokens=5.5)
+    for old, new, less, same in zip(
+        *(jax.tree.leaves(s.params) for s in (state, full, few, enough)), strict=True
+    ):
+        np.testing.assert_allclose(less - old, (new - old) / 4, atol=1e-12)
+        np.testing.assert_array_equal(same, new)
+    assert float(results.loss) == pytest.approx(float(full_results.loss), rel=1e-12)
+    assert float(results.gradient_norm) == pytest.approx(float(full_results.gradient_norm) / 4)
 
 
 def test_a_step_carries_the_last_state(float64):

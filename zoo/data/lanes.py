@@ -82,6 +82,11 @@ class Lanes:
             self._places[row, : len(places)] = places
         self._previous, self._first = previous, first
 
+    @property
+    def trained(self) -> int:
+        """How many targets have a loss in training."""
+        return int(self.text.trained[self._places[self._places >= 0]].sum())
+
     def __len__(self):
         return self.count
 

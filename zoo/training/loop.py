@@ -61,7 +61,9 @@ class Trainer:
         if not self.validation.counted.any():
             raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
-        self.epoch_steps = len(self._lanes(0))
+        first = self._lanes(0)
+        self.epoch_steps = len(first)
+        self.batch_tokens = max(1.0, first.trained / len(first))
         self.total_steps = self.epoch_steps * self.recipe.epochs
         if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
             # Which sentences are drawn, or how well they fill the lanes in their order.
@@ -207,7 +209,11 @@ class Trainer:
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(
-            self.step, model=self.model, optimizer=self.optimizer, frozen=recipe.frozen
+            self.step,
+            model=self.model,
+            optimizer=self.optimizer,
+            frozen=recipe.frozen,
+            least_tokens=self.batch_tokens,
         )
         tables = devices.replicate(self._tables)
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))

@@ -275,10 +275,13 @@ def train_step(
     model,
     optimizer: RowSparseOptimizer,
     frozen: tuple[str, ...] = (),
+    least_tokens: float = 1.0,
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """`zoo.training.step.train_step` with rows in the place of tables."""
-    objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
+    objective, tokens, divisor = mean_loss(
+        state, tables, columns, key, model=model, least_tokens=least_tokens, axis=axis
+    )
     trained, fixed = parts.split(state.params, frozen)
     (total, (penalty, carry)), dense_gradients, touched = value_and_gradients(
         lambda trained: objective({**trained, **fixed}), trained, optimizer.paths
@@ -294,4 +297,4 @@ def train_step(
         trained, state.optimizer_state, state.step, dense_gradients, gradients
     )
     new_state = TrainState({**trained, **fixed}, optimizer_state, carry, state.step + 1)
-    return new_state, StepMetrics((total - penalty) * tokens, tokens, norm, penalty * tokens)
+    return new_state, StepMetrics((total - penalty) * divisor, tokens, norm, penalty * divisor)

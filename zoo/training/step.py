@@ -3,6 +3,8 @@
 It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
 share of the lanes, losses and gradients are summed over devices, and the only division is by the
 number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
+A batch with few tokens, as an epoch of whole sentences may end with, is divided by more than it
+has: two tokens must not move the parameters as far as a full batch does.
 """
 
 from typing import Any, NamedTuple
@@ -53,16 +55,18 @@ def sum_over_devices(tree, axis):
     return tree if axis is None else jax.lax.psum(tree, axis)
 
 
-def mean_loss(state, tables, columns, key, *, model, axis):
-    """(params -> (mean loss of the batch's tokens with the penalty, (penalty, carry)), tokens).
+def mean_loss(state, tables, columns, key, *, model, least_tokens, axis):
+    """(params -> (mean loss of the batch's tokens with the penalty, (penalty, carry)), tokens, and
+    what the mean is over: the tokens, or `least_tokens` if that is more).
 
     Arguments are train_step's.
 
     On several devices each has its part of the mean: the parts add up.
     """
     tokens = sum_over_devices(columns.weights.sum(), axis)
+    divisor = jnp.maximum(tokens, least_tokens)
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
-    weights = columns.weights / jnp.maximum(tokens, 1)
+    weights = columns.weights / divisor
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
     rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
 
@@ -79,7 +83,7 @@ def mean_loss(state, tables, columns, key, *, model, axis):
         )
         return loss + penalty, (penalty, carry)
 
-    return objective, tokens
+    return objective, tokens, divisor
 
 
 def train_step(
@@ -91,6 +95,7 @@ def train_step(
     model,
     optimizer: optax.GradientTransformation,
     frozen: tuple[str, ...] = (),
+    least_tokens: float = 1.0,
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the parameters on the mean loss of the batch's tokens.
@@ -98,10 +103,13 @@ def train_step(
     Args:
       key: the run's key data; dropout's keys come from it, the step and the lane, so that they
         depend neither on devices nor on interruptions.
-      model, optimizer, frozen, axis: static. frozen: parts that are not trained. axis: the devices'
-        axis under pmap, None on one device.
+      model, optimizer, frozen, least_tokens, axis: static. frozen: parts that are not trained.
+        least_tokens: a sum over fewer is divided by so many. axis: the devices' axis under pmap,
+        None on one device.
     """
-    objective, tokens = mean_loss(state, tables, columns, key, model=model, axis=axis)
+    objective, tokens, divisor = mean_loss(
+        state, tables, columns, key, model=model, least_tokens=least_tokens, axis=axis
+    )
     trained, fixed = parts.split(state.params, frozen)
     (total, (penalty, carry)), gradients = jax.value_and_grad(
         lambda trained: objective({**trained, **fixed}), has_aux=True
@@ -111,5 +119,5 @@ def train_step(
     params = {**optax.apply_updates(trained, updates), **fixed}
     new_state = TrainState(params, optimizer_state, carry, state.step + 1)
     return new_state, StepMetrics(
-        (total - penalty) * tokens, tokens, optax.tree.norm(gradients), penalty * tokens
+        (total - penalty) * divisor, tokens, optax.tree.norm(gradients), penalty * divisor
     )
