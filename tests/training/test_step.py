@@ -71,7 +71,7 @@ def test_one_step_of_sgd_follows_finite_differences(float64):
 
 
 def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
-    """6 tokens where 24 are usual: a quarter of the step of their mean; enough of them, the mean."""
+    """6 tokens where 24 are usual make a quarter of the step of their mean."""
     state, full, full_results = one_step(optax.sgd(0.7))
     _, few, results = one_step(optax.sgd(0.7), least_tokens=24.0)
     _, enough, _ = one_step(optax.sgd(0.7), least_tokens=5.5)
