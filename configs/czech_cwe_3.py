@@ -4,7 +4,7 @@
     python evaluate.py --workdir runs/czech_cwe_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector has a part of its own
-and one from its letters. Not run to its end yet.
+and one from its letters. Results: docs/results.md.
 """
 
 import dataclasses

@@ -5,7 +5,7 @@
 
 Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
 too, and are formed for the target and the noise words alone. With the full padding of their figure
-3: --set model.head.network.spelling.padding=full. Not run to its end yet.
+3: --set model.head.network.spelling.padding=full. Results: docs/results.md.
 """
 
 import dataclasses

@@ -9,7 +9,7 @@ unigram distribution, batches of 128, Adagrad whose history is reset twice, ever
 the paper leaves open: one hidden layer of 128; words seen once are <unk>. The last 5 % of the
 training sentences are for validation. Figures count every word and </s>, with <unk> as a word.
 
-Data: czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA. Not run to its end yet.
+Data: czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA. Results: docs/results.md.
 """
 
 from zoo import Evaluation, Experiment, Training
