@@ -9,6 +9,7 @@ captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it 
 exactly. The words are those of the background, so that its figures can be put beside these. Other
 sizes: --set data.source.train='multi30k/train.lc.norm.tok.en[:5000]'; another background:
 --set data.workdir=DIR --set model.head.background.workdir=DIR. Data: multi30k/ in $ZOO_DATA.
+Results: docs/backgrounds.md.
 """
 
 from zoo import Evaluation, Experiment, Training, priors
