@@ -83,7 +83,7 @@ class Lanes:
         self._previous, self._first = previous, first
 
     @property
-    def trained(self) -> int:
+    def trained_tokens(self) -> int:
         """How many targets have a loss in training."""
         return int(self.text.trained[self._places[self._places >= 0]].sum())
 

@@ -83,17 +83,17 @@ class CNNSoftmax(Head):
         Raises:
           UserError: spellings are to be noise for a loss or vectors that cannot have them.
         """
-        if self.has_open_noise and (
-            self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE)
-        ):
-            raise UserError(
-                "model.head.sampled.noise is LetterNoise, whose spellings have vectors of letters "
-                "alone and are all kept: give NCE with distinct=False, and correction=0."
-            )
+        sampled = {}
         if self.has_open_noise:
+            if self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE):
+                raise UserError(
+                    "model.head.sampled.noise is LetterNoise, whose spellings have vectors of "
+                    "letters alone and are all kept: give NCE with distinct=False, and "
+                    "correction=0."
+                )
             sampled = self.sampled.noise.tables(lexicon, self.network.spelling)
-        else:
-            sampled = {} if self.sampled is None else self.sampled.tables(lexicon)
+        elif self.sampled is not None:
+            sampled = self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
     def notes(self, lexicon):

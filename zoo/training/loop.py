@@ -63,7 +63,7 @@ class Trainer:
         self.data = f"{self.text.digest()}-{self.validation.digest()}"
         first = self._lanes(0)
         self.epoch_steps = len(first)
-        self.batch_tokens = max(1.0, first.trained / len(first))
+        self.batch_tokens = max(1.0, first.trained_tokens / len(first))
         self.total_steps = self.epoch_steps * self.recipe.epochs
         if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
             # Which sentences are drawn, or how well they fill the lanes in their order.
