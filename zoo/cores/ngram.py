@@ -17,6 +17,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo import keys
+from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least
 
@@ -27,14 +29,20 @@ class NGram(Core):
 
     Attributes:
       size: D, of each layer. order: n. layers: one or more.
+      dropout: rate on every layer's output, the last one's too. input_dropout: on the vectors of
+        words; a word is short of the same numbers in all n-grams that it is in.
     """
 
     size: int = 128
     order: int = 3
     layers: int = 1
+    dropout: float = 0.0
+    input_dropout: float = 0.0
 
     def __post_init__(self):
         check_least(self, "model.core", size=1, order=2, layers=1)
+        for name in ("dropout", "input_dropout"):
+            dropout.check_rate(getattr(self, name), f"model.core.{name}")
 
     def init(self, key, input_size):
         """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
@@ -61,8 +69,10 @@ class NGram(Core):
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
     def apply(self, params, inputs, carry, *, reset=None, key=None):
-        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core. There is no dropout."""
+        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
         batch, time, _ = inputs.shape
+        rows = None if key is None else keys.of(key, batch).rows
+        inputs = _drop(inputs, self.input_dropout, rows, 0)
         ahead = self.order - 2
         # Positions, those to come too, by the text that they belong to; the carry is of text 0.
         text = jnp.zeros((batch, time), jnp.int32)
@@ -82,9 +92,18 @@ class NGram(Core):
             sums = sums.at[:, back : back + time].add(products)
 
         hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])
-        for layer in params["layers"]:
+        hidden = _drop(hidden, self.dropout, rows, 1)
+        for place, layer in enumerate(params["layers"], 2):
             hidden = jax.nn.relu(hidden @ layer["weights"] + layer["bias"][None, None])
+            hidden = _drop(hidden, self.dropout, rows, place)
         return hidden, sums[:, time:] if ahead else ()
+
+
+def _drop(x, rate, rows, place):
+    """x [B, T, D] with dropout, unless there are no keys of rows or nothing to drop."""
+    if rows is None or not rate:
+        return x
+    return x * dropout.masks(dropout.fold_in(rows, place), x.shape[1:], rate, x.dtype)
 
 
 def _uniform(key, shape, inputs):
