@@ -11,11 +11,10 @@ import dataclasses
 
 from configs import czech_cwe_3
 from zoo import Experiment
-from zoo.cores import NGram
 
 
 def get_config() -> Experiment:
     """The experiment."""
     base = czech_cwe_3.get_config()
-    core = NGram(size=128, order=6)
+    core = dataclasses.replace(base.model.core, order=6)
     return dataclasses.replace(base, model=dataclasses.replace(base.model, core=core))

@@ -4,8 +4,8 @@
     python evaluate.py --workdir runs/lm1b_cnn_softmax_correction
 
 Jozefowicz et al. (2016), table 1, the same + 128-dim correction: test perplexity 35.8, 0.39
-billion parameters; not run here. Everything else is as in lm1b_cnn_inputs, but that no table is
-updated by rows: the output vectors of a step come from the network.
+billion parameters; not run here. Everything else is as in lm1b_cnn_inputs: of the corrections, too,
+a step updates those of the target and noise words alone.
 """
 
 import dataclasses
@@ -19,8 +19,4 @@ def get_config() -> Experiment:
     """The experiment."""
     base = lm1b_cnn_inputs.get_config()
     head = CNNSoftmax(network=lm1b_cnn_inputs.NETWORK, sampled=base.model.head, correction=128)
-    return dataclasses.replace(
-        base,
-        model=dataclasses.replace(base.model, head=head),
-        training=dataclasses.replace(base.training, row_sparse=False),
-    )
+    return dataclasses.replace(base, model=dataclasses.replace(base.model, head=head))

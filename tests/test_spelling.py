@@ -134,3 +134,26 @@ def test_wrong_recipes_are_refused(fields):
     (name,) = fields
     with pytest.raises(UserError, match=f"spelling.{name} is"):
         Spelling(**fields)
+
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def test_marks_and_damaged_bytes_show_as_replacement_characters():
+    lexicon = Lexicon(("a",), np.zeros(1, np.int64), boundary=None, unknown=None)
+    for spelling in (Spelling(), Spelling(unit="characters")):
+        a = spelling.letters(lexicon)[0][0]
+        assert spellings.word([a, BEGIN, a, END, a], lexicon, spelling) == f"a{REPLACEMENT}a"
+        for mark in (BOUNDARY, UNKNOWN_WORD):
+            assert spellings.word([mark, END], lexicon, spelling) == REPLACEMENT
+    marked = dataclasses.replace(lexicon, words=("a", "</s>"), boundary="</s>")
+    assert spellings.word([BOUNDARY, END], marked, Spelling()) == "</s>"
+
+
+def test_words_that_were_cut_or_have_unknown_letters_are_counted():
+    lexicon = Lexicon(("ab", "abcd", "xy", "a"), np.zeros(4, np.int64), alphabet=tuple("abcd"))
+    assert Spelling(longest=3).notes(lexicon, "head") == {"words cut by the head": 1}
+    assert Spelling("characters", longest=3).notes(lexicon, "head") == {
+        "words cut by the head": 1,
+        "words with letters unknown to the head": 1,
+    }

@@ -156,4 +156,4 @@ def main():
 
 
 if __name__ == "__main__":
-    cli.leave(cli.run(main))
+    cli.program(main)

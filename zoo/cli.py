@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 
-from zoo import storage
+from zoo import allocator, storage
 from zoo.errors import Interrupted, UserError
 
 
@@ -47,6 +47,12 @@ def run(main) -> int:
         )
         return 2
     return 0
+
+
+def program(main):
+    """All that a script does: `run` of main, and its exit code."""
+    allocator.keep_memory()
+    leave(run(main))
 
 
 def leave(code: int):

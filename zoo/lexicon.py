@@ -39,6 +39,8 @@ class Lexicon:
       background_tables: what a background with a context was prepared from text, {name: array}.
       alphabet: the characters that have a letter of their own; None for those of the words. A
         lexicon that takes the place of another after training has the other's.
+      left_out: occurrences in the training text of words that it has and the lexicon has not. No
+        model depends on them; they tell words never seen from those that were <unk>.
     """
 
     words: tuple[str, ...]
@@ -52,6 +54,7 @@ class Lexicon:
     boundary: str | None = None
     background_tables: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     alphabet: tuple[str, ...] | None = None
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def __len__(self):
         return len(self.words)
@@ -68,6 +71,14 @@ class Lexicon:
             return self.alphabet
         marks = (self.unknown, self.boundary)
         return tuple(sorted(set().union(*(word for word in self.words if word not in marks))))
+
+    def occurrences(self, words: tuple[str, ...]) -> np.ndarray:
+        """How often words, of the lexicon or not, occurred in the training text, int64."""
+        found = [
+            self.counts[self.ids[word]] if word in self.ids else self.left_out.get(word, 0)
+            for word in words
+        ]
+        return np.array(found, np.int64)
 
     def features_of(self, word: int) -> list[str]:
         """The names of the features of a word."""
@@ -152,11 +163,11 @@ class Lexicon:
         return _digest(json.dumps(self.words, ensure_ascii=False).encode())
 
     def digest(self) -> str:
-        """A hash of everything in the lexicon."""
+        """A hash of everything in the lexicon that a model depends on."""
         return _digest(*(name.encode() + array.tobytes() for name, array in self._arrays().items()))
 
     def _arrays(self):
-        """The lexicon as arrays, for storage and hashing."""
+        """The lexicon as arrays, for storage and hashing; `left_out` is not among them."""
         strings = {
             "words": self.words,
             "feature_names": self.feature_names,
@@ -164,10 +175,7 @@ class Lexicon:
         }
         if self.alphabet is not None:
             strings["alphabet"] = self.alphabet
-        arrays = {
-            name: np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
-            for name, value in strings.items()
-        }
+        arrays = {name: _as_bytes(value) for name, value in strings.items()}
         for name in _ARRAY_FIELDS:
             if getattr(self, name) is not None:
                 arrays[name] = getattr(self, name)
@@ -178,7 +186,7 @@ class Lexicon:
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            np.savez_compressed(file, **self._arrays())
+            np.savez_compressed(file, left_out=_as_bytes(self.left_out), **self._arrays())
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
@@ -189,8 +197,8 @@ class Lexicon:
                 arrays = dict(archive)
             strings = {
                 name: json.loads(arrays.pop(name).tobytes().decode())
-                for name in ("words", "feature_names", "marks", "alphabet")
-                if name in arrays or name != "alphabet"
+                for name in ("words", "feature_names", "marks", *_OPTIONAL)
+                if name in arrays or name not in _OPTIONAL
             }
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
@@ -208,12 +216,18 @@ class Lexicon:
             boundary=boundary,
             background_tables=background,
             alphabet=None if alphabet is None else tuple(alphabet),
+            left_out=strings.get("left_out", {}),
             **arrays,
         )
 
 
 _ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
 _BACKGROUND = "background_tables."
+_OPTIONAL = ("alphabet", "left_out")
+
+
+def _as_bytes(value) -> np.ndarray:
+    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
 
 
 def _digest(*parts: bytes) -> str:

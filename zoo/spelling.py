@@ -29,6 +29,8 @@ from zoo.errors import UserError, check_least
 # Letters that are no letters. What a speller can say begins at END.
 PADDING, BEGIN, END, UNKNOWN_LETTER, BOUNDARY, UNKNOWN_WORD = range(6)
 MARKS = 6
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_NO_BYTE = b"\xff"  # which no UTF-8 has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +89,19 @@ class Spelling:
         """How many words have more than `longest` letters."""
         uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
         return sum(len(letters) > self.longest for letters in uncut)
+
+    def foreign_words(self, lexicon) -> int:
+        """How many words have letters that are all one letter, being outside the alphabet."""
+        if self.unit == "bytes":
+            return 0
+        return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))
+
+    def notes(self, lexicon, of: str) -> dict[str, int]:
+        """What a component, `of`, loses of the words of a lexicon, by name."""
+        found = {f"words cut by the {of}": self.cut_words(lexicon)}
+        if self.unit == "characters":
+            found[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
+        return found
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
         """The padded spellings, for windows of `window` letters.
@@ -151,13 +166,16 @@ def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
 def word(letters, lexicon, spelling: Spelling) -> str:
     """The text of one sequence of letters, up to END; marks of the lexicon in their own spelling.
 
-    Bytes that are no UTF-8 show as the replacement character, unknown letters too.
+    Bytes that are no UTF-8 show as the replacement character, and so do unknown letters, marks
+    within a word, and marks that the lexicon has not.
     """
     letters = [int(letter) for letter in letters]
     letters = letters[: letters.index(END)] if END in letters else letters
     if len(letters) == 1 and letters[0] in (BOUNDARY, UNKNOWN_WORD):
-        return lexicon.boundary if letters[0] == BOUNDARY else lexicon.unknown
+        mark = lexicon.boundary if letters[0] == BOUNDARY else lexicon.unknown
+        return REPLACEMENT if mark is None else mark
     if spelling.unit == "bytes":
-        return bytes(max(0, letter - MARKS) for letter in letters).decode("utf-8", "replace")
+        spelled = (bytes([n - MARKS]) if n >= MARKS else _NO_BYTE for n in letters)
+        return b"".join(spelled).decode("utf-8", "replace")
     known = lexicon.letters
-    return "".join("\N{REPLACEMENT CHARACTER}" if n < MARKS else known[n - MARKS] for n in letters)
+    return "".join(REPLACEMENT if n < MARKS else known[n - MARKS] for n in letters)

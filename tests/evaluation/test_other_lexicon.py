@@ -18,7 +18,7 @@ from zoo.errors import UserError
 from zoo.evaluation import passport
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
-from zoo.heads import CharLSTM, CNNSoftmax, LogLinear, Softmax
+from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.models import LanguageModel
 from zoo.spelling import Spelling
 from zoo.training.loop import Trainer
@@ -188,6 +188,9 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     np.testing.assert_allclose(found["figures"]["log_perplexity"], wanted, rtol=1e-5)
     is_new = [word in new for sentence in trained.read("test").sentences for word in sentence]
     assert found["figures"]["unseen"]["tokens"] == sum(is_new) == 2
+    # One was in the training text, once, and is <unk> to the run all the same.
+    spread = Run.load(workdir).with_lexicon(str(file), spread=True)
+    np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
 
     code, _, errors = call("--split", "test", "--spread-unknown")
     assert code == 2 and "give --lexicon FILE" in errors
@@ -200,3 +203,22 @@ def test_a_file_without_words_is_refused(open_workdir, tmp_path):
     (tmp_path / "marks.txt").write_text("</s>\n<unk>\n")
     with pytest.raises(UserError, match="has no words"):
         Run.load(open_workdir).with_lexicon(str(tmp_path / "marks.txt"))
+
+
+@pytest.mark.parametrize("line", ["le\t500", "le chat dort"])
+def test_a_line_that_is_no_word_is_named(open_workdir, tmp_path, line):
+    (tmp_path / "counts.txt").write_text(f"le\n{line}\n")
+    with pytest.raises(UserError, match=r"counts\.txt, line 2: .* is no word"):
+        Run.load(open_workdir).with_lexicon(str(tmp_path / "counts.txt"))
+
+
+def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_path, words_file):
+    head = CNNSoftmax(
+        Convolution(SPELLING, letter_size=3, widths=(2,)),
+        sampled=NCE(noise=UnigramNoise(smoothing=0.0), samples=3),
+    )
+    run = Run.load(trained_in(tmp_path, LETTERS, head, minimum_count=2))
+    new = run.with_lexicon(str(words_file))
+    assert not new.lexicon.counts.all()
+    _, scores = new.score(new.read("test"))
+    assert np.isfinite(scores.log_prob).all()

@@ -108,7 +108,10 @@ def test_renormalised_over_the_lexicon(problem):
     np.testing.assert_array_equal(words, np.argsort(-np.asarray(log_probs), axis=-1)[..., :2])
     assert (values < np.sort(log_probs, axis=-1)[..., :-3:-1]).all()  # the others have mass too
     assert "7 words" in head.normalised_over(LEXICON)
-    assert HEAD.normalised_over(LEXICON) == "all spellings of 3 characters at most"
+    assert HEAD.normalised_over(LEXICON) == (
+        "all spellings of 3 characters at most, those outside the alphabet being one"
+    )
+    assert CharLSTM().normalised_over(LEXICON) == "all spellings of 50 bytes at most"
 
 
 def test_samples_have_the_declared_probabilities(problem):
@@ -170,7 +173,9 @@ def test_a_beam_that_has_more_room_than_there_are_strings(problem):
     np.testing.assert_array_equal(log_probs[0, 6:], -np.inf)
     assert missed[0] == -np.inf
     words = {spellings.word(s, LEXICON, head.spelling) for s in spelled[0, :6]}
-    assert words == {"", "a", "b", "</s>", LEXICON.unknown, "\N{REPLACEMENT CHARACTER}"}
+    # The lexicon has no unknown word, whose mark can be said all the same.
+    assert LEXICON.unknown is None
+    assert words == {"", "a", "b", "</s>", "\N{REPLACEMENT CHARACTER}"}
 
 
 def test_another_lexicon_needs_nothing_new(problem):
@@ -183,7 +188,10 @@ def test_another_lexicon_needs_nothing_new(problem):
 
 
 def test_notes_and_refusals():
-    assert HEAD.notes(LEXICON) == {"words cut by the head": 2}
+    assert HEAD.notes(LEXICON) == {
+        "words cut by the head": 2,
+        "words with letters unknown to the head": 0,
+    }
     with pytest.raises(UserError, match="size is 0"):
         CharLSTM(size=0)
     shapes = jax.tree.map(jnp.shape, CharLSTM().init(jax.random.key(0), SIZE, LEXICON))

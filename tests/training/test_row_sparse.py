@@ -8,12 +8,14 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo import optimizers
+from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import (
     NCE,
     BlackOut,
+    CNNSoftmax,
     HierarchicalSoftmax,
     HuffmanSoftmax,
     ImportanceSampling,
@@ -34,6 +36,9 @@ HEADS = {
     "words for each lane": NCE(samples=3, noise_per="lane"),
     "hierarchical": HierarchicalSoftmax(),
     "Huffman": HuffmanSoftmax(),
+    "corrections": CNNSoftmax(
+        Convolution(letter_size=2, widths=(2,)), correction=3, sampled=NCE(samples=6)
+    ),
 }
 COLUMNS = step.Columns(
     words=np.array([[0, 3, 1], [4, 4, 0]], np.int32),

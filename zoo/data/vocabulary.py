@@ -93,13 +93,16 @@ class Vocabulary:
 
         # What the model will see: unknown words as <unk>, and the boundaries. Words are counted on
         # that, so that background and frequency bands know the marks too.
-        seen = {split: self._as_seen(corpus, set(words)) for split, corpus in corpora.items()}
+        known = set(words)
+        seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
         train = token_counts(seen, ("train",))
+        in_text = sorted(token_counts(corpora, ("train",)).items())
         lexicon = Lexicon(
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
             unknown=UNKNOWN if UNKNOWN in words else None,
             boundary=BOUNDARY if BOUNDARY in words else None,
+            left_out={word: count for word, count in in_text if word not in known},
         )
         return self._with_priors(lexicon, seen, entries), corpora
 
@@ -119,10 +122,7 @@ class Vocabulary:
             )
         new_words = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
         words = (*lexicon.words, *(word for word in new_words if word not in lexicon.ids))
-        zeros = np.zeros(len(words) - len(lexicon), np.int64)
-        larger = dataclasses.replace(
-            lexicon, words=words, counts=np.concatenate([lexicon.counts, zeros])
-        )
+        larger = dataclasses.replace(lexicon, words=words, counts=lexicon.occurrences(words))
         # Texts are read as the model knows them: what was <unk> in training stays <unk>.
         seen = {
             split: self._as_seen(self.read(source, split), set(lexicon.words))
@@ -186,9 +186,9 @@ class Vocabulary:
                 place = lexicon.ids.get(word)
                 if place is None and self.unknown == "refused":
                     raise UserError(
-                        f"{corpus.name} has the word {word!r}, which is not in the lexicon: set "
-                        "vocabulary.unknown to counted or skipped, or train with a lexicon that "
-                        "has it."
+                        f"{corpus.name} has the word {word!r}, which is not in the lexicon: give "
+                        "a lexicon that has it, or train with vocabulary.unknown=counted or "
+                        "skipped."
                     )
                 words.append(lexicon.ids[UNKNOWN] if place is None else place)
                 known.append(place is not None)

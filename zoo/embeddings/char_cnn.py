@@ -30,8 +30,8 @@ class CharCNN(Embedding):
         return self.network.tables(lexicon)
 
     def notes(self, lexicon):
-        """How many words were cut."""
-        return {"words cut by the embedding": self.network.spelling.cut_words(lexicon)}
+        """How many words were cut, or have unknown letters."""
+        return self.network.spelling.notes(lexicon, "embedding")
 
     def for_lexicon(self, params, lexicon, other):
         """The same: no parameter is of a word. UserError if the letters are others."""

@@ -43,8 +43,12 @@ class Concat(Embedding):
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def notes(self, lexicon):
-        """Those of the parts."""
-        return {name: n for part in self.parts for name, n in part.notes(lexicon).items()}
+        """Those of the parts, by their places where there are several with notes."""
+        found = [(place, part.notes(lexicon)) for place, part in enumerate(self.parts)]
+        found = [(place, notes) for place, notes in found if notes]
+        if len(found) == 1:
+            return found[0][1]
+        return {f"{name}, part {place}": n for place, notes in found for name, n in notes.items()}
 
     def for_lexicon(self, params, lexicon, other):
         """As each part says."""

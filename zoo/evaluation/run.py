@@ -4,8 +4,6 @@ import dataclasses
 import pathlib
 from typing import Any
 
-import numpy as np
-
 from zoo import files
 from zoo.data import Corpus, Mixed, Source, Text
 from zoo.data.lanes import Lanes
@@ -25,7 +23,7 @@ class Run:
 
     Attributes:
       path: the work directory. checkpoint: the training step of the parameters.
-      params, tables: on the device.
+      params, tables: on the device; the tables are those for judging.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
         "lexicon-HASH-spread", "renormalised", "constrained".
     """
@@ -44,7 +42,7 @@ class Run:
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
-        tables = experiment.model.tables(lexicon)
+        tables = experiment.model.judging_tables(lexicon)
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint)
 
     def with_state(self, state: str | None) -> "Run":
@@ -67,24 +65,19 @@ class Run:
             see heads.SpreadUnknown.
 
         Raises:
-          UserError: the file has no words, or a component of the model has parameters of words.
+          UserError: the file has no words, or lines that are no words, or a component of the model
+            has parameters of words.
         """
         if path is None:
             return self
-        old, lower = self.lexicon, self.experiment.vocabulary.lower_case
+        old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        words = files.read_text(files.find(path)).split("\n")
-        words = [(word.lower() if lower else word).strip() for word in words]
-        words = [word for word in dict.fromkeys(words) if word and word not in marks]
-        if not words:
-            raise UserError(f"{path} has no words: give a file with one a line.")
-        words = (*marks, *words)
+        words = (*marks, *_words_of(path, old, self.experiment.vocabulary.lower_case, marks))
         if old.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
             lexicon = vocabulary.extended(source, old, words).of_words(words)
         else:
-            counts = [old.counts[old.ids[word]] if word in old.ids else 0 for word in words]
-            lexicon = dataclasses.replace(old, words=words, counts=np.array(counts, np.int64))
+            lexicon = dataclasses.replace(old, words=words, counts=old.occurrences(words))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
         model, params = self.experiment.model, self.params
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
@@ -100,7 +93,7 @@ class Run:
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             params=model.for_lexicon(params, old, lexicon),
-            tables=model.tables(lexicon),
+            tables=model.judging_tables(lexicon),
             variant=variant,
         )
 
@@ -150,7 +143,7 @@ class Run:
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
-            tables=model.tables(lexicon),
+            tables=model.judging_tables(lexicon),
             variant="-".join(filter(None, (self.variant, "constrained"))),
         )
 
@@ -179,6 +172,23 @@ class Run:
                 "or another vocabulary.unknown or vocabulary.boundary in training."
             )
         return text, scores
+
+
+def _words_of(path, lexicon, lower_case, marks):
+    """The words of a file, one a line, each once, without the marks."""
+    spaced = any(" " in word for word in lexicon.words)
+    words = {}
+    for number, line in enumerate(files.read_text(files.find(path)).split("\n"), 1):
+        line = line.lower() if lower_case else line
+        # Where characters are words, so is a space.
+        word = line if line in lexicon.ids else line.strip()
+        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
+            raise UserError(f"{path}, line {number}: {word!r} is no word: write one a line, alone.")
+        if word and word not in marks:
+            words[word] = None
+    if not words:
+        raise UserError(f"{path} has no words: give a file with one a line.")
+    return words
 
 
 def _as_test(source: Source, path: str) -> Source:

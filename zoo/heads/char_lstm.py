@@ -60,14 +60,18 @@ class CharLSTM(Head):
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def notes(self, lexicon):
-        """How many words were cut."""
-        return {"words cut by the head": self.spelling.cut_words(lexicon)}
+        """How many words were cut, or have unknown letters: words that are then spelled alike each
+        have the probability of all of them."""
+        return self.spelling.notes(lexicon, "head")
 
     def normalised_over(self, lexicon):
         """The words of the lexicon if renormalised, else all spellings."""
         if self.renormalised:
             return super().normalised_over(lexicon)
-        return f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
+        found = f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
+        if self.spelling.unit == "characters":
+            found += ", those outside the alphabet being one"
+        return found
 
     def for_lexicon(self, params, lexicon, other):
         """The same: no parameter is of a word. UserError if the letters are others."""

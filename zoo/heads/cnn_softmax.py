@@ -96,9 +96,13 @@ class CNNSoftmax(Head):
             sampled = self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
+    def judging_tables(self, lexicon):
+        """The same without the noise, which need not be able to draw new words."""
+        return {"spelling": self.network.tables(lexicon), "sampled": {}}
+
     def notes(self, lexicon):
-        """How many words were cut."""
-        return {"words cut by the head": self.network.spelling.cut_words(lexicon)}
+        """How many words were cut, or have unknown letters."""
+        return self.network.spelling.notes(lexicon, "head")
 
     def init(self, key, hidden_size, lexicon):
         """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there

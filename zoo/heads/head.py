@@ -27,8 +27,9 @@ class Head:
         sample(params, tables, hidden, key, *, context=None) -> [...]
         top_k(params, tables, hidden, k, *, context=None) -> (log_probs [..., k], words [..., k])
 
-    Two more are for judging, and rarely need to be written:
+    Three more are for judging, and rarely need to be written:
 
+        judging_tables(lexicon) -> what of the tables log_prob and the like need
         prepared(params, tables) -> what to add to the params to judge faster, a dict
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
 
@@ -53,6 +54,11 @@ class Head:
         """Nothing, unless a head says otherwise."""
         return {}
 
+    def judging_tables(self, lexicon):
+        """The tables without what the loss alone needs, such as noise; all of them, unless a head
+        says otherwise."""
+        return self.tables(lexicon)
+
     def prepared(self, params, tables):
         """What `log_prob` would compute anew for every batch, by the names under which it finds it
         if it is added to the parameters; nothing, unless a head says otherwise."""
@@ -67,7 +73,8 @@ class Head:
         raise UserError(
             f"a {type(self).__name__} has parameters of the words that it was trained on and "
             "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
-            "know words by their letters, and heads.LogLinear, which knows them by their features."
+            "know words by their letters, and heads.LogLinear, which knows them by their features. "
+            "--spread-unknown gives new words even parts of its unknown word's probability."
         )
 
     def notes(self, lexicon) -> dict[str, int]:

@@ -50,6 +50,10 @@ class SampledSoftmax(Softmax):
         """The noise distribution: see noise.tables."""
         return noises.tables(self.noise.probabilities(lexicon.counts))
 
+    def judging_tables(self, lexicon):
+        """Nothing: noise is for the loss."""
+        return {}
+
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """The sampled loss, [...]: for training only, not a log-probability. It needs a key."""
         if key is None:

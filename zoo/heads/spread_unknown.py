@@ -90,7 +90,7 @@ class SpreadUnknown(Head):
                 f"would be lost: {len(missing):,} are missing, such as {word!r}."
             )
         return {
-            "head": self.head.tables(self.lexicon),
+            "head": self.head.judging_tables(self.lexicon),
             "place": jnp.asarray(found.place),
             "log_share": jnp.asarray(found.log_share),
         }

@@ -77,6 +77,11 @@ class WithExpert(Head):
         """{"head": those of the head, "background": those of the expert}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
+    def judging_tables(self, lexicon):
+        """Those that the head needs then, and the expert's."""
+        background = self.expert.tables(lexicon)
+        return {"head": self.head.judging_tables(lexicon), "background": background}
+
     def for_lexicon(self, params, lexicon, other):
         """UserError: the expert knows the words of training alone."""
         raise UserError(

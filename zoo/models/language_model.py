@@ -36,6 +36,11 @@ class LanguageModel:
         """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
+    def judging_tables(self, lexicon):
+        """The same as far as `log_prob` needs it; see Head.judging_tables."""
+        head = self.head.judging_tables(lexicon)
+        return {"embedding": self.embedding.tables(lexicon), "head": head}
+
     def init(self, key, lexicon):
         """{"embedding", "core", "head"}: the parameters of each component."""
         embedding_key, core_key, head_key = jax.random.split(key, 3)
