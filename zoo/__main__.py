@@ -24,7 +24,8 @@ def _generate(arguments):
     )
     for words in texts:
         if arguments.features:
-            print(with_features(words, run.lexicon), end="\n\n")
+            opened = run.experiment.vocabulary.open_words(run.lexicon)
+            print(with_features(words, run.lexicon, opened), end="\n\n")
         else:
             print(" ".join(words))
 

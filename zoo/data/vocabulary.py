@@ -3,7 +3,10 @@
 import array
 import collections
 import dataclasses
+import functools
 import hashlib
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +14,10 @@ from zoo import lexicon as lexicons
 from zoo.data.corpus import Corpus, Source
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
+from zoo.open_words import OpenWords
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import token_counts
+from zoo.priors.strings import StringClass
 
 UNKNOWN = "<unk>"
 BOUNDARY = "</s>"
@@ -35,6 +40,9 @@ class Vocabulary:
       features: what is known of each word, for heads and embeddings that use it: the union of what
         these priors say; of a feature that two give, the later one's value.
       background: what is known of how probable it is; it stands beside features, never alone.
+      open_classes: classes of strings, each a word of the lexicon that stands for all strings of
+        the class outside it; these are words then, not unknown, and a figure counts the probability
+        of the string itself. No string may be of two. See zoo.open_words.
     """
 
     splits: tuple[str, ...] = ("train",)
@@ -46,6 +54,7 @@ class Vocabulary:
     boundary_marks: int = 1
     features: tuple[FeaturePrior, ...] = ()
     background: Background | None = None
+    open_classes: tuple[StringClass, ...] = ()
 
     def __post_init__(self):
         check_least(self, "vocabulary", minimum_count=1, maximum_size=0, boundary_marks=1)
@@ -58,6 +67,12 @@ class Vocabulary:
                     f"vocabulary.{field} is {getattr(self, field)!r}: give one of "
                     f"{', '.join(choices)}."
                 )
+        for one, other in itertools.combinations(self.open_classes, 2):
+            if not one.apart(other):
+                raise UserError(
+                    f"vocabulary.open_classes has {one.name} and {other.name}, which have strings "
+                    "in common: give lengths or first letters that share them out, or one class."
+                )
 
     def read(self, source: Source, split: str) -> Corpus:
         """A split of the source, in lower case if so asked."""
@@ -68,13 +83,19 @@ class Vocabulary:
         """(the lexicon, the corpora of all splits).
 
         Raises:
-          UserError: there is a background without features, or what the priors raise.
+          UserError: there is a background, or a class of strings, without features, or what the
+            priors raise.
         """
         # Not when the recipe is made: of two settings, background and features, one comes first.
         if self.background is not None and not self.features:
             raise UserError(
                 f"vocabulary.background is {self.background}, and no head uses a background "
                 "without features: set vocabulary.features, or vocabulary.background=none."
+            )
+        if self.open_classes and not self.features:
+            raise UserError(
+                f"vocabulary.open_classes has {self.open_classes[0].name}, whose strings are known "
+                "by their features: set vocabulary.features."
             )
         corpora = {split: self.read(source, split) for split in source.splits()}
         entries = self._entries(source)
@@ -104,7 +125,28 @@ class Vocabulary:
             boundary=BOUNDARY if BOUNDARY in words else None,
             left_out={word: count for word, count in in_text if word not in known},
         )
-        return self._with_priors(lexicon, seen, entries), corpora
+        return self._opened(self._with_priors(lexicon, seen, entries)), corpora
+
+    def _opened(self, lexicon):
+        """The lexicon with a word for each class of strings, counted as the training text has them.
+
+        What is counted of the classes is not of the unknown word any more.
+        """
+        if not self.open_classes:
+            return lexicon
+        opened = OpenWords.of(lexicon, self.open_classes)
+        counts = opened.lexicon.counts.copy()
+        for word, count in lexicon.left_out.items():
+            place = opened.class_of(word)
+            if place is not None:
+                counts[place] += count
+                if lexicon.unknown is not None:
+                    counts[lexicon.ids[lexicon.unknown]] -= count
+        return dataclasses.replace(opened.lexicon, counts=counts)
+
+    def open_words(self, lexicon: Lexicon) -> OpenWords | None:
+        """The classes of strings of a lexicon that `build` made; None if there are none."""
+        return _open_words(lexicon, self.open_classes) if self.open_classes else None
 
     def extended(self, source: Source, lexicon: Lexicon, new_words: tuple[str, ...]) -> Lexicon:
         """The lexicon with new words after its own, for a model that was trained without them.
@@ -113,8 +155,14 @@ class Vocabulary:
         kept, for the others have no parameters. The background is the same recipe over all words.
 
         Raises:
-          UserError: the lexicon has no features, so that nothing can be known of a new word.
+          UserError: the lexicon has no features, so that nothing can be known of a new word, or it
+            has classes of strings.
         """
+        if self.open_classes:
+            raise UserError(
+                "strings outside the lexicon are words already (vocabulary.open_classes): judge "
+                "the run as it is."
+            )
         if not lexicon.feature_names:
             raise UserError(
                 "words can be added only to a lexicon with features: give the config's "
@@ -172,6 +220,11 @@ class Vocabulary:
         ]
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
+    def has(self, word: str, lexicon: Lexicon) -> bool:
+        """Whether a word is of the lexicon, or a string of one of its classes."""
+        opened = self.open_words(lexicon)
+        return word in lexicon.ids or (opened is not None and opened.class_of(word) is not None)
+
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
         """The corpus as word ids, each with whether it is known and counted in perplexities."""
         # Not lists, which take eight bytes and more for what is four, or one, in the end.
@@ -179,11 +232,17 @@ class Vocabulary:
         known, counted, trained = bytearray(), bytearray(), bytearray()
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
         marks = len(boundaries)
+        opened = self.open_words(lexicon)
+        log_within, string_counts = array.array("d"), array.array("q")
         prefixes = corpus.prefixes or [0] * len(corpus.sentences)
         for sentence, prefix in zip(corpus.sentences, prefixes, strict=True):
             starts.append(len(words))
             for number, word in enumerate(sentence):
                 place = lexicon.ids.get(word)
+                if opened is not None:
+                    place, within, count = _way(word, place, opened)
+                    log_within.append(within)
+                    string_counts.append(count)
                 if place is None and self.unknown == "refused":
                     raise UserError(
                         f"{corpus.name} has the word {word!r}, which is not in the lexicon: give "
@@ -200,13 +259,42 @@ class Vocabulary:
             known.extend([True] * marks)
             counted.extend([self.boundary == "counted"] * marks)
             trained.extend([True] * marks)
+            if opened is not None:
+                log_within.extend([0.0] * marks)
+                string_counts.extend([-1] * marks)
+        strings = Strings(np.array(log_within), np.array(string_counts, np.int64))
         return EncodedText(
             np.array(words, np.int32),
             np.frombuffer(known, bool),
             np.frombuffer(counted, bool),
             np.array(starts, np.int64),
             np.frombuffer(trained, bool),
+            None if opened is None else strings,
         )
+
+
+@functools.lru_cache(maxsize=2)
+def _open_words(lexicon, classes):
+    return OpenWords.within(lexicon, classes)
+
+
+def _way(word, place, opened):
+    """(its id or None, log p of the string in its class, its count, or -1 if it is of none)."""
+    if place is not None:
+        return place, 0.0, -1
+    place = opened.class_of(word)
+    if place is None:
+        return None, 0.0, -1
+    log_within = opened.log_within(word)[place - opened.class_ids[0]]
+    return place, float(log_within), opened.lexicon.left_out.get(word, 0)
+
+
+class Strings(NamedTuple):
+    """Of strings that a class stands for: log_within, float64 [n], log p(string | class) in nats, 0
+    for other words; counts, int64 [n], occurrences in the training text, -1 for other words."""
+
+    log_within: np.ndarray
+    counts: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -218,6 +306,7 @@ class EncodedText:
         outside the lexicon. counted: bool [n], whether a perplexity counts it.
       starts: int64 [sentences], where each sentence starts.
       trained: bool [n], whether it has a loss in training; all if None is given.
+      strings: what is to be known of strings outside the lexicon; None without classes of them.
     """
 
     words: np.ndarray
@@ -225,6 +314,7 @@ class EncodedText:
     counted: np.ndarray
     starts: np.ndarray
     trained: np.ndarray | None = None
+    strings: Strings | None = None
 
     def __post_init__(self):
         if self.trained is None:
@@ -239,7 +329,10 @@ class EncodedText:
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
         """How often each word of the text occurred in training, int64 [n]; 0 if it is unknown."""
-        return np.where(self.known, lexicon.counts[self.words], 0)
+        found = np.where(self.known, lexicon.counts[self.words], 0)
+        if self.strings is not None:
+            found = np.where(self.strings.counts >= 0, self.strings.counts, found)
+        return found
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """The sentences at these places, in this order; a place may come several times."""
@@ -249,4 +342,7 @@ class EncodedText:
         offsets = np.arange(lengths.sum()) - np.repeat(starts, lengths)
         places = np.repeat(self.starts[order], lengths) + offsets
         fields = (self.words, self.known, self.counted)
-        return EncodedText(*(field[places] for field in fields), starts, self.trained[places])
+        strings = self.strings and Strings(*(field[places] for field in self.strings))
+        return EncodedText(
+            *(field[places] for field in fields), starts, self.trained[places], strings
+        )

@@ -9,6 +9,7 @@ from zoo.decoding import steps
 from zoo.decoding.sampling import feed, sample
 from zoo.errors import UserError, check_seed
 from zoo.lexicon import Lexicon
+from zoo.open_words import OpenWords
 
 
 def generate(
@@ -56,24 +57,33 @@ def generate(
         temperature=temperature,
         boundary=boundary,
     )
-    return [words + _until(row, boundary, lexicon) for row in np.asarray(drawn)]
+    opened, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)
+
+    def spelled(word):
+        return lexicon.words[word] if opened is None else opened.spelled(int(word), generator)
+
+    return [words + [spelled(word) for word in _until(row, boundary)] for row in np.asarray(drawn)]
 
 
-def with_features(words: list[str], lexicon: Lexicon) -> str:
+def with_features(words: list[str], lexicon: Lexicon, opened: OpenWords | None = None) -> str:
     """The words, one a line, each with its features and those values that are not 1.
 
-    As in table 5 of Dymetman and Xiao (2016). UserError if the lexicon has no features.
+    Strings of a class, which `opened` knows, have the class's. As in table 5 of Dymetman and Xiao
+    (2016). UserError if the lexicon has no features.
     """
     if not lexicon.feature_names:
         raise UserError("the words of this run have no features: leave --features out.")
     width = max(map(len, words), default=0)
-    return "\n".join(f"{word:{width}}  {_features(word, lexicon)}".rstrip() for word in words)
+    return "\n".join(
+        f"{word:{width}}  {_features(word, lexicon, opened)}".rstrip() for word in words
+    )
 
 
-def _features(word, lexicon):
-    if word not in lexicon.ids:  # a prompt may have such a word
+def _features(word, lexicon, opened):
+    place = lexicon.ids.get(word) if opened is None else opened.class_of(word)
+    if place is None:  # a prompt may have such a word
         return ""
-    start, stop = lexicon.feature_offsets[lexicon.ids[word] :][:2]
+    start, stop = lexicon.feature_offsets[place:][:2]
     named = zip(lexicon.feature_ids[start:stop], lexicon.feature_values[start:stop], strict=True)
     return ", ".join(
         lexicon.feature_names[feature] + ("" if value == 1 else f"={value:g}")
@@ -82,6 +92,6 @@ def _features(word, lexicon):
     )
 
 
-def _until(row, boundary, lexicon):
+def _until(row, boundary):
     ends = np.flatnonzero(row == boundary) if boundary is not None else []
-    return [lexicon.words[word] for word in row[: ends[0] if len(ends) else None]]
+    return row[: ends[0] if len(ends) else None]

@@ -145,7 +145,7 @@ def score_pairs(
 
 def _can_score(pair, lexicon, vocabulary):
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair)
-    return all(word in lexicon.ids for word in needed)
+    return all(vocabulary.has(word, lexicon) for word in needed)
 
 
 def score_sentences(model, params, tables, lexicon, vocabulary, sentences):

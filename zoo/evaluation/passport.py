@@ -50,8 +50,10 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
 
     Returns:
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
-      unseen}, "tokens", "counts", "priors_saw_this_text": see `zoo.evaluation.leakage`, ...}.
-      `unseen` are the lexicon's words that training had not.
+      unseen, perhaps strings}, "tokens", "counts", "priors_saw_this_text": see
+      `zoo.evaluation.leakage`, ...}.
+      `unseen` are the words that training had not, of the lexicon or of a class of strings;
+      `strings` those of such classes.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
@@ -67,6 +69,8 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "bands": scores.bands(text.occurrences(lexicon)),
         "unseen": unseen(lexicon, text, scores),
     }
+    if text.strings is not None:
+        figures["strings"] = _part(scores, text.strings.counts >= 0)
     if getattr(run.experiment.model.head, "renormalised", False):
         spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
         figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
@@ -85,7 +89,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "types": len(types),
-        "out_of_vocabulary_types": sum(word not in lexicon.ids for word in types),
+        "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
         **_of_run(run),
@@ -98,7 +102,12 @@ def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
     Words outside the lexicon, which are read as the unknown word, are not among them.
     """
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
-    chosen = text.known & (lexicon.counts[text.words] == 0) & ~np.isin(text.words, marks)
+    seldom = text.occurrences(lexicon) == 0
+    return _part(scores, text.known & seldom & ~np.isin(text.words, marks))
+
+
+def _part(scores: Scores, chosen: np.ndarray) -> dict:
+    """Figures of some of the counted tokens."""
     found = dataclasses.replace(scores, counted=scores.counted & chosen)
     return {
         "tokens": found.tokens,
@@ -205,8 +214,12 @@ def counts_sentence(run: Run) -> str:
 def _of_run(run: Run) -> dict:
     """What is the same for all figures of a run."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    over = model.head.normalised_over(lexicon)
+    if classes := run.experiment.vocabulary.open_classes:
+        names = ", ".join(kind.name for kind in classes)
+        over += f", among which {names} stand for all their strings"
     return {
-        "normalised_over": model.head.normalised_over(lexicon),
+        "normalised_over": over,
         "notes": model.notes(lexicon),
         "lexicon": {
             "hash": lexicon.digest(),
@@ -305,13 +318,16 @@ def describe(passport: dict) -> str:
             f"  over all spellings: log-perplexity "
             f"{figures['log_perplexity_over_all_spellings']:.4f}"
         )
-    if figures["unseen"]["tokens"]:
-        found = figures["unseen"]
-        lines.append(
-            f"  words of the lexicon unseen in training: {found['tokens']:,} tokens "
-            f"({found['rate']:.2%}), log-perplexity {found['log_perplexity']:.4f}, perplexity "
-            f"{float(found['perplexity']):,.1f}"
-        )
+    for part, name in (
+        ("unseen", "words of the lexicon unseen in training"),
+        ("strings", "strings outside the lexicon, of its classes"),
+    ):
+        found = figures.get(part, {"tokens": 0})
+        if found["tokens"]:
+            lines.append(
+                f"  {name}: {found['tokens']:,} tokens ({found['rate']:.2%}), log-perplexity "
+                f"{found['log_perplexity']:.4f}, perplexity {float(found['perplexity']):,.1f}"
+            )
     lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
     if "tokens_with_boundaries" in figures:
         lines.append(

@@ -118,5 +118,7 @@ def _score(model, params, tables, text, lanes):
         log_prob[batch.places[there]] = np.asarray(scores)[there]
         log_z[batch.places[there]] = np.asarray(normalisers)[there]
         predicted[batch.places[there]] = True
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.
     return Scores(log_prob, text.counted & predicted, log_z)

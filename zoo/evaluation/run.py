@@ -70,6 +70,11 @@ class Run:
         """
         if path is None:
             return self
+        if self.experiment.vocabulary.open_classes:
+            raise UserError(
+                "strings outside the lexicon of this run are words already "
+                "(vocabulary.open_classes): leave --lexicon out."
+            )
         old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
         words = (*marks, *_words_of(path, old, self.experiment.vocabulary.lower_case, marks))

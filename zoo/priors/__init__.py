@@ -11,6 +11,7 @@ from zoo.priors.ngram import NGram
 from zoo.priors.numbers import Numbers
 from zoo.priors.prior import Background, FeaturePrior
 from zoo.priors.spelling import Affixes, LetterNgrams
+from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
 from zoo.priors.top_words import TopWords
 from zoo.priors.unigram import Uniform, Unigram
 from zoo.priors.word_function import WordFunction
@@ -21,15 +22,18 @@ __all__ = [
     "Arpa",
     "Background",
     "ContextualBackground",
+    "DigitStrings",
     "Evidence",
     "Expert",
     "FeaturePrior",
     "Grammar",
     "KnowledgeBase",
     "LetterNgrams",
+    "LetterStrings",
     "Morphology",
     "NGram",
     "Numbers",
+    "StringClass",
     "SuffixGuesser",
     "TopWords",
     "Uniform",

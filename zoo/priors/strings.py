@@ -7,13 +7,14 @@ class of strings here has the mass 1; what share of the words' it gets is its `s
 
 import collections
 import dataclasses
+import functools
 import math
 
 import numpy as np
 
 from zoo.errors import UserError, check_above, check_least
 
-_END = ""
+_BEGIN, _END = "begin", ""  # of a string; no letters, which have one character
 
 
 class StringClass:
@@ -28,6 +29,10 @@ class StringClass:
     name: str
     share: float
     features: tuple[str, ...]
+
+    def apart(self, other: "StringClass") -> bool:
+        """Whether no string is of both classes."""
+        raise NotImplementedError
 
     def check(self):
         """UserError for a share that is none."""
@@ -61,6 +66,13 @@ class DigitStrings(StringClass):
         """Itself: nothing is estimated."""
         return self
 
+    def apart(self, other):
+        """From letters, and from digits of other lengths."""
+        if not isinstance(other, DigitStrings):
+            return True
+        first, second = sorted((self, other), key=lambda kind: kind.shortest)
+        return bool(first.longest) and first.longest < second.shortest
+
     def log_prob(self, string):
         """log of ratio^(n - shortest) (1 - ratio) 10^-n, over the mass up to `longest`; nats."""
         size = len(string)
@@ -82,24 +94,52 @@ class DigitStrings(StringClass):
 
 @dataclasses.dataclass(frozen=True)
 class LetterStrings(StringClass):
-    """Strings of the letters of known words: p(x) = prod_i p(x_i | x_(i-1)) p(end | x_n).
+    """Strings of the letters of known words: p(x) = prod_i p(x_i | x_(i-n+1) ... x_(i-1)), n-grams.
 
-    p(c | d) = (n(dc) + smoothing) / (n(d) + smoothing (letters + 1)): every letter may be the last,
-    so a string ends with probability 1 and the mass is finite. No string is empty.
+    The end of a string counts as a letter. With n(dc) the times that c follows the context d in the
+    words, d' the context without its first letter, and s = smoothing * (letters + 1),
+
+        p(c | d) = (n(dc) + s p(c | d')) / (n(d) + s),
+
+    down to the uniform distribution over letters and end: every letter may be the last, so a string
+    ends with probability 1 and the mass is finite. No string is empty, and none has a digit: words
+    with one are left out.
+
+    Attributes:
+      order: n, letters of an n-gram. first: the first letter is a "capital", an "other" or "any";
+        other words are left out. Two classes may so share out names and the rest.
     """
 
     features: tuple[str, ...]
     share: float = 0.01
     name: str = "<name>"
     smoothing: float = 0.1
+    order: int = 2
+    first: str = "any"
 
     def __post_init__(self):
         self.check()
         check_above(self, self.name, smoothing=0)
+        check_least(self, self.name, order=1)
+        if self.first not in ("any", "capital", "other"):
+            raise UserError(
+                f"the first letter of {self.name} is {self.first!r}: give capital, other or any."
+            )
+
+    def apart(self, other):
+        """From digits, and from strings that begin with the other kind of letters."""
+        return isinstance(other, DigitStrings) or {self.first, other.first} == {"capital", "other"}
+
+    def _may_begin(self, letter):
+        return self.first == "any" or letter.isupper() == (self.first == "capital")
 
     def fit(self, words):
         """The letter model of the words; UserError if there are none."""
-        words = [word for word in words if word]
+        words = [
+            word
+            for word in words
+            if word and self._may_begin(word[0]) and not any(map(str.isdigit, word))
+        ]
         if not words:
             raise UserError(
                 f"no word of the lexicon has the features {', '.join(self.features)} to learn "
@@ -107,34 +147,77 @@ class LetterStrings(StringClass):
             )
         letters = (_END, *sorted(set("".join(words))))
         place = {letter: number for number, letter in enumerate(letters)}
-        counts = np.full((len(letters), len(letters)), self.smoothing)
-        for pair, count in collections.Counter(
-            pair for word in words for pair in zip((_END, *word), (*word, _END), strict=True)
-        ).items():
-            counts[place[pair[0]], place[pair[1]]] += count
-        counts[0, 0] = 0
-        return LetterModel(letters, counts / counts.sum(axis=1, keepdims=True))
+        counts = collections.defaultdict(lambda: np.zeros(len(letters)))
+        for word in words:
+            path = (_BEGIN,) * (self.order - 1) + tuple(word) + (_END,)
+            for at in range(self.order - 1, len(path)):
+                for size in range(self.order):
+                    counts[path[at - size : at]][place[path[at]]] += 1
+        begins = np.array([letter != _END and self._may_begin(letter) for letter in letters])
+        return LetterModel(letters, dict(counts), self.smoothing * len(letters), begins, self.order)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LetterModel:
-    """letters: the end of a word and its letters. transitions: p(next | last), [L, L]."""
+    """An n-gram model of letters: see LetterStrings.
+
+    letters: the end of a string and the letters. counts: of contexts of less than `order` letters,
+    {context: times that each letter follows, [L]}. strength: s. begins: bool [L], the first letters
+    that may be.
+    """
 
     letters: tuple[str, ...]
-    transitions: np.ndarray
+    counts: dict[tuple[str, ...], np.ndarray]
+    strength: float
+    begins: np.ndarray
+    order: int
+
+    @functools.cached_property
+    def _places(self):
+        return {letter: number for number, letter in enumerate(self.letters)}
+
+    @functools.cached_property
+    def _known(self):
+        """Distributions that were asked for, by context: most words share most of theirs."""
+        return {}
+
+    def _after(self, context):
+        """p(. | context), [L]."""
+        while context and context not in self.counts:
+            context = context[1:]
+        if context not in self._known:
+            if context:
+                shorter = self._after(context[1:])
+            else:
+                shorter = np.full(len(self.letters), 1 / len(self.letters))
+            counts = self.counts[context]
+            found = (counts + self.strength * shorter) / (counts.sum() + self.strength)
+            self._known[context] = found
+        return self._known[context]
+
+    def _next(self, letters):
+        """p(. | the letters of a string so far), [L]."""
+        begun = (_BEGIN,) * (self.order - 1) + tuple(letters)
+        found = self._after(begun[len(begun) - self.order + 1 :])
+        if letters:
+            return found
+        found = found * self.begins
+        return found / found.sum()
 
     def log_prob(self, string):
         """log p of a string, nats."""
-        place = {letter: number for number, letter in enumerate(self.letters)}
-        path = [0, *(place.get(letter, -1) for letter in string), 0]
-        if not string or -1 in path:
+        places = [self._places.get(letter) for letter in string]
+        if not places or None in places or not self.begins[places[0]]:
             return -math.inf
-        return float(np.log(self.transitions[path[:-1], path[1:]]).sum())
+        return sum(
+            math.log(self._next(string[:at])[place]) for at, place in enumerate((*places, 0))
+        )
 
     def sample(self, generator):
         """A string."""
-        found, last = [], 0
-        while not found or last:
-            last = generator.choice(len(self.letters), p=self.transitions[last])
-            found.append(self.letters[last])
-        return "".join(found)
+        found = []
+        while True:
+            drawn = int(generator.choice(len(self.letters), p=self._next(found)))
+            if not drawn:
+                return "".join(found)
+            found.append(self.letters[drawn])

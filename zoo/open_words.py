@@ -1,4 +1,4 @@
-"""Heads over infinitely many words: a class of strings is a word, and a string is spelled within.
+"""Infinitely many words: a class of strings is a word, and a string is spelled within.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 4, "Infinite domains". All strings of a class c
 (numbers of some length, names) have the same features and so one signature. Its mass B(c) is finite
@@ -53,17 +53,6 @@ class OpenWords:
         """
         _check(lexicon, classes)
         features = [_features_of(lexicon, word) for word in range(len(lexicon))]
-        distributions = tuple(
-            kind.fit(
-                [
-                    word
-                    for word, of_word in zip(lexicon.words, features, strict=True)
-                    if word not in (lexicon.unknown, lexicon.boundary)
-                    and of_word.keys() >= set(kind.features)
-                ]
-            )
-            for kind in classes
-        )
         log_background = lexicon.log_background
         if log_background is None:
             log_background = np.full(len(lexicon), -np.log(len(lexicon)))
@@ -76,13 +65,29 @@ class OpenWords:
             counts=np.concatenate([lexicon.counts, np.zeros(len(classes), np.int64)]),
         )
         larger = lexicons.with_features(larger, features, log_background, lexicon.feature_names)
-        inside = np.array(
-            [
-                math.fsum(math.exp(distribution.log_prob(word)) for word in lexicon.words)
-                for distribution in distributions
-            ]
+        return cls.within(larger, classes)
+
+    @classmethod
+    def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
+        """The same of a lexicon that was opened for these classes: what `of` made of another."""
+        words = lexicon.words[: len(lexicon) - len(classes)]
+        features = [_features_of(lexicon, place) for place in range(len(words))]
+        marks = (lexicon.unknown, lexicon.boundary)
+        distributions = tuple(
+            kind.fit(
+                [
+                    word
+                    for word, of_word in zip(words, features, strict=True)
+                    if word not in marks and of_word.keys() >= set(kind.features)
+                ]
+            )
+            for kind in classes
         )
-        return cls(larger, distributions, np.log1p(-inside))
+        inside = [
+            math.fsum(math.exp(distribution.log_prob(word)) for word in words)
+            for distribution in distributions
+        ]
+        return cls(lexicon, distributions, np.log1p(-np.array(inside)))
 
     @property
     def class_ids(self) -> np.ndarray:
@@ -128,9 +133,10 @@ class OpenWords:
           key: draws words and classes. generator: numpy's, spells the strings of a class.
         """
         words = np.asarray(jax.jit(head.sample)(params, tables, hidden, key))
-        return [self._spell(int(word), generator) for word in words]
+        return [self.spelled(int(word), generator) for word in words]
 
-    def _spell(self, word, generator):
+    def spelled(self, word: int, generator) -> str:
+        """The word of an id, or a string drawn from the class that it stands for."""
         if word < self.class_ids[0]:
             return self.lexicon.words[word]
         distribution = self.distributions[word - self.class_ids[0]]

@@ -11,10 +11,11 @@ import pytest
 import scipy.stats
 
 from tests import examples
+from zoo import open_words
 from zoo.errors import UserError
-from zoo.heads import LogLinear, open_words
-from zoo.heads.open_words import OpenWords
+from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
+from zoo.open_words import OpenWords
 from zoo.priors.strings import DigitStrings, LetterStrings
 
 WORDS = ("the", "ab", "ba", "bab", "7", "42")
@@ -120,15 +121,48 @@ def test_new_strings_are_sampled_with_their_probabilities(model):
 
 def test_the_letter_model_by_hand():
     model = LetterStrings(("x",), smoothing=0.5).fit(["ab", "a"])
+    # Of three letters, the end among them: s = 1.5. Ends 2, a 2, b 1 in all.
+    anywhere = (np.array([2, 2, 1]) + 1.5 / 3) / 6.5
     # First letters: a twice, b never, and no empty word. After a: end 1, b 1; after b: end 1.
-    first, after_a, after_b = (
-        2.5 / 3,
-        np.array([1.5, 0.5, 1.5]) / 3.5,
-        np.array([1.5, 0.5, 0.5]) / 2.5,
-    )
+    begins = np.array([0, 2, 0]) + 1.5 * anywhere
+    first = begins[1] / (begins[1] + begins[2])
+    after_a = (np.array([1, 0, 1]) + 1.5 * anywhere) / 3.5
+    after_b = (np.array([1, 0, 0]) + 1.5 * anywhere) / 2.5
     assert model.log_prob("ab") == pytest.approx(math.log(first * after_a[2] * after_b[0]))
     assert model.log_prob("aa") == pytest.approx(math.log(first * after_a[1] * after_a[0]))
     assert model.log_prob("") == model.log_prob("ac") == -math.inf
+
+
+@pytest.mark.parametrize("order", [1, 3, 4])
+def test_letters_of_any_order_have_mass_one(order):
+    model = LetterStrings(("x",), smoothing=0.5, order=order).fit(["ab", "abb", "b"])
+    strings = ["".join(s) for n in range(1, 13) for s in itertools.product("ab", repeat=n)]
+    mass = np.array([math.exp(model.log_prob(string)) for string in strings])
+    sizes = np.array([len(string) for string in strings])
+    left = 1 - np.cumsum([mass[sizes == n].sum() for n in range(1, 13)])
+    assert (np.diff(left) < 0).all() and -1e-12 < left[-1] < 0.02
+    generator = np.random.default_rng(0)
+    drawn = [model.sample(generator) for _ in range(2000)]
+    for string in ("ab", "b", "a"):
+        expected = math.exp(model.log_prob(string))
+        assert abs(drawn.count(string) / 2000 - expected) < 4 * (expected / 2000) ** 0.5
+
+
+def test_first_letters_share_out_strings():
+    names = LetterStrings(("x",), first="capital").fit(["Ab", "aB", "B2", "B"])
+    others = LetterStrings(("x",), first="other").fit(["Ab", "aB", "b2", "ba"])
+    assert names.letters == ("", "A", "B", "b")
+    assert others.letters == ("", "B", "a", "b")
+    assert names.log_prob("bB") == others.log_prob("Ba") == -math.inf
+    assert names.log_prob("Bb") > -math.inf < others.log_prob("bB")
+    kinds = [LetterStrings(("x",), first=first) for first in ("any", "capital", "other")]
+    assert kinds[1].apart(kinds[2]) and not kinds[0].apart(kinds[1])
+    digits = [DigitStrings(("x",), shortest=a, longest=b) for a, b in ((1, 3), (4, 0), (3, 5))]
+    assert digits[0].apart(digits[1]) and digits[1].apart(digits[0])
+    assert not digits[0].apart(digits[2]) and not digits[1].apart(digits[2])
+    assert digits[0].apart(kinds[0]) and kinds[0].apart(digits[0])
+    with pytest.raises(UserError, match="capital, other or any"):
+        LetterStrings(("x",), first="upper")
 
 
 def test_digit_strings_have_mass_one():
