@@ -6,25 +6,21 @@ from zoo import cli
 
 
 def _generate(arguments):
+    from zoo.decoding import spelled
     from zoo.decoding.generate import generate, with_features
     from zoo.evaluation.run import Run
 
     run = Run.load(arguments.workdir)
-    texts = generate(
-        run.experiment.model,
-        run.params,
-        run.tables,
-        run.lexicon,
-        run.experiment.vocabulary,
-        prompt=arguments.prompt,
-        count=arguments.count,
-        length=arguments.length,
-        temperature=arguments.temperature,
-        seed=arguments.seed,
-    )
+    model, vocabulary = run.experiment.model, run.experiment.vocabulary
+    names = ("prompt", "count", "length", "temperature", "seed")
+    options = {name: getattr(arguments, name) for name in names}
+    if arguments.spell:
+        texts = spelled.generate(model, run.params, run.lexicon, **options)
+    else:
+        texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **options)
     for words in texts:
         if arguments.features:
-            opened = run.experiment.vocabulary.open_words(run.lexicon)
+            opened = vocabulary.open_words(run.lexicon)
             print(with_features(words, run.lexicon, opened), end="\n\n")
         else:
             print(" ".join(words))
@@ -101,6 +97,7 @@ def main():
     add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
     add("--count", type=int, default=5, help="texts")
     add("--length", type=int, default=30, help="words of a text at most, beside the prompt")
+    add("--spell", action="store_true", help="words of any spelling, from a head that spells")
     add("--features", action="store_true", help="a word a line, with what is known of it")
     command.set_defaults(do=_generate)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from zoo import __main__ as commands
 from zoo import cli, priors
 from zoo.convolution import Convolution
 from zoo.cores import NGram
@@ -154,6 +155,16 @@ def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, c
     np.testing.assert_allclose(
         figures["log_perplexity_over_all_spellings"], scores.log_perplexity, rtol=1e-5
     )
+
+
+def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
+    arguments = ["--workdir", str(open_workdir), "--spell", "--count", "3", "--prompt", "le ours"]
+    monkeypatch.setattr(sys, "argv", ["zoo", "generate", *arguments])
+    spells = isinstance(Run.load(open_workdir).experiment.model.head, CharLSTM)
+    assert cli.run(commands.main) == (0 if spells else 2)
+    output, errors = capsys.readouterr()
+    assert [line[:7] for line in output.splitlines()] == ["le ours"] * (3 * spells)
+    assert ("leave --spell out" in errors) != spells
 
 
 def test_word_heads_refuse_and_name_those_that_can(run, words_file):

@@ -1,0 +1,116 @@
+"""Text whose words are spelled letter by letter, whether a lexicon has them or not.
+
+A head that spells says any string, and an embedding of letters reads it again. Neither depends on
+how many words there are, nor does a step of this.
+"""
+
+import functools
+
+import jax
+import numpy as np
+
+from zoo import spelling
+from zoo.decoding.spellings import most_probable
+from zoo.errors import UserError, check_seed
+from zoo.lexicon import Lexicon
+
+# Of the beam that looks for the most probable spelling.
+BEAM = 32
+
+
+def generate(
+    model,
+    params,
+    lexicon: Lexicon,
+    *,
+    prompt: str = "",
+    count: int = 5,
+    length: int = 30,
+    temperature: float = 1.0,
+    seed: int = 0,
+) -> list[list[str]]:
+    """`count` texts that begin with the prompt, as words, which may be any strings.
+
+    Each starts from an empty state and the boundary word, and ends before the next boundary or
+    after `length` words beside the prompt's. Words that the embedding knows by their identity
+    alone are read as the unknown word.
+
+    Args:
+      temperature: 1 draws spellings from the model; 0 takes the most probable one that a beam
+        search finds, so that all texts are the same.
+
+    Raises:
+      UserError: the head does not spell, the embedding cannot read new words, the lexicon has no
+        boundary and there is no prompt, or a number is out of range.
+    """
+    head = model.head
+    if not hasattr(head, "sample_spellings"):
+        raise UserError(
+            f"a {type(head).__name__} says words of the lexicon alone: leave --spell out, which is "
+            "for heads.CharLSTM."
+        )
+    if temperature not in (0, 1):
+        raise UserError(f"the temperature is {temperature}: spellings are drawn at 1, or at 0.")
+    if count < 1 or length < 1:
+        raise UserError(f"count {count} and length {length} should both be 1 or more.")
+    check_seed(seed, "the seed")
+    given = ([lexicon.boundary] if lexicon.boundary else []) + prompt.split()
+    if not given:
+        raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
+    longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
+    read = functools.partial(_read, model, params, lexicon, longest)
+    say = _compiled(head, temperature == 0)
+
+    carry = model.initial_carry(count)
+    for word in given:
+        hidden, carry = read([word] * count, carry)
+    texts, open_texts = [prompt.split() for _ in range(count)], set(range(count))
+    for position in range(length):
+        key = jax.random.fold_in(jax.random.key(seed), position)
+        letters = np.asarray(say(params["head"], hidden, key))
+        words = [spelling.word(row, lexicon, head.spelling) for row in letters]
+        open_texts -= set(np.flatnonzero(letters[:, 0] == spelling.BOUNDARY).tolist())
+        for row in open_texts:
+            texts[row].append(words[row])
+        if not open_texts:
+            break
+        hidden, carry = read(words, carry)
+    return texts
+
+
+@functools.cache
+def _compiled(head, greedy):
+    """(params, hidden [B, D], key) -> spellings int32 [B, longest]."""
+    if greedy:
+        return jax.jit(
+            lambda params, hidden, key: most_probable(head, params, hidden, 1, BEAM)[1][:, 0]
+        )
+    return jax.jit(head.sample_spellings)
+
+
+@functools.cache
+def _compiled_states(model):
+    def states(params, tables, words, carry):
+        hidden, carry = model.hidden(params, tables, words[:, None], carry)
+        return hidden[:, 0], carry
+
+    return jax.jit(states)
+
+
+def _read(model, params, lexicon, longest, words, carry):
+    """(hidden [B, D], carry) after these words, strings each, as a lexicon of their own."""
+    marks = [mark for mark in (lexicon.boundary, lexicon.unknown) if mark is not None]
+    # The last one has as many letters as any can have, so that tables of all steps have one shape.
+    rows = (*marks, *words, "x" * longest)
+    of_words = Lexicon(
+        rows,
+        np.zeros(len(rows), np.int64),
+        unknown=lexicon.unknown,
+        boundary=lexicon.boundary,
+        alphabet=lexicon.letters,
+    )
+    embedding = model.embedding
+    params = {**params, "embedding": embedding.for_lexicon(params["embedding"], lexicon, of_words)}
+    tables = {"embedding": embedding.tables(of_words)}
+    places = np.arange(len(marks), len(marks) + len(words), dtype=np.int32)
+    return _compiled_states(model)(params, tables, places, carry)
