@@ -14,7 +14,7 @@ from zoo.data import Prefixed, Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
-from zoo.optimizers import Adam
+from zoo.optimizers import Adam, Cosine
 
 
 def get_config() -> Experiment:
@@ -31,7 +31,7 @@ def get_config() -> Experiment:
         ),
         model=LanguageModel(
             embedding=Lookup(size=128),
-            core=LSTM(size=256, dropout=0.3, input_dropout=0.2),
+            core=LSTM(size=256, dropout=0.5, input_dropout=0.4),
             head=LogLinear(),
         ),
         training=Training(
@@ -40,9 +40,9 @@ def get_config() -> Experiment:
             length=240,
             state="sentences",
             shuffle=True,
-            optimizer=Adam(learning_rate=0.003),
+            optimizer=Adam(learning_rate=0.003, schedule=Cosine()),
             clip=1.0,
-            epochs=40,
+            epochs=250,
         ),
         evaluation=Evaluation(state="sentences"),
     )
