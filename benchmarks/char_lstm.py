@@ -1,7 +1,8 @@
 """The char-LSTM head against the size of the vocabulary: its training step does not know it.
 
 A step of loss and gradients on the same tokens, for lexicons of 10,000, 100,000 and 1,000,000 words
-of which they are the first: B T = 640, D = 256, 128 cells.
+of which they are the first: B T = 640, D = 256, 128 cells. Then the scores of all of 10,000 words,
+as renormalising needs them: beginnings that words share once, against each word by itself.
 
     python -m benchmarks.char_lstm
 """
@@ -18,6 +19,7 @@ from zoo.lexicon import Lexicon
 
 TOKENS, SIZE = 640, 256
 VOCABULARIES = (10_000, 100_000, 1_000_000)
+POSITIONS = 4
 
 
 def main():
@@ -52,6 +54,38 @@ def main():
         f"{rounds}",
         timing.medians(sides, rounds),
         f"V = {VOCABULARIES[0]:,}",
+    )
+    _all_words(head, words[: VOCABULARIES[0]], hidden[:POSITIONS], rounds)
+
+
+def _all_words(head, words, hidden, rounds):
+    lexicon = Lexicon(tuple(words), np.ones(len(words), np.int64))
+    params, tables = head.init(jax.random.key(0), SIZE, lexicon), head.tables(lexicon)
+
+    @jax.jit
+    def together(params, tables, hidden):
+        return head.log_probs(params, tables, hidden)
+
+    @jax.jit
+    def one_by_one(params, tables, hidden):
+        def of_position(state):
+            states = jnp.repeat(state[None], len(words), axis=0)
+            letters, lengths = tables["letters"], tables["lengths"]
+            return head.spelled_log_prob(params, states, letters, lengths)
+
+        return jax.lax.map(of_position, hidden)
+
+    arguments = params, tables, hidden
+    np.testing.assert_allclose(together(*arguments), one_by_one(*arguments), rtol=1e-4)
+    sides = {"each word by itself": one_by_one, "beginnings once": together}
+    sides = {
+        name: lambda side=side: jax.block_until_ready(side(*arguments))
+        for name, side in sides.items()
+    }
+    timing.print_table(
+        f"\nlog p of {len(words):,} words at {len(hidden)} positions, medians of {rounds}",
+        timing.medians(sides, rounds),
+        "each word by itself",
     )
 
 

@@ -17,8 +17,8 @@ def cell(gates, previous_cell):
     return output * jnp.tanh(new_cell), new_cell
 
 
-def _activate(projection, hidden, recurrent):
-    """The four activated gates, [B, D] each: apart, because putting them together is a copy."""
+def activated(projection, hidden, recurrent):
+    """The four gates of x W + b [B, 4 D] and h, [B, D] each: to put them together is a copy."""
     input_gate, forget, candidate, output = jnp.split(projection + hidden @ recurrent, 4, axis=-1)
     sigmoid = jax.nn.sigmoid
     return sigmoid(input_gate), sigmoid(forget), jnp.tanh(candidate), sigmoid(output)
@@ -34,7 +34,7 @@ def recurrence_reference(projections, recurrent, hidden, cell_state, keep, proje
     def step(carry, inputs):
         inputs_product, kept = inputs
         hidden, cell_state = carry[0] * kept, carry[1] * kept
-        new_hidden, new_cell = cell(_activate(inputs_product, hidden, recurrent), cell_state)
+        new_hidden, new_cell = cell(activated(inputs_product, hidden, recurrent), cell_state)
         carry = _project(new_hidden, projection), new_cell
         return carry, carry[0]
 
@@ -63,7 +63,7 @@ def _forward(projections, recurrent, hidden, cell_state, keep, projection):
     def step(carry, inputs):
         inputs_product, kept = inputs
         previous_hidden, previous_cell = carry[0] * kept, carry[1] * kept
-        gates = _activate(inputs_product, previous_hidden, recurrent)
+        gates = activated(inputs_product, previous_hidden, recurrent)
         new_hidden, new_cell = cell(gates, previous_cell)
         carry = _project(new_hidden, projection), new_cell
         return carry, (*carry, gates)

@@ -14,10 +14,11 @@ p sums to one over all spellings, most of which are no words: renormalised over 
 
     log p_V(x | h) = log p(x | h) - log sum_{v in V} p(v | h),
 
-which costs V spellings a position.
+which costs the letters of V words a position, those of common beginnings once.
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -25,11 +26,9 @@ import jax.numpy as jnp
 from zoo.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads.head import Head
-from zoo.recurrence import cell, recurrence
+from zoo.prefix_tree import PrefixTree, prefix_tree
+from zoo.recurrence import activated, cell, recurrence
 from zoo.spelling import BEGIN, END, Spelling
-
-# Words spelled at a time where all of them are, for each position.
-WORDS_AT_A_TIME = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +54,10 @@ class CharLSTM(Head):
         check_least(self, "model.head", size=1, letter_size=1)
 
     def tables(self, lexicon):
-        """{"letters": int32 [V, L], "lengths": int32 [V]}: see Spelling.sequence_tables."""
+        """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the
+        fields of their PrefixTree."""
         tables = self.spelling.sequence_tables(lexicon)
+        tables |= prefix_tree(**tables, begin=BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def notes(self, lexicon):
@@ -109,9 +110,8 @@ class CharLSTM(Head):
     def spelling_step(self, params, of_hidden, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
         u, s = state
-        z = params["letters"][previous] @ params["input"] + of_hidden + u @ params["recurrent"]
-        gates = jnp.split(z, 4, axis=-1)
-        u, s = cell([jnp.tanh(z) if i == 2 else jax.nn.sigmoid(z) for i, z in enumerate(gates)], s)
+        inputs = params["letters"][previous] @ params["input"] + of_hidden
+        u, s = cell(activated(inputs, u, params["recurrent"]), s)
         logits = u @ params["output"] + params["output_bias"][None]
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
@@ -185,26 +185,47 @@ class CharLSTM(Head):
         return log_prob.reshape(targets.shape)
 
     def _open_log_probs(self, params, tables, hidden):
-        """log p of every word over all spellings, [..., V]; a position and a block at a time."""
-        words, block = tables["lengths"].shape[0], min(WORDS_AT_A_TIME, tables["lengths"].shape[0])
-        # Longest first, so that the words of a block have about as many letters.
-        order = jnp.argsort(-tables["lengths"])
-        order = jnp.concatenate([order, jnp.repeat(order[-1:], -words % block)])
-        blocks = tables["letters"][order], tables["lengths"][order]
-        blocks = jax.tree.map(lambda x: x.reshape(-1, block, *x.shape[1:]), blocks)
+        """log p of every word over all spellings, [..., V]; a position at a time.
 
-        def of_position(of_hidden):
-            def of_block(block):
-                letters, lengths = block
-                repeated = jnp.repeat(of_hidden[None], letters.shape[0], axis=0)
-                return map_by_length(self._spelled, params, letters, lengths, (repeated,))
-
-            return jax.lax.map(of_block, blocks).ravel()[:words]
-
+        Every beginning that words share is read once: see zoo.prefix_tree.
+        """
         flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
-        found = jax.lax.map(of_position, flat)
-        found = jnp.zeros_like(found).at[:, order[:words]].set(found)
-        return found.reshape(*hidden.shape[:-1], words)
+        tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
+        found = jax.lax.map(functools.partial(self._of_words, params, tree), flat)
+        return found.reshape(*hidden.shape[:-1], -1)
+
+    def _of_words(self, params, tree, of_hidden):
+        """log p of every word over all spellings, [V], for one position, of_hidden [4 size]."""
+        inputs = params["letters"] @ params["input"] + of_hidden[None]
+        outputs, output_bias = params["output"].T, params["output_bias"]
+
+        def said(states, places, letters):
+            """log p of the prefixes at these places, each followed by a letter."""
+            u, _, log_z, log_prob = (state[places] for state in states)
+            letters = jnp.maximum(letters - END, 0)
+            return log_prob + (u * outputs[letters]).sum(axis=-1) + output_bias[letters] - log_z
+
+        def read(states, block):
+            place, parents, letters = block
+            u, s = states[0][parents], states[1][parents]
+            u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
+            log_z = jax.nn.logsumexp(u @ params["output"] + output_bias[None], axis=-1)
+            # The empty prefix is not said but given.
+            log_prob = jnp.where(parents == 0, 0, said(states, parents, letters))
+            new = u, s, log_z, log_prob
+            states = tuple(
+                jax.lax.dynamic_update_slice_in_dim(state, part, place, axis=0)
+                for state, part in zip(states, new, strict=True)
+            )
+            return states, None
+
+        blocks, block = tree.parent.shape
+        count = (blocks + 1) * block
+        zeros = jnp.zeros((count, self.size), of_hidden.dtype)
+        states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
+        places = block * (1 + jnp.arange(blocks))
+        states, _ = jax.lax.scan(read, states, (places, tree.parent, tree.letter))
+        return said(states, tree.node, tree.final)
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden) over all spellings, nats, [...]."""

@@ -1,0 +1,51 @@
+"""The prefixes of many spellings, each once: what a speller reads to score all words of a lexicon.
+
+Words that begin alike share the letters that they begin with, and so do the speller's states after
+them. Prefixes are laid out shortest first, in blocks of which each has prefixes of one length only:
+block by block, the states that a block's prefixes go on from are there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Prefixes of a block: enough for efficient products, few enough that little of them is filling.
+BLOCK = 128
+
+
+class PrefixTree(NamedTuple):
+    """Places count from the second block on; the first has no prefix, and stands before all.
+
+    parent, letter: int32 [m, BLOCK], the place of each prefix without its last letter, and that
+    letter. The empty prefix, at the place BLOCK, has the parent 0 and the letter `begin`, and so
+    has filling. node, final: int32 [V], the place of each word without its last letter, and that.
+    """
+
+    parent: np.ndarray
+    letter: np.ndarray
+    node: np.ndarray
+    final: np.ndarray
+
+
+def prefix_tree(letters: np.ndarray, lengths: np.ndarray, begin: int) -> PrefixTree:
+    """The tree of spellings [V, L] of these lengths [V], each at least 1; all letters >= 0."""
+    alphabet = int(letters.max()) + 1
+    parents, last_letters = [_blocks(np.zeros(1, np.int64), 0)], [_blocks(np.full(1, begin), begin)]
+    node, used = np.full(len(letters), BLOCK), 2 * BLOCK
+    for size in range(1, letters.shape[1]):
+        longer = lengths > size
+        found, places = np.unique(
+            node[longer] * alphabet + letters[longer, size - 1], return_inverse=True
+        )
+        node[longer] = used + places
+        parent, letter = np.divmod(found, alphabet)
+        parents.append(_blocks(parent, 0))
+        last_letters.append(_blocks(letter, begin))
+        used += parents[-1].size
+    final = letters[np.arange(len(letters)), lengths - 1]
+    arrays = np.concatenate(parents), np.concatenate(last_letters), node, final
+    return PrefixTree(*(array.astype(np.int32) for array in arrays))
+
+
+def _blocks(values, filling):
+    return np.pad(values, (0, -len(values) % BLOCK), constant_values=filling).reshape(-1, BLOCK)
