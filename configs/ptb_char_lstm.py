@@ -12,8 +12,8 @@ or, as in the paper, on a frozen word model:
 Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
 over the words of the lexicon, whose spellings it takes at every position: a twentieth of a second
 each, so it is for a part of a text. Data, core and epochs are those of ptb_softmax; Adam takes
-steps that a recurrent head stands, and windows of ten words make more of them. Results:
-docs/results.md.
+steps that a recurrent head stands, and windows of ten words make more of them. Results, of the
+second way: docs/results.md; the first has not been run to its end.
 """
 
 import dataclasses

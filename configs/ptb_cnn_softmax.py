@@ -6,7 +6,7 @@
 Jozefowicz et al. (2016), section 3.2, with the small network of Kim et al. (2016), trained by
 importance sampling as there: the vectors of some thousand words a step are computed, not of all.
 Data and core are those of ptb_softmax, and so are the epochs; logits that are tied by the network
-need smaller steps, here Adam's. The perplexity is the exact one. Not run to its end yet.
+need smaller steps, here Adam's. The perplexity is the exact one. Results: docs/results.md.
 """
 
 import dataclasses
