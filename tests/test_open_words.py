@@ -190,6 +190,16 @@ def test_classes_that_cannot_be(classes, message):
         OpenWords.of(LEXICON, classes)
 
 
+def test_a_class_without_strings_outside_the_lexicon_is_refused():
+    words = tuple("0123456789")
+    lexicon = with_features(Lexicon(words, np.ones(10, np.int64)), [{"Number:any": 1.0}] * 10)
+    with pytest.raises(UserError, match="all strings of <digits>, or nearly all, are words"):
+        OpenWords.of(lexicon, (DigitStrings(("Number:any",), longest=1),))
+    larger = OpenWords.of(lexicon, (DigitStrings(("Number:any",), longest=2, ratio=0.3),))
+    # Of two digits are 0.3 / 1.3 of the mass.
+    np.testing.assert_allclose(larger.log_outside, [math.log(0.3 / 1.3)], rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -28,6 +28,9 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors.strings import StringClass
 
+# A class that has less mass outside the lexicon has no strings there: drawing one never ends.
+LEAST_OUTSIDE = 1e-9
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpenWords:
@@ -49,7 +52,8 @@ class OpenWords:
 
         Raises:
           UserError: a class has a feature that no word has, and that no parameter could learn, or
-            its name is a word; or the shares leave nothing to the words.
+            its name is a word; or the shares leave nothing to the words, or the words nothing to a
+            class.
         """
         _check(lexicon, classes)
         features = [_features_of(lexicon, word) for word in range(len(lexicon))]
@@ -83,11 +87,19 @@ class OpenWords:
             )
             for kind in classes
         )
-        inside = [
-            math.fsum(math.exp(distribution.log_prob(word)) for word in words)
-            for distribution in distributions
-        ]
-        return cls(lexicon, distributions, np.log1p(-np.array(inside)))
+        inside = np.array(
+            [
+                math.fsum(math.exp(distribution.log_prob(word)) for word in words)
+                for distribution in distributions
+            ]
+        )
+        for kind, mass in zip(classes, inside, strict=True):
+            if 1 - mass < LEAST_OUTSIDE:
+                raise UserError(
+                    f"all strings of {kind.name}, or nearly all, are words of the lexicon: leave "
+                    "the class out, or let its strings be longer."
+                )
+        return cls(lexicon, distributions, np.log1p(-inside))
 
     @property
     def class_ids(self) -> np.ndarray:

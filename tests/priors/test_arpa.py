@@ -3,13 +3,15 @@
 import dataclasses
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from zoo.errors import UserError
-from zoo.lexicon import Lexicon
-from zoo.priors import Arpa, arpa
+from zoo.heads import LogLinear
+from zoo.lexicon import Lexicon, with_features
+from zoo.priors import Arpa, arpa, backoff
 
 TEXT = """
 \\data\\
@@ -100,6 +102,11 @@ BAD = {
     "no number": ("-0.8\tdort\t-0.1", "many\tdort\t-0.1", 13, "does not begin with a number"),
     "above one": ("-0.5\tle\t-0.3", "0.5\tle\t-0.3", 11, "log10 of a probability is 0.5"),
     "a section too many": ("\\3-grams:", "\\4-grams:", 22, "out of order"),
+    "twice": ("-0.4\tdort </s>", "-0.4\tle chat", 19, "'le chat' is there a second time"),
+    "a no-break space": ("-1.1\tle dort", "-1.1\tle\u00a0dort", 20, "a 2-gram has 2 words"),
+    "a count too high": ("ngram 3=2", "ngram 3=5", 22, "announces 5 3-grams and has 2"),
+    "a section too few": ("ngram 3=2", "ngram 3=2\nngram 4=1", 6, "announces 1 4-grams and has 0"),
+    "a great weight": ("\tle\t-0.3", "\tle\t300", 11, "of a weight 300"),
 }
 
 
@@ -116,6 +123,9 @@ def test_files_cut_short_are_refused(tmp_path):
         arpa.read(TEXT.replace("\\end\\", ""), "model.arpa")
     with pytest.raises(UserError, match="announces 2 3-grams and has 1"):
         arpa.read(TEXT.replace("-0.1\t<s> le chat\n", ""), "model.arpa")
+    for other in ("ngram\nle chat dort\n", "le chat\n", "ngram 1=3 are many\n\\1-grams:\n"):
+        with pytest.raises(UserError, match=r"no ARPA file, for it has no line '\\data\\'"):
+            arpa.read(other, "model.arpa")
     (tmp_path / "model.arpa").write_text(TEXT, encoding="utf-8")
     with pytest.raises(UserError, match="set order to 3 or less"):
         Arpa(str(tmp_path / "model.arpa"), order=4).prepare(LEXICON, {})
@@ -126,3 +136,129 @@ def test_a_word_that_the_file_cannot_predict(tmp_path):
     (tmp_path / "model.arpa").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match="neither '<unk>', which is in the lexicon, nor <unk>"):
         Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u0085", "\u2028"])
+def test_words_end_at_spaces_and_tabs_alone(space):
+    word = f"1{space}000"
+    text = TEXT.replace("-0.6\tchat\t-0.2", f" -0.6 \t{word}\r").replace("chat", word)
+    levels = arpa.read(text, "model.arpa")
+    assert levels[0][(word,)] == (-0.6, 0)
+    assert levels[2]["<s>", "le", word] == (-0.1, 0)
+
+
+# Bigrams far less probable than what they back off to: a unigram times 0.97 or 0.6.
+LOW = """
+\\data\\
+ngram 1=7
+ngram 2=6
+
+\\1-grams:
+-3\t<unk>
+-99\t<s>\t-0.1
+-0.9\t</s>
+-0.3\tle\t-0.013
+-0.6\tchat\t-0.2
+-0.8\tdort\t-0.0137
+-99\tzut
+
+\\2-grams:
+-99\tle chat
+-8\tle dort
+-inf\tdort chat
+-99\tdort le
+-20\tchat le
+-4\tchat </s>
+
+\\end\\
+"""
+OF_LOW = ("<unk>", "</s>", "le", "chat", "dort")
+# log10 b(x | c) of these words.
+LISTED = {
+    "</s>": [-3.1, -1.0, -0.4, -0.7, -0.9],  # the weight of <s>
+    "le": [-3.013, -0.913, -0.313, -99, -8],
+    "chat": [-3.2, -4, -20, -0.8, -1.0],
+    "dort": [-3.0137, -0.9137, -99, -99, -0.8137],
+}
+# Signatures with one word, and with two of which a context lists none, one or both.
+OF_SIGNATURES = {
+    "each its own": [{f"Word:{word}": 1.0} for word in OF_LOW],
+    "two in one": [{"a": 1.0}, {"b": 1.0}, {"c": 1.0}, {"d": 1.0}, {"d": 1.0}],
+    "pairs": [{"a": 1.0}, {"b": 1.0}, {"c": 1.0}, {"c": 1.0}, {"b": 1.0}],
+}
+
+
+@pytest.mark.parametrize("dense", [16, 0.001])
+@pytest.mark.parametrize("features", OF_SIGNATURES)
+def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp_path):
+    """As dense rows and in windows: the listed value comes back, and p is normalised."""
+    monkeypatch.setattr(backoff, "DENSE", dense)
+    (tmp_path / "low.arpa").write_text(LOW, encoding="utf-8")
+    words = Lexicon(words=OF_LOW, counts=np.ones(5, int), unknown="<unk>", boundary="</s>")
+    lexicon = with_features(words, OF_SIGNATURES[features])
+    background = Arpa(str(tmp_path / "low.arpa"), order=2)
+    prepared = background.prepare(lexicon, {})
+    lexicon = dataclasses.replace(lexicon, background_tables=prepared)
+    tables = background.tables(lexicon)
+    before = jnp.asarray([[lexicon.ids[word]] for word in LISTED])
+    contexts, _ = background.apply(tables, before, background.initial_carry(4))
+    contexts = contexts[:, -1]
+    expected = np.array(list(LISTED.values())) * np.log(10)
+    log_probs = background.log_probs(tables, contexts)
+    np.testing.assert_allclose(log_probs, expected, rtol=1e-6)
+    for word in range(5):
+        found = background.log_prob(tables, contexts, jnp.full(4, word))
+        np.testing.assert_allclose(found, expected[:, word], rtol=1e-6)
+
+    signature, members = lexicon.signatures
+    masses = np.zeros((4, len(members)))
+    np.add.at(masses, (slice(None), signature), np.exp(expected))
+    found = background.log_masses(tables, contexts, signature, len(members))
+    np.testing.assert_allclose(found, np.log(masses), rtol=2e-6, atol=1e-6)
+
+    head = LogLinear(background=background)
+    params = head.init(jax.random.key(0), 3, lexicon)
+    hidden, of_head = jnp.ones((4, 3)), head.tables(lexicon)
+    probabilities = np.exp(head.log_probs(params, of_head, hidden, context=contexts))
+    np.testing.assert_allclose(probabilities.sum(-1), np.ones(4), rtol=1e-6)
+    total = np.zeros(4)
+    for word in range(5):
+        found = head.log_prob(params, of_head, hidden, jnp.full(4, word), context=contexts)
+        assert np.isfinite(found).all()
+        total += np.exp(found)
+    np.testing.assert_allclose(total, np.ones(4), rtol=2e-6)
+
+    def loss(params):
+        targets, weights = jnp.asarray([1, 3, 2, 2]), jnp.ones(4)
+        return head.weighted_loss(params, of_head, hidden, targets, weights, context=contexts)
+
+    value, gradients = jax.value_and_grad(loss)(params)
+    assert np.isfinite(value)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradients))
+
+
+def test_words_without_mass_are_refused(tmp_path):
+    path = tmp_path / "low.arpa"
+    path.write_text(LOW, encoding="utf-8")
+    lexicon = Lexicon((*OF_LOW, "zut"), np.ones(6, int), unknown="<unk>", boundary="</s>")
+    with pytest.raises(UserError, match=r"low\.arpa gives no mass .* to 'zut'"):
+        Arpa(str(path), order=2).prepare(lexicon, {})
+    path.write_text(LOW.replace("-3\t<unk>", "-99\t<unk>"), encoding="utf-8")
+    lexicon = Lexicon(("</s>", "le", "loup"), np.ones(3, int), boundary="</s>")
+    with pytest.raises(UserError, match=r"log10 p\(<unk>\) is -99.0\) to 'loup'"):
+        Arpa(str(path), order=2).prepare(lexicon, {})
+
+
+def test_a_model_of_which_no_long_n_gram_is_in_the_lexicon(tmp_path):
+    path = tmp_path / "low.arpa"
+    path.write_text(LOW, encoding="utf-8")
+    lexicon = Lexicon(("<unk>", "chien"), np.ones(2, int), unknown="<unk>")
+    background = Arpa(str(path), order=2)
+    prepared = background.prepare(lexicon, {})
+    tables = background.tables(dataclasses.replace(lexicon, background_tables=prepared))
+    contexts, _ = background.apply(tables, jnp.asarray([[1, 0]]), background.initial_carry(1))
+    expected = np.full((1, 2), np.log(0.0005))
+    found = background.log_prob(tables, contexts, jnp.asarray([[0, 1]]))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    found = background.log_probs(tables, contexts)[..., 1]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

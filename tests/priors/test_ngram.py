@@ -182,9 +182,9 @@ def test_contexts_without_boundaries_run_on():
         tables, jnp.asarray([[lexicon.ids["a"]]]), background.initial_carry(1)
     )
     probabilities = np.exp(background.log_probs(tables, contexts))[0, 0]
-    unigram = np.asarray(tables["unigram"])
+    kept = lexicon.background_tables
     node = int(contexts[0, 0, 0])
-    more = probabilities - float(tables["backoff"][node]) * unigram > 1e-7
+    more = probabilities - kept["backoff"][node] * kept["unigram"] > 1e-7
     assert {lexicon.words[word] for word in np.flatnonzero(more)} == followers
 
 
@@ -224,9 +224,11 @@ def test_tables_are_kept_with_the_lexicon(tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_head_over_it_that_has_learnt_nothing_is_it():
+@pytest.mark.parametrize("kinds", [(), ("x", "y")])
+def test_a_head_over_it_that_has_learnt_nothing_is_it(kinds):
+    """Whichever features it takes: fewer of them have fewer signatures."""
     lexicon, _ = built(3)
-    head = LogLinear(initial_scale=0.0, background=NGram(3))
+    head = LogLinear(initial_scale=0.0, background=NGram(3), kinds=kinds)
     params, tables = head.init(jax.random.key(0), 5, lexicon), head.tables(lexicon)
     words = jnp.asarray([[lexicon.ids[word] for word in SEQUENCE]])
     contexts, _ = head.background.apply(

@@ -24,6 +24,8 @@ def features(word, **options):
         ("12345678901234", {"any": 1, "digits": 1, "length": 1.0}),
         ("Forty-two", {"any": 1, "spelled": 1}),
         ("million", {"any": 1, "spelled": 1}),
+        ("0" * 5000 + "7", {"any": 1, "digits": 1, "length": 1.0, "small": 0.93}),
+        ("7" * 5000, {"any": 1, "digits": 1, "length": 1.0}),
         ("Grenoble", {}),
         ("B2", {}),
         ("-", {}),

@@ -1,7 +1,11 @@
 """Features of words that a file lists."""
 
+import dataclasses
+import logging
+
 import pytest
 
+from zoo.data import Corpus, Source, Vocabulary
 from zoo.errors import UserError
 from zoo.priors import WordList
 
@@ -44,3 +48,42 @@ def test_a_bad_line_is_named(tmp_path, text, line):
 def test_a_missing_file_is_an_error_of_the_user(tmp_path):
     with pytest.raises(UserError, match="there is no file"):
         WordList(str(tmp_path / "none.txt")).features(("a",), {}, {})
+
+
+def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
+    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    with caplog.at_level(logging.INFO, logger="zoo"):
+        listed(tmp_path, "LYON\nnice\nParis\n", lower_case=True)
+    assert f"2 of 3 words of {tmp_path}/places.txt are in the lexicon" in caplog.text
+
+
+def test_a_list_without_a_word_of_the_lexicon_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"none of the 2 words of .*places\.txt.*lower_case=True"):
+        listed(tmp_path, "Lyon\nNice\n", words=("lyon", "nice"))
+    assert listed(tmp_path, "Lyon\nNice\n", words=("lyon",), name="p", lower_case=True) == [
+        {"List:p": 1.0}
+    ]
+    with pytest.raises(UserError, match="none of the 0 words"):
+        listed(tmp_path, "# nothing yet\n")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cities(Source):
+    """A sentence that has a city."""
+
+    def splits(self):
+        return ("train",)
+
+    def read(self, split):
+        return Corpus(split, [["à", "Lyon"]])
+
+
+@pytest.mark.parametrize(("new", "has"), [("Nice", True), ("zébu", False)])
+def test_words_that_come_later_may_be_in_the_list_or_not(new, has, tmp_path):
+    path = tmp_path / "places.txt"
+    path.write_text("Lyon\nNice\n", encoding="utf-8")
+    vocabulary = Vocabulary(features=(WordList(str(path), name="place"),))
+    lexicon, _ = vocabulary.build(Cities())
+    larger = vocabulary.extended(Cities(), lexicon, (new,))
+    assert larger.features_of(larger.ids[new]) == ["List:place"] * has

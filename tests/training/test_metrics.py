@@ -74,3 +74,24 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
     assert ": training NCE loss " in capsys.readouterr().out
     assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
+
+
+def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
+    """However short the epoch: of a run without a penalty nothing is said of one."""
+    progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)
+    (tmp_path / "by hand").mkdir()
+    with Metrics(tmp_path / "by hand", 0) as metrics:
+        metrics.validation(7, progress, 2.0, 7.4)
+    (line,) = small.metrics(tmp_path / "by hand")
+    assert (line["epoch_training_loss"], line["epoch_penalty"]) == (3.0, 0.5)
+
+    recipe = small.experiment(**small.MODELS["log-linear"])
+    small.trainer(recipe, tmp_path / "without").train()
+    assert not any("epoch_penalty" in line for line in small.metrics(tmp_path / "without"))
+    assert "penalty" not in capsys.readouterr().out
+    recipe = small.with_settings(recipe, "model.head.penalty=0.1")
+    small.trainer(recipe, tmp_path / "with").train()
+    first, second = small.metrics(tmp_path / "with")
+    assert first["epoch_penalty"] > second["epoch_penalty"] > 0  # a sum over both would be larger
+    said = capsys.readouterr().out
+    assert f"penalty {first['epoch_penalty']:.4f}, validation" in said

@@ -107,7 +107,8 @@ class LogLinear(Head):
 
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
-        tables = lexicon.of_kinds(self.kinds).tables()
+        lexicon = lexicon.of_kinds(self.kinds)
+        tables = lexicon.tables()
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables

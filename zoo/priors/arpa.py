@@ -25,8 +25,12 @@ from zoo.errors import UserError, check_least
 from zoo.priors import backoff
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
-_SECTION = re.compile(r"\\(\d+)-grams:$")
-_COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)$")
+# log10 of a probability of 0, as these files have it.
+ZERO = -99.0
+_SECTION = re.compile(r"\\(\d+)-grams:")
+_COUNT = re.compile(r"ngram[ \t]+(\d+)[ \t]*=[ \t]*(\d+)")
+_BLANK = " \t\r"
+_BLANKS = re.compile(r"[ \t]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Arpa(backoff.Backoff):
         unigrams, *longer = listed[: self.order]
         contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
         grams = _in_lexicon(longer, lexicon, predicted=True)
-        unigram = self._unigram(unigrams, lexicon, found)
+        log_unigram = self._log_unigram(unigrams, lexicon, found)
 
         arrays = [
             np.array(list(level), np.int64).reshape(-1, size)
@@ -69,45 +73,38 @@ class Arpa(backoff.Backoff):
             for size, level in enumerate(grams, 1)
         ]
         trie = backoff.Trie([*arrays, *before], len(lexicon))
-        weights = np.ones(len(trie))
+        weights = np.zeros(len(trie))
         for level, nodes in zip(contexts, trie.nodes(), strict=False):
-            weights[nodes] = [10**weight for _, weight in level.values()]
-        known = [{(word,): p for word, p in enumerate(unigram)}]
-        known += [{gram: 10**p for gram, (p, _) in level.items()} for level in grams]
-        backoffs = [{gram: 10**weight for gram, (_, weight) in level.items()} for level in contexts]
-
-        def probability(gram):
-            if gram in known[len(gram) - 1]:
-                return known[len(gram) - 1][gram]
-            weight = backoffs[len(gram) - 2].get(gram[:-1], 1.0)
-            return weight * probability(gram[1:])
+            weights[nodes] = [weight for _, weight in level.values()]
 
         lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for level, nodes in zip(grams, trie.nodes()[len(arrays) :], strict=True):
-            shorter = np.array([probability(gram[1:]) for gram in level])
-            listed = np.array([10**p for p, _ in level.values()])
             words = np.array([gram[-1] for gram in level], np.int64)
-            lists.append((nodes, words, listed - weights[nodes] * shorter))
-        columns = (np.concatenate(column) for column in zip(*lists, strict=True))
-        return backoff.prepare(unigram, trie, weights, *columns)
+            lists.append((nodes, words, np.array([p for p, _ in level.values()])))
+        nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        in_nats = np.log(10)
+        return backoff.prepare_listed(
+            log_unigram * in_nats, trie, weights * in_nats, nodes, words, listed * in_nats
+        )
 
-    def _unigram(self, unigrams, lexicon, found):
-        """p(x), [V]: unknown words share the probability of <unk>."""
+    def _log_unigram(self, unigrams, lexicon, found):
+        """log10 p(x), [V]: unknown words share the probability of <unk>."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
-        there = np.array([(name,) in unigrams and name != UNKNOWN for name in names])
-        if there.all():
-            return np.array([10 ** unigrams[(name,)][0] for name in names])
-        if (UNKNOWN,) not in unigrams:
+        names = [name if (name,) in unigrams else UNKNOWN for name in names]
+        shared = names.count(UNKNOWN)
+        if shared and (UNKNOWN,) not in unigrams:
             raise UserError(
-                f"{found} has neither {lexicon.words[int(np.argmin(there))]!r}, which is in the "
+                f"{found} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
                 f"lexicon, nor {UNKNOWN}: take a model that has one of them."
             )
-        share = 10 ** unigrams[(UNKNOWN,)][0] / (~there).sum()
+        for name, word in zip(names, lexicon.words, strict=True):
+            if unigrams[(name,)][0] <= ZERO:
+                raise UserError(
+                    f"{found} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
+                    "the lexicon: take a model that can predict it, or a vocabulary without it."
+                )
         return np.array(
-            [
-                10 ** unigrams[(name,)][0] if known else share
-                for name, known in zip(names, there, strict=True)
-            ]
+            [unigrams[(n,)][0] - (math.log10(shared) if n == UNKNOWN else 0) for n in names]
         )
 
 
@@ -135,47 +132,62 @@ def _in_lexicon(levels, lexicon, predicted):
 def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
     """For each order {n-gram: (log10 probability, log10 back-off weight, 0 if there is none)}.
 
+    Words end at spaces and tabs alone: a no-break space may be within one. What is below -99, as
+    -inf is, is read as -99, so that the log-probability of n-grams that are in a text is finite.
+
     Raises:
       UserError: with the path and the line where the form is wrong.
     """
-    promised, levels, order, ended = {}, [], None, False
-
-    def fail(number, what):
-        raise UserError(f"{path}, line {number}: {what}.")
-
+    promised, levels, lines, begun, ended = {}, [], {}, False, False
     for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
-        if not line or ended:
-            continue
-        if order is None and not promised and not line.startswith(("ngram", "\\1-grams")):
-            continue  # whatever stands before the counts
-        if match := _COUNT.match(line):
-            promised[int(match[1])] = int(match[2])
-        elif match := _SECTION.match(line):
+        line = line.strip(_BLANK)
+        if not line or ended or not begun:
+            begun |= line == "\\data\\"  # whatever stands before it
+        elif match := _COUNT.fullmatch(line):
+            promised[int(match[1])], lines[int(match[1])] = int(match[2]), number
+        elif match := _SECTION.fullmatch(line):
             order = int(match[1])
             if order != len(levels) + 1 or order not in promised:
-                fail(number, f"the {order}-grams come out of order or were not announced")
+                _fail(path, number, f"the {order}-grams come out of order or were not announced")
             levels.append({})
+            lines[order] = number
         elif line == "\\end\\":
             ended = True
-        elif order is None:
-            fail(number, f"{line!r} is neither 'ngram N=COUNT' nor '\\N-grams:'")
+        elif not levels:
+            _fail(path, number, f"{line!r} is neither 'ngram N=COUNT' nor '\\N-grams:'")
         else:
-            probability, *rest = line.split()
-            if len(rest) not in (order, order + 1):
-                fail(number, f"a {order}-gram has {order} words between its two numbers")
-            try:
-                weight = float(rest[order]) if len(rest) > order else 0.0
-                probability = float(probability)
-            except ValueError:
-                fail(number, f"{line!r} does not begin with a number, or end with one")
-            if not probability <= 0 or not math.isfinite(weight):
-                fail(number, f"log10 of a probability is {probability}, of a weight {weight}")
-            levels[-1][tuple(rest[:order])] = (probability, weight)
+            gram, values = _entry(line, len(levels), path, number)
+            if gram in levels[-1]:
+                _fail(path, number, f"{' '.join(gram)!r} is there a second time")
+            levels[-1][gram] = values
+    if not begun:
+        raise UserError(
+            f"{path} is no ARPA file, for it has no line '\\data\\': give a model of n-grams as "
+            "KenLM and SRILM write them."
+        )
     if not ended:
         raise UserError(f"{path} has no \\end\\ at its end: it is cut short, or no ARPA file.")
     for order, many in promised.items():
-        if order > len(levels) or len(levels[order - 1]) != many:
-            there = len(levels[order - 1]) if order <= len(levels) else 0
-            raise UserError(f"{path} announces {many} {order}-grams and has {there}.")
+        there = len(levels[order - 1]) if order <= len(levels) else 0
+        if there != many:
+            _fail(path, lines[order], f"the file announces {many} {order}-grams and has {there}")
     return levels
+
+
+def _fail(path, number, what):
+    raise UserError(f"{path}, line {number}: {what}.")
+
+
+def _entry(line, order, path, number):
+    """(n-gram, (log10 probability, log10 back-off weight)) of a line."""
+    probability, *rest = _BLANKS.split(line)
+    if len(rest) not in (order, order + 1):
+        _fail(path, number, f"a {order}-gram has {order} words between its two numbers")
+    try:
+        weight = float(rest[order]) if len(rest) > order else 0.0
+        probability = float(probability)
+    except ValueError:
+        _fail(path, number, f"{line!r} does not begin with a number, or end with one")
+    if not probability <= 0 or not weight <= -ZERO:
+        _fail(path, number, f"log10 of a probability is {probability}, of a weight {weight}")
+    return tuple(rest[:order]), (max(probability, ZERO), max(weight, ZERO))

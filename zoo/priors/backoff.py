@@ -2,22 +2,27 @@
 
 A model of order n gives, for a context c of n - 1 words with suffix c' (c without its first word),
 
-    b(x | c) = additional(x | c) + backoff(c) b(x | c'),
+    b(x | c) = listed(x | c)            for the words that the model lists after c,
+               backoff(c) b(x | c')     for all others,
 
-down to a unigram distribution b(x). `additional` is 0 but for the words that were seen after c, so
+down to a unigram distribution b(x). So b(. | c) is weight(c) b(.), a dense vector that is the same
+for all contexts, but for the words of short lists, those of c and of its suffixes, each list with a
+weight of its own. Contexts are the nodes of a trie whose edges are words read backwards: the
+suffixes of a context are the nodes on the way to it.
 
-    b(. | c) = weight(c) b(.) + the additions of c and its suffixes, each with a weight of its own,
-
-a dense vector that is the same for all contexts, and short lists. Contexts are the nodes of a trie
-whose edges are words read backwards: the suffixes of a context are the nodes on the way to it.
+The masses of signatures have the same form: B(s | c) is listed where c lists a word of s, and is
+backoff(c) B(s | c') otherwise. What is listed is kept whole, as logs, and never as a difference to
+what is backed off to: a word may be listed with far less, even with 10^-99.
 """
 
+import itertools
 import math
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.priors import backoff_lists
 from zoo.priors.contextual import ContextualBackground
 
 # Words are taken from a node's list so many at a time.
@@ -26,6 +31,8 @@ WINDOW = 16
 WINDOWS = 4096
 # A list with more than one word in so many of the vocabulary is kept as a dense row.
 DENSE = 16
+# In a dense row, what no logarithm of a probability is.
+UNLISTED = np.inf
 
 
 class Trie:
@@ -75,23 +82,43 @@ class Trie:
 
 
 def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
-    """The tables of a model, as a `Backoff` keeps them.
+    """The tables of an interpolated model, as a `Backoff` keeps them.
 
     Args:
       unigram: b(x), [V]. backoff: [nodes of the trie].
-      nodes, words, additional: [m] each, additional(words | context of nodes), in any order.
+      nodes, words, additional: [m] each, b(x | c) - backoff(c) b(x | c') for the word x and the
+        context c of a node, in any order; at least 0.
     """
+    return {
+        "unigram": np.asarray(unigram, np.float32),
+        "backoff": np.asarray(backoff, np.float32),
+        **_prepared(trie, nodes, words, list_value=additional),
+    }
+
+
+def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
+    """The tables of a model that is given as it lists words, in nats; see `prepare`.
+
+    Args:
+      nodes, words, log_prob: [m] each, log b(x | c), in any order.
+    """
+    return {
+        "log_unigram": np.asarray(log_unigram, np.float32),
+        "log_backoff": np.asarray(log_backoff, np.float32),
+        **_prepared(trie, nodes, words, list_log_prob=log_prob),
+    }
+
+
+def _prepared(trie, nodes, words, **values):
     order = np.lexsort((words, nodes))
     counts = np.bincount(nodes, minlength=len(trie))
     return {
-        "unigram": np.asarray(unigram, np.float32),
         "node_word": trie.word,
         "node_start": trie.start.astype(np.int32),
         "levels": np.array(trie.levels, np.int32),
-        "backoff": np.asarray(backoff, np.float32),
         "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         "list_word": np.asarray(words, np.int32)[order],
-        "list_value": np.asarray(additional, np.float32)[order],
+        **{name: np.asarray(column, np.float32)[order] for name, column in values.items()},
     }
 
 
@@ -111,7 +138,8 @@ def _find(starts, sorted_words, node, word):
 
 
 class Backoff(ContextualBackground):
-    """A background in back-off form; `prepare` of a subclass gives the tables of `prepare` here.
+    """A background in back-off form; `prepare` of a subclass gives those of `prepare` or
+    `prepare_listed` here.
 
     The carry is the last n - 1 words, -1 where there is none. A context is the nodes of its
     suffixes, int32 [..., n - 1], the shortest first, 0 where the model has no such node.
@@ -120,37 +148,19 @@ class Backoff(ContextualBackground):
     order: int
 
     def tables(self, lexicon):
-        """The tables, and the same additions by signature and as dense rows where they are many."""
+        """The trie, and the lists of "word" and "signature", as dense rows where they are long."""
         kept = lexicon.background_tables
         signature = np.arange(len(lexicon), dtype=np.int32)
         if lexicon.feature_names:
             signature, _ = lexicon.signatures
-        signatures = int(signature.max()) + 1
-        starts, words, values = kept["list_start"], kept["list_word"], kept["list_value"]
-        lengths = np.diff(starts)
-        is_dense = lengths > len(lexicon) / DENSE
-        row, dense = np.zeros(len(lengths), np.int32), {"word": [], "signature": []}
-        for first, end in zip(kept["levels"][1:-1], kept["levels"][2:], strict=True):
-            chosen = first + np.flatnonzero(is_dense[first:end])
-            row[chosen] = 1 + np.arange(len(chosen))
-            by_word = np.zeros((1 + len(chosen), len(lexicon)), np.float32)
-            by_signature = np.zeros((1 + len(chosen), signatures))
-            for place, node in enumerate(chosen, 1):
-                part = slice(starts[node], starts[node + 1])
-                by_word[place, words[part]] = values[part]
-                np.add.at(by_signature[place], signature[words[part]], values[part])
-            dense["word"].append(jnp.asarray(by_word))
-            dense["signature"].append(jnp.asarray(by_signature, jnp.float32))
-        tables = {name: jnp.asarray(array) for name, array in kept.items() if name != "levels"}
-        return tables | {
-            "list_signature": jnp.asarray(signature[words]),
-            "unigram_signature": jnp.asarray(
-                np.bincount(signature, kept["unigram"], signatures), jnp.float32
-            ),
-            "dense_row": jnp.asarray(row),
-            "dense_word": tuple(dense["word"]),
-            "dense_signature": tuple(dense["signature"]),
-            "sparse_length": jnp.asarray(np.where(is_dense, 0, lengths), jnp.int32),
+        words = backoff_lists.of_words(kept)
+        masses = backoff_lists.of_signatures(words, kept["levels"], signature)
+        is_dense = np.diff(words.start) > len(lexicon) / DENSE
+        return {
+            **{name: jnp.asarray(kept[name]) for name in ("node_word", "node_start")},
+            "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
+            "word": _on_device(words, is_dense, kept["levels"]),
+            "signature": _on_device(masses, is_dense, kept["levels"]),
         }
 
     def initial_carry(self, batch):
@@ -179,61 +189,95 @@ class Backoff(ContextualBackground):
 
     def log_prob(self, tables, contexts, words):
         """log b(words | c), nats, [...]."""
-        probability = tables["unigram"][words]
+        lists = tables["word"]
+        found = lists["unigram"][words]
         for level in range(contexts.shape[-1]):
             node = contexts[..., level]
-            place, there = _find(tables["list_start"], tables["list_word"], node, words)
-            value = tables["list_value"][jnp.minimum(place, len(tables["list_value"]) - 1)]
-            probability = tables["backoff"][node] * probability + jnp.where(there, value, 0)
-        return jnp.log(probability)
+            found += tables["log_backoff"][node]
+            if len(lists["item"]):
+                place, there = _find(lists["start"], lists["item"], node, words)
+                value = lists["value"][jnp.minimum(place, len(lists["value"]) - 1)]
+                found = jnp.where(there, value, found)
+        return found
 
     def log_probs(self, tables, contexts):
         """log b of every word, nats, [..., V]."""
-        return self._log_masses(tables, contexts, "word", tables["unigram"])
+        return _log_values(tables, contexts, tables["word"])
 
     def log_masses(self, tables, contexts, signature, signatures):
-        """log B(s | c), nats, [..., S]: from the differences to the unigram distribution alone."""
-        return self._log_masses(tables, contexts, "signature", tables["unigram_signature"])
-
-    def _log_masses(self, tables, contexts, kind, unigram):
-        shape = contexts.shape[:-1]
-        nodes = contexts.reshape(math.prod(shape), contexts.shape[-1])
-        # What the additions of a node are multiplied with: the weights of the longer contexts.
-        backoff = jnp.concatenate([tables["backoff"][nodes], jnp.ones((len(nodes), 1))], axis=1)
-        weight = jnp.cumprod(backoff[:, ::-1], axis=1)[:, ::-1].astype(unigram.dtype)
-        masses = weight[:, :1] * unigram[None]
-        for level, rows in enumerate(tables[f"dense_{kind}"]):
-            if len(rows) > 1:
-                row = tables["dense_row"][nodes[:, level]]
-                masses += weight[:, level + 1, None] * rows[row]
-        if nodes.size and len(tables["list_word"]):
-            masses = _add_lists(masses, tables, nodes, weight[:, 1:], tables[f"list_{kind}"])
-        return jnp.log(masses).reshape(*shape, -1)
+        """log B(s | c), nats, [..., S]: from the unigram masses and the lists alone."""
+        return _log_values(tables, contexts, tables["signature"])
 
 
-def _add_lists(masses, tables, nodes, weight, column):
-    """masses [N, C] + sum over the sparse nodes of each row of weight * additions.
+def _on_device(lists, is_dense, levels):
+    """The arrays of `Lists` for `_log_values`.
+
+    unigram: [C]. start: int32 [nodes + 1], item: int32 [m], value: [m], as in Lists.
+    sparse_length: int32 [nodes], of the lists that are no dense rows. dense_row: int32 [nodes], the
+    row of a node among those of its level, 0 if it has none. dense: for each level [1 + rows, C],
+    UNLISTED where an item is not in the list.
+    """
+    row, dense = np.zeros(len(is_dense), np.int32), []
+    for first, end in itertools.pairwise(levels[1:]):
+        chosen = first + np.flatnonzero(is_dense[first:end])
+        row[chosen] = 1 + np.arange(len(chosen))
+        rows = np.full((1 + len(chosen), len(lists.unigram)), UNLISTED, np.float32)
+        for place, node in enumerate(chosen, 1):
+            part = slice(lists.start[node], lists.start[node + 1])
+            rows[place, lists.item[part]] = lists.log_value[part]
+        dense.append(jnp.asarray(rows))
+    return {
+        "unigram": jnp.asarray(lists.log_unigram, jnp.float32),
+        "start": jnp.asarray(lists.start, jnp.int32),
+        "item": jnp.asarray(lists.item, jnp.int32),
+        "value": jnp.asarray(lists.log_value, jnp.float32),
+        "sparse_length": jnp.asarray(np.where(is_dense, 0, np.diff(lists.start)), jnp.int32),
+        "dense_row": jnp.asarray(row),
+        "dense": tuple(dense),
+    }
+
+
+def _log_values(tables, contexts, lists):
+    """The log of what `lists` say of each item under each context, nats, [..., C]."""
+    shape = contexts.shape[:-1]
+    nodes = contexts.reshape(math.prod(shape), contexts.shape[-1])
+    # What the list of a node is multiplied with: the weights of the longer contexts.
+    weight = jnp.cumsum(tables["log_backoff"][nodes][:, ::-1], axis=1)[:, ::-1]
+    weight = jnp.pad(weight, ((0, 0), (0, 1)))
+    values = weight[:, :1] + lists["unigram"][None]
+    # From the shortest context to the longest, whose list has the last word.
+    for level, rows in enumerate(lists["dense"]):
+        node, longer = nodes[:, level], weight[:, level + 1]
+        if len(rows) > 1:
+            row = rows[lists["dense_row"][node]]
+            values = jnp.where(row == UNLISTED, values, longer[:, None] + row)
+        if node.size and len(lists["item"]):
+            values = _put_lists(values, lists, node, longer)
+    return values.reshape(*shape, -1)
+
+
+def _put_lists(values, lists, node, weight):
+    """values [N, C] with weight [N] + the lists of the nodes [N] in their places.
 
     The lists have very different lengths: they are cut into windows, and the windows of all nodes
-    are taken one after the other, so that the time goes with the number of words in the lists.
+    are taken one after the other, so that the time goes with the number of items in the lists.
     """
-    rows, levels = nodes.shape
-    node, weight = nodes.reshape(-1), weight.reshape(-1)
-    length, start = tables["sparse_length"][node], tables["list_start"][node]
+    rows = len(node)
+    length, start = lists["sparse_length"][node], lists["start"][node]
     ends = jnp.cumsum(-(-length // WINDOW))
-    chunk = min(WINDOWS, 4 * rows * levels)
+    chunk = min(WINDOWS, 4 * rows)
 
-    def add(state):
-        first, masses = state
+    def put(state):
+        first, values = state
         window = first + jnp.arange(chunk)
-        owner = jnp.minimum(jnp.searchsorted(ends, window, side="right"), rows * levels - 1)
+        owner = jnp.minimum(jnp.searchsorted(ends, window, side="right"), rows - 1)
         before = jnp.where(owner > 0, ends[owner - 1], 0)
         offset = (window - before)[:, None] * WINDOW + jnp.arange(WINDOW)[None]
         real = (window < ends[-1])[:, None] & (offset < length[owner][:, None])
         place = jnp.where(real, start[owner][:, None] + offset, 0)
-        values = jnp.where(real, tables["list_value"][place] * weight[owner][:, None], 0)
-        row = jnp.broadcast_to((owner // levels)[:, None], place.shape)
-        return first + chunk, masses.at[row, column[place]].add(values)
+        listed = lists["value"][place] + weight[owner][:, None]
+        row = jnp.where(real, owner[:, None], rows)  # outside, where nothing is put
+        return first + chunk, values.at[row, lists["item"][place]].set(listed, mode="drop")
 
-    _, masses = jax.lax.while_loop(lambda state: state[0] < ends[-1], add, (0, masses))
-    return masses
+    _, values = jax.lax.while_loop(lambda state: state[0] < ends[-1], put, (0, values))
+    return values

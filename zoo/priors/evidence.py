@@ -121,7 +121,8 @@ class Evidence(ContextualBackground):
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
         on; "may_end", bool [B, T], whether the word so far may be whole (or there is none); "node",
-        [B, T], of the trie, or LOST; "free", bool [B, T], whether anything may come.
+        [B, T], of the trie, or LOST; "free", bool [B, T], whether anything may come. Of the few
+        characters that there are, "evident" is smaller than the state that it comes from.
         """
 
         def step(carry, inputs):

@@ -1,10 +1,13 @@
 """Words of a list: places, first names, whatever a file has."""
 
 import dataclasses
+import logging
 
 from zoo import files
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
+
+logger = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,7 +15,7 @@ class WordList(FeaturePrior):
     """ "List:name" for each word of a file, a word a line; nothing for other words.
 
     A line may have a tab and a number after the word, the feature's value. Empty lines and lines
-    that start with "#" are passed over.
+    that start with "#" are passed over. How many of the words are in the lexicon is logged.
 
     Attributes:
       path: the file, UTF-8, found as data files are. name: of the feature; the path if empty.
@@ -24,16 +27,28 @@ class WordList(FeaturePrior):
     lower_case: bool = False
 
     def features(self, words, corpora, entries):
-        """The value of each word that is in the list; UserError for a bad line."""
-        values = self._read()
+        """The value of each word that is in the list.
+
+        Raises:
+          UserError: for a bad line, or if no word is in the list.
+        """
+        path = files.find(self.path)
+        values = self._read(path)
+        keys = [self._key(word) for word in words]
+        found = len(values.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", found, len(values), path)
+        if not found:
+            raise UserError(
+                f"none of the {len(values)} words of {path} is in the lexicon: give another list, "
+                "or, where words differ in case alone, set lower_case=True of priors.WordList."
+            )
         name = f"List:{self.name or self.path}"
-        return [{name: values[key]} if (key := self._key(word)) in values else {} for word in words]
+        return [{name: values[key]} if key in values else {} for key in keys]
 
     def _key(self, word):
         return word.lower() if self.lower_case else word
 
-    def _read(self):
-        path = files.find(self.path)
+    def _read(self, path):
         values = {}
         for number, line in enumerate(files.read_text(path).split("\n"), 1):
             line = line.rstrip("\r")

@@ -242,6 +242,7 @@ class Trainer:
                 self._give_up("the training loss is not finite at", step, checkpoints)
             progress.loss += float(results.loss)
             progress.tokens += float(results.tokens)
+            progress.penalty += float(results.penalty)
             bar.step(step, progress, results)
             metrics.step(step, progress, results)
 
@@ -279,7 +280,7 @@ class Trainer:
                     self._validate(step, state, progress, metrics, bar, save)
                 if ended:
                     progress.epoch, progress.index = progress.epoch + 1, 0
-                    progress.loss = progress.tokens = 0.0
+                    progress.loss = progress.tokens = progress.penalty = 0.0
                     progress.finished |= progress.epoch == recipe.epochs
                 if saved:
                     save()
@@ -311,9 +312,11 @@ class Trainer:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
         metrics.validation(step, progress, log_perplexity, scores.perplexity)
+        tokens = max(progress.tokens, 1)
+        penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
         bar.say(
             f"epoch {progress.epoch + 1}, step {step}: training {self.model.head.loss_name} "
-            f"{progress.loss / max(progress.tokens, 1):.4f}, validation log-perplexity "
+            f"{progress.loss / tokens:.4f}, {penalty}validation log-perplexity "
             f"{log_perplexity:.4f}, perplexity {scores.perplexity:.2f}{' (best)' if better else ''}"
             f"{'; stopping early' if progress.finished else ''}"
         )

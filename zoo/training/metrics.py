@@ -70,10 +70,13 @@ class Metrics:
             self._write(step, values)
 
     def validation(self, step, progress, log_perplexity, perplexity):
-        """A line a validation; log-perplexity in nats per token."""
-        values = {
-            "epoch": progress.epoch,
-            "epoch_training_loss": progress.loss / max(progress.tokens, 1),
+        """A line a validation: mean loss since the epoch's start, and mean penalty, where there is
+        one; log-perplexity in nats per token."""
+        tokens = max(progress.tokens, 1)
+        values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
+        if progress.penalty:
+            values["epoch_penalty"] = progress.penalty / tokens
+        values |= {
             "validation_log_perplexity": log_perplexity,
             "validation_perplexity": perplexity,
             "seconds": progress.seconds,

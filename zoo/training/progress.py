@@ -8,7 +8,7 @@ import math
 class Progress:
     """Where a run is, as kept in its checkpoints; all plain numbers.
 
-    epoch, index: the batch that comes next. loss, tokens: sums since the epoch's start.
+    epoch, index: the batch that comes next. loss, tokens, penalty: sums since the epoch's start.
     best: lowest validation log-perplexity, nats; best_step: where; stale: validations since.
     seconds: spent training, over all interruptions. finished: nothing is left to do.
     data: a hash of the training and validation text.
@@ -24,3 +24,4 @@ class Progress:
     seconds: float = 0.0
     finished: bool = False
     data: str = ""
+    penalty: float = 0.0
