@@ -6,7 +6,7 @@
 Every character is a word, the line break too: the figure to read is bits, per character. Lines
 1 to 36,000 are for training, 2,000 for validation, 2,000 for the test.
 
-Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Not run to its end yet.
+Data: tinyshakespeare/ (Karpathy's file) in $ZOO_DATA. Results: docs/results.md.
 """
 
 from zoo import Evaluation, Experiment, Training
@@ -30,11 +30,11 @@ def get_config() -> Experiment:
             embedding=Lookup(size=64), core=LSTM(size=256, dropout=0.2), head=Softmax()
         ),
         training=Training(
-            batch=32,
+            batch=16,
             length=64,
             optimizer=Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
             clip=1.0,
-            epochs=10,
+            epochs=20,
         ),
         evaluation=Evaluation(state="carried", lanes=8, length=128),
     )
