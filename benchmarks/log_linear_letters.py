@@ -1,8 +1,9 @@
-"""The log-linear head over letter n-grams against a softmax over the words.
+"""The log-linear head over rich features against a softmax over the words.
 
 One step forward and backward, gradients of the head's parameters and the hidden states. Words are
 random strings of letters with the frequencies of French, 2 to 14 long; their features are the
-trigrams, so that nearly every word has a signature of its own.
+trigrams, so that nearly every word has a signature of its own; or the identities of all words and
+their affixes; or identities and three of 600 features that words share.
 
     python -m benchmarks.log_linear_letters
 """
@@ -14,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import allocator, priors
 from zoo import lexicon as lexicons
-from zoo import priors
 from zoo.heads import LogLinear, Softmax
 
 SIZE = 256
@@ -24,31 +25,44 @@ FREQUENCIES = [15, 8, 8, 7, 7, 7, 6.5, 6, 5.5, 5.5, 4, 3.5, 3, 3, 2, 1.5, 1.3, 1
 FREQUENCIES += [0.6, 0.4, 0.3, 0.1]
 
 
-def spelled_lexicon(random: np.random.Generator, size: int) -> lexicons.Lexicon:
-    """Different strings of letters, with their trigrams and Zipf counts."""
+def spelled_lexicon(
+    random: np.random.Generator, size: int, kind: str = "letter trigrams"
+) -> lexicons.Lexicon:
+    """Different strings of letters, with features of a kind and Zipf counts."""
     share = np.array(FREQUENCIES) / sum(FREQUENCIES)
     words = {}
     while len(words) < size:
         letters = random.choice(list(LETTERS), size=random.integers(2, 15), p=share)
         words["".join(letters)] = None
     counts = (1e6 / np.arange(1, size + 1)).astype(np.int64) + 1
-    features = priors.LetterNgrams(sizes=(3,), minimum_words=5).features(tuple(words), {}, {})
+    words = tuple(words)
+    if kind == "letter trigrams":
+        features = priors.LetterNgrams(sizes=(3,), minimum_words=5).features(words, {}, {})
+    elif kind == "identities, affixes":
+        affixes = priors.Affixes().features(words, {}, {})
+        features = [{f"Word:{w}": 1.0, **own} for w, own in zip(words, affixes, strict=True)]
+    else:
+        topics = random.integers(600, size=(size, 3))
+        features = [
+            {f"Word:{w}": 1.0, **{f"Topic:{topic}": 1.0 for topic in own}}
+            for w, own in zip(words, topics, strict=True)
+        ]
     return lexicons.with_features(
-        lexicons.Lexicon(words=tuple(words), counts=counts),
+        lexicons.Lexicon(words=words, counts=counts),
         features,
         np.log(counts / counts.sum()),
     )
 
 
-def compare(size: int, tokens: int, rounds: int):
-    """Prints a table for a vocabulary and a batch."""
+def compare(kind: str, size: int, tokens: int, rounds: int):
+    """Prints a table for a kind of features, a vocabulary and a batch."""
     random = np.random.default_rng(0)
-    lexicon = spelled_lexicon(random, size)
+    lexicon = spelled_lexicon(random, size, kind)
     hidden = jnp.asarray(random.normal(size=(tokens, SIZE)) * 0.3, jnp.float32)
     targets = jnp.asarray(random.choice(size, tokens, p=np.exp(lexicon.log_background)))
     weights = jnp.full(tokens, 1 / tokens)
     steps = {}
-    for name, head in (("letter trigrams", LogLinear()), ("softmax", Softmax())):
+    for name, head in ((kind, LogLinear()), ("softmax", Softmax())):
         arguments = head.init(jax.random.key(0), SIZE, lexicon), hidden, head.tables(lexicon)
 
         def loss(params, hidden, tables, head=head):
@@ -70,8 +84,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     rounds = parser.parse_args().rounds
+    allocator.keep_memory()  # as in training
     for size, tokens in ((10_000, 256), (40_000, 256), (40_000, 1120), (200_000, 256)):
-        compare(size, tokens, rounds)
+        compare("letter trigrams", size, tokens, rounds)
+    for kind in ("identities, affixes", "identities, 600 shared"):
+        for tokens in (256, 700):
+            compare(kind, 10_000, tokens, rounds)
 
 
 if __name__ == "__main__":

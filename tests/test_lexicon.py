@@ -12,6 +12,7 @@ from tests import examples, references
 from zoo import signatures
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon, with_features
+from zoo.signature_forms import Form
 from zoo.signatures import sum_features
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
@@ -71,6 +72,7 @@ def test_tables_by_hand():
     )
     assert tables["shared_values"].tolist() == [[1], [1]]
     assert tables["shared_features"].tolist() == [1]
+    assert tables["shared_place"].tolist() == [1, 0]
     assert tables["private_features"].tolist() == [[2], [0]]
     assert tables["private_values"].tolist() == [[0], [2]]
     assert tables["private_signature"].tolist() == [1, 2]
@@ -104,15 +106,17 @@ def compiled_sum():
 
 
 @pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("form", Form)
 @pytest.mark.parametrize("name", FEATURE_SETS)
-def test_sums_of_feature_vectors_and_their_gradient(random, name):
+def test_sums_of_feature_vectors_and_their_gradient(random, name, form):
     features = FEATURE_SETS[name]
     lexicon = with_features(examples.plain_lexicon(len(features)), features)
     _, members = references.signatures(features)
     matrix = references.feature_matrix(members, lexicon.feature_names)
     vectors = random.normal(size=(len(lexicon.feature_names), 3))
     cotangent = random.normal(size=(len(members), 3))
-    sums, gradient = compiled_sum()(jnp.asarray(vectors), lexicon.tables(), jnp.asarray(cotangent))
+    tables = lexicon.tables(form)
+    sums, gradient = compiled_sum()(jnp.asarray(vectors), tables, jnp.asarray(cotangent))
     np.testing.assert_allclose(
         sums, references.feature_sums(matrix, vectors), rtol=1e-12, atol=1e-12
     )

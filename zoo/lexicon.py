@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import signatures
+from zoo import signature_forms, signatures
 from zoo.errors import UserError
 
 
@@ -147,16 +147,16 @@ class Lexicon:
             signature_of_word[word] = places[key]
         return signature_of_word, members
 
-    def tables(self) -> dict[str, jax.Array]:
+    def tables(self, form: signature_forms.Form | None = None) -> dict[str, jax.Array]:
         """What the device needs; see `zoo.signatures.tables`."""
         if not self.feature_names:
             return {}
-        return jax.tree.map(jnp.asarray, signatures.tables(self))
+        return jax.tree.map(jnp.asarray, signatures.tables(self, form))
 
     @functools.cached_property
-    def prefers_sparse(self) -> bool:
-        """Whether scores should be a sparse product: see `zoo.signatures.prefers_sparse`."""
-        return signatures.prefers_sparse(self)
+    def signature_form(self) -> signature_forms.Form:
+        """The form of the features that promises to cost least; see `zoo.signature_forms`."""
+        return signature_forms.chosen(self)
 
     def words_digest(self) -> str:
         """A hash of the words and their order: equal where probabilities are over the same V."""

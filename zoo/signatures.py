@@ -1,55 +1,28 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
 A linear function of the features is computed for signatures only and gathered for words. There are
-two forms of it: sums of feature vectors, or, where signatures have many shared features, a sparse
-product (zoo.sparse).
+three forms of it, of which zoo.signature_forms chooses: sums of feature vectors, those of shared
+features by a dense or a sparse product, and a sparse product of the adaptor (zoo.sparse).
 """
-
-import logging
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo import sparse
-
-logger = logging.getLogger(__name__)
-
-# For the choice between the two: tokens of a batch and size of a state, and how many
-# multiplications of a dense product take as long as one of a gathered number.
-TYPICAL, GATHERED = 256, 4
+from zoo.signature_forms import Form, is_private
 
 
-def tables(lexicon) -> dict[str, np.ndarray]:
-    """The tables of features and background: `mass_tables`, and features in one of two forms.
+def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
+    """The tables of features and background: `mass_tables`, and features in one of the forms.
 
-    As a rule `summed_tables`; `sparse_tables` where they promise to cost less than half of it.
+    Args:
+      form: None for the one that promises to cost least.
     """
-    form = sparse_tables if lexicon.prefers_sparse else summed_tables
-    return {**mass_tables(lexicon), **form(lexicon)}
-
-
-def prefers_sparse(lexicon) -> bool:
-    """Whether scores should be a sparse product of the adaptor; logged with the counts.
-
-    Estimates the multiplications that a step takes a token, forward and backward, in a batch of
-    TYPICAL tokens with a state of TYPICAL size. A softmax over signatures: 3 S D, and for its
-    weights 2 S D a shared feature, once a batch. A sparse product: 3 F D for the adaptor, 3 a
-    feature of each signature, and a gathered number takes as long as GATHERED multiplications.
-    """
-    _, members = lexicon.signatures
-    ids = np.concatenate([ids for ids, _ in members])
-    signatures, features = len(members), len(lexicon.feature_names)
-    shared = int((np.bincount(ids, minlength=features) > 1).sum())
-    summed = signatures * (3 * TYPICAL + 2 * shared)
-    sparse_product = 3 * features * TYPICAL + 3 * GATHERED * len(ids)
-    chosen = 2 * sparse_product < summed
-    logger.info(
-        "%d words, %d signatures, %d features, %d of them shared, %.1f a signature: %s",
-        *(len(lexicon), signatures, features, shared, len(ids) / signatures),
-        "scores as a sparse product" if chosen else "a softmax over signatures",
-    )
-    return chosen
+    form = form or lexicon.signature_form
+    if form is Form.PRODUCT:
+        return {**mass_tables(lexicon), **product_tables(lexicon)}
+    return {**mass_tables(lexicon), **summed_tables(lexicon, form)}
 
 
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
@@ -77,89 +50,137 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
     }
 
 
-def sparse_tables(lexicon) -> dict:
+def _entries(lexicon):
+    """phi [S, F] as (signatures, feature ids, values) of its entries, by signature."""
+    _, members = lexicon.signatures
+    rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
+    ids, values = (np.concatenate(parts) for parts in zip(*members, strict=True))
+    return rows, ids, values
+
+
+def _padded(rows, ids, values, height, filling):
+    """(ids, values), [height, most of a row] each, of entries in the order of their rows."""
+    counts = np.bincount(rows, minlength=height)
+    kept = np.arange(max(1, counts.max()))[None] < counts[:, None]
+    padded_ids = np.full(kept.shape, filling, np.int32)
+    padded_values = np.zeros(kept.shape, np.float32)
+    padded_ids[kept], padded_values[kept] = ids, values
+    return padded_ids, padded_values
+
+
+def _features_tables(entries, signature_count):
+    """features: int32 [S, P], those of each signature; feature_values [S, P]. Padded with 0."""
+    features, feature_values = _padded(*entries, signature_count, 0)
+    return {"features": features, "feature_values": feature_values}
+
+
+def product_tables(lexicon) -> dict:
     """of_signature, of_feature: the levels (see zoo.sparse) of phi [S, F] and its transpose.
 
-    features: int32 [S, P], those of each signature; values: [S, P]. Both padded with 0.
+    Beside them `_features_tables`.
     """
-    _, members = lexicon.signatures
-    lengths = np.array([len(ids) for ids, _ in members])
-    rows = np.repeat(np.arange(len(members)), lengths)
-    ids = np.concatenate([ids for ids, _ in members])
-    values = np.concatenate([values for _, values in members])
-    padded = np.arange(max(1, lengths.max()))[None] < lengths[:, None]
-    features, feature_values = np.zeros(padded.shape, np.int32), np.zeros(padded.shape, np.float32)
-    features[padded], feature_values[padded] = ids, values
+    rows, ids, values = _entries(lexicon)
+    signature_count = len(lexicon.signatures[1])
+    # Of the scores of few tokens at a time, fewer levels are worth more than fewer places.
+    width = 8
     return {
-        "of_signature": sparse.levels(rows, ids, values, len(members)),
-        "of_feature": sparse.levels(ids, rows, values, len(lexicon.feature_names)),
-        "features": features,
-        "feature_values": feature_values,
+        "of_signature": sparse.levels(rows, ids, values, signature_count, width),
+        "of_feature": sparse.levels(ids, rows, values, len(lexicon.feature_names), width),
+        **_features_tables((rows, ids, values), signature_count),
     }
 
 
-def summed_tables(lexicon) -> dict[str, np.ndarray]:
+def summed_tables(lexicon, form: Form) -> dict:
     """What `sum_features` takes.
 
     A feature of a single signature (a word's identity, as a rule) is private and is summed by a
-    gather; the others (tags) are shared and are summed by a dense product with few columns.
+    gather; the others (tags) are shared and are summed by a product, dense if they are few.
 
     Returns:
-      shared_values: phi of the shared features, [S, shared]. shared_features: their ids.
+      shared_features: the ids of the shared features, int32 [shared].
+      shared_place: int32 [F], the place of a feature among them, or `shared` if it is private.
+      shared_values, if dense: phi of the shared features, [S, shared].
+      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.sparse) of that matrix
+        and of its transpose; `_features_tables`.
       private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
       private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
       private_signature_value: [F], its value there, or 0 if it is shared.
     """
-    _, members = lexicon.signatures
-    signature_count, feature_count = len(members), len(lexicon.feature_names)
-    uses = np.bincount(np.concatenate([ids for ids, _ in members]), minlength=feature_count)
-    shared = np.flatnonzero(uses > 1).astype(np.int32)
-    column = np.full(feature_count, -1)
-    column[shared] = np.arange(len(shared))
-    shared_values = np.zeros((signature_count, len(shared)), np.float32)
-    privates = []
+    signature_count, feature_count = len(lexicon.signatures[1]), len(lexicon.feature_names)
+    rows, ids, values = entries = _entries(lexicon)
+    private = is_private(rows, ids, feature_count)
+    shared = np.unique(ids[~private]).astype(np.int32)
+    place = np.full(feature_count, len(shared), np.int32)
+    place[shared] = np.arange(len(shared))
     private_signature = np.full(feature_count, signature_count, np.int32)
+    private_signature[ids[private]] = rows[private]
     private_signature_value = np.zeros(feature_count, np.float32)
-    for place, (ids, values) in enumerate(members):
-        alone = uses[ids] == 1
-        shared_values[place, column[ids[~alone]]] = values[~alone]
-        privates.append((ids[alone], values[alone]))
-        private_signature[ids[alone]] = place
-        private_signature_value[ids[alone]] = values[alone]
-    width = max(len(ids) for ids, _ in privates)
-    private_features = np.full((signature_count, width), feature_count, np.int32)
-    private_values = np.zeros((signature_count, width), np.float32)
-    for place, (ids, values) in enumerate(privates):
-        private_features[place, : len(ids)] = ids
-        private_values[place, : len(ids)] = values
-    return {
-        "shared_values": shared_values,
+    private_signature_value[ids[private]] = values[private]
+    private_features, private_values = _padded(
+        rows[private], ids[private], values[private], signature_count, feature_count
+    )
+    found = {
         "shared_features": shared,
+        "shared_place": place,
         "private_features": private_features,
         "private_values": private_values,
         "private_signature": private_signature,
         "private_signature_value": private_signature_value,
     }
+    rows, columns, values = rows[~private], place[ids[~private]], values[~private]
+    if form is Form.DENSE_SUMS or not len(shared):
+        found["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
+        found["shared_values"][rows, columns] = values
+        return found
+    return {
+        **found,
+        "shared_of_signature": sparse.levels(rows, columns, values, signature_count),
+        "shared_of_feature": sparse.levels(columns, rows, values, len(shared)),
+        **_features_tables(entries, signature_count),
+    }
+
+
+def _some_rows(rows, places):
+    """rows[places], and 0 where a place is no row."""
+    if not len(rows):
+        return jnp.zeros((*places.shape, rows.shape[1]), rows.dtype)
+    return jnp.take(rows, places, axis=0, mode="fill", fill_value=0)
 
 
 @jax.custom_vjp
-def _sum_private(vectors, tables):
-    gathered = jnp.take(vectors, tables["private_features"], axis=0, mode="fill", fill_value=0)
-    return jnp.einsum("sp,spd->sd", tables["private_values"].astype(vectors.dtype), gathered)
+def _sums(vectors, tables):
+    sums = vectors[tables["shared_features"]]
+    if "shared_values" in tables:
+        sums = tables["shared_values"].astype(vectors.dtype) @ sums
+    else:
+        levels = tables["shared_of_signature"], tables["shared_of_feature"]
+        sums = sparse.product(*levels, sums)
+    values = tables["private_values"].astype(vectors.dtype)
+    # A loop, not an array with an axis more: the sum is fused with its gathers.
+    for p, features in enumerate(tables["private_features"].T):
+        sums += values[:, p, None] * _some_rows(vectors, features)
+    return sums
 
 
-def _sum_private_forward(vectors, tables):
-    return _sum_private(vectors, tables), tables
+def _sums_forward(vectors, tables):
+    return _sums(vectors, tables), tables
 
 
-def _sum_private_backward(tables, cotangent):
-    # Each private feature belongs to one signature: the transpose of the gather is a gather too,
-    # which is many times faster than the scatter that autodiff would make of it.
-    rows = jnp.take(cotangent, tables["private_signature"], axis=0, mode="fill", fill_value=0)
-    return tables["private_signature_value"].astype(cotangent.dtype)[:, None] * rows, None
+def _sums_backward(tables, cotangent):
+    if "shared_values" in tables:
+        shared = tables["shared_values"].astype(cotangent.dtype).T @ cotangent
+    else:
+        levels = tables["shared_of_feature"], tables["shared_of_signature"]
+        shared = sparse.product(*levels, cotangent)
+    # Each private feature belongs to one signature, and each shared one has one place: the
+    # transposes of the gathers are gathers too, which are many times faster than the scatters
+    # that autodiff would make of them.
+    values = tables["private_signature_value"].astype(cotangent.dtype)[:, None]
+    private = values * _some_rows(cotangent, tables["private_signature"])
+    return private + _some_rows(shared, tables["shared_place"]), None
 
 
-_sum_private.defvjp(_sum_private_forward, _sum_private_backward)
+_sums.defvjp(_sums_forward, _sums_backward)
 
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
@@ -173,14 +194,13 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """
     if "of_signature" in tables:
         return sparse.product(tables["of_signature"], tables["of_feature"], vectors)
-    shared = tables["shared_values"].astype(vectors.dtype) @ vectors[tables["shared_features"]]
-    return shared + _sum_private(vectors, tables)
+    return _sums(vectors, tables)
 
 
 def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax.Array):
     """The vectors of words int32 [...], sum_f phi_f * vectors_f: [..., D]."""
     signatures = tables["signature"][words]
-    if "of_signature" not in tables:
+    if "features" not in tables:
         return sum_features(tables, vectors)[signatures]
     # Signatures are as good as words here: those that are not asked for are left out.
     values = tables["feature_values"][signatures].astype(vectors.dtype)

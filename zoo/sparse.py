@@ -1,41 +1,69 @@
 """Products with a sparse matrix as sums of gathers, forward and backward.
 
-A matrix is kept as levels of short, padded lists. A list of the first level has up to WIDTH entries
-of one row of the matrix; a row with more of them has several lists, which the next level sums in
-the same way, and so on until there is one list a row. The transpose has lists of its own, so that
-the gradient of the product is a product of gathers too: a scatter, which autodiff would make of it,
-is many times slower.
+A matrix is kept as levels of short, padded lists. A list of the first level has up to `width`
+entries of one row of the matrix; a row with more of them has several lists, which the next level
+sums in the same way, and so on until there is one list a row. The transpose has lists of its own,
+so that the gradient of the product is a product of gathers too: a scatter, which autodiff would
+make of it, is many times slower.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Entries of a list. Longer ones have more padding, shorter ones more levels.
-WIDTH = 8
-# Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache.
-LISTS_AT_A_TIME = 2048
+# Entries of a list. Longer ones have more padding, shorter ones more levels: a matrix gets the
+# length with which its levels have the fewest places.
+WIDTHS = range(2, 11)
+# Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache. Rows
+# with more columns are read and written in long runs, and cutting the lists up costs more than it
+# saves.
+LISTS_AT_A_TIME, MOST_CUT_COLUMNS = 2048, 64
 
 Levels = list[dict[str, np.ndarray]]
 
 
-def levels(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, height: int) -> Levels:
+def _best_width(counts: np.ndarray) -> int:
+    """The length of lists with the fewest places in all levels, of the entries of each row."""
+
+    def places(width):
+        lists = np.maximum(1, -(-counts // width))
+        total = lists.sum()
+        while lists.max(initial=1) > 1:
+            lists = -(-lists // width)
+            total += lists.sum()
+        return width * int(total)
+
+    return min(WIDTHS, key=places)
+
+
+def levels(
+    rows: np.ndarray,
+    columns: np.ndarray,
+    values: np.ndarray,
+    height: int,
+    width: int | None = None,
+) -> Levels:
     """A matrix of `height` rows with `values` at (rows, columns), as levels of lists.
 
+    Args:
+      width: the length of the lists; None for the best.
+
     Returns:
-      Of each level {"places": int32 [lists, WIDTH], "values": float32 [lists, WIDTH]}, padded with
+      Of each level {"places": int32 [lists, width], "values": float32 [lists, width]}, padded with
       the value 0.
     """
     found = []
+    if width is None:
+        width = _best_width(np.bincount(rows, minlength=height))
     while True:
         order = np.argsort(rows, kind="stable")
         rows, columns, values = rows[order], columns[order], values[order]
         counts = np.bincount(rows, minlength=height)
-        lists = np.maximum(1, -(-counts // WIDTH))  # an empty row has an empty list
+        lists = np.maximum(1, -(-counts // width))  # an empty row has an empty list
         first_list = np.cumsum(lists) - lists
         in_row = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
-        place = first_list[rows] + in_row // WIDTH, in_row % WIDTH
-        shape = (int(lists.sum()), WIDTH)
+        place = first_list[rows] + in_row // width, in_row % width
+        shape = (int(lists.sum()), width)
         level = {"places": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
         level["places"][place], level["values"][place] = columns, values
         found.append(level)
@@ -53,16 +81,16 @@ def _sum_lists(level, dense):
         # A loop, not an array with an axis more: the sum is fused with its gathers.
         return sum(
             values[:, w, None] * dense.at[places[:, w]].get(mode="promise_in_bounds")
-            for w in range(WIDTH)
+            for w in range(width)
         )
 
-    count = len(level["places"])
-    if count <= LISTS_AT_A_TIME:
+    count, width = level["places"].shape
+    if count <= LISTS_AT_A_TIME or dense.shape[1] > MOST_CUT_COLUMNS:
         return some(level)
     blocks = -(-count // LISTS_AT_A_TIME)
     padding = blocks * LISTS_AT_A_TIME - count
     blocked = jax.tree.map(
-        lambda x: jnp.pad(x, ((0, padding), (0, 0))).reshape(blocks, LISTS_AT_A_TIME, WIDTH), level
+        lambda x: jnp.pad(x, ((0, padding), (0, 0))).reshape(blocks, LISTS_AT_A_TIME, width), level
     )
     return jax.lax.map(some, blocked).reshape(-1, dense.shape[1])[:count]
 

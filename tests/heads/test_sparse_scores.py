@@ -1,4 +1,4 @@
-"""The log-linear head with letter n-grams: a sparse product, against the dense formula."""
+"""The log-linear head with rich features, in each of its forms, against the dense formula."""
 
 import logging
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import priors, signatures
+from zoo import priors, signature_forms, signatures
 from zoo.embeddings import Features
 from zoo.heads import LogLinear, sparse_scores
 from zoo.lexicon import with_features
+from zoo.signature_forms import Form
 
 SIZE, WORDS = 5, 1001
 
@@ -31,9 +32,48 @@ def spelled_lexicon(random, count=WORDS):
     return with_features(examples.plain_lexicon(count), features, background), features, background
 
 
-@pytest.fixture
-def case(random, float64):
+def test_the_form_follows_from_the_counts():
+    def cheapest(**counts):
+        estimates = signature_forms.costs(signature_forms.Counts(words=10_000, **counts))
+        return min(estimates, key=estimates.get)
+
+    tags = {"shared": 60, "entries": 58_000, "shared_entries": 48_000}
+    assert cheapest(signatures=10_000, features=10_060, **tags) is Form.DENSE_SUMS
+    topics = {"shared": 600, "entries": 40_000, "shared_entries": 30_000}
+    assert cheapest(signatures=10_000, features=10_600, **topics) is Form.SPARSE_SUMS
+    affixes = {"shared": 1_677, "entries": 59_000, "shared_entries": 49_000}
+    assert cheapest(signatures=10_000, features=11_677, **affixes) is Form.SPARSE_SUMS
+    letters = {"shared": 1_677, "entries": 49_000, "shared_entries": 49_000}
+    assert cheapest(signatures=9_900, features=1_677, **letters) is Form.PRODUCT
+
+
+def test_only_so_many_features_of_a_signature_are_its_own(monkeypatch):
+    monkeypatch.setattr(signature_forms, "MOST_PRIVATE", 2)
+    rows, ids = np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 1, 2, 3, 4])
+    found = signature_forms.is_private(rows, ids, 6)
+    assert found.tolist() == [True, False, False, True, True, False]
+
+
+@pytest.mark.usefixtures("float64")
+def test_sums_alone_can_be_asked_for():
+    lexicon = examples.lexicon()
+    lexicon.__dict__["signature_form"] = Form.PRODUCT
+    assert "of_signature" in LogLinear().tables(lexicon)
+    chosen = signature_forms.chosen(lexicon, signature_forms.SUMS)
+    assert "private_features" in lexicon.tables(chosen)
+
+
+# Sums are tested with identities of most words beside the letters.
+@pytest.fixture(params=[Form.PRODUCT, Form.SPARSE_SUMS, Form.DENSE_SUMS], ids=lambda f: f.name)
+def case(request, random, float64):
     lexicon, features, background = spelled_lexicon(random)
+    if request.param is not Form.PRODUCT:
+        for word, of_word in enumerate(features[:-9]):
+            of_word.update({f"Word:{word}": 0.5 + word % 3} if word not in (5, 9) else {})
+        features[7], features[-1] = {}, {f"own {n}": 0.3 * n for n in range(1, 9)}
+        lexicon = with_features(examples.plain_lexicon(WORDS), features, background)
+    # A cached property: what the estimate would have chosen is not asked.
+    lexicon.__dict__["signature_form"] = request.param
     phi = references.feature_matrix(features, lexicon.feature_names)
     params = {
         "weights": jnp.asarray(0.3 * random.normal(size=(phi.shape[1], SIZE))),
@@ -49,16 +89,18 @@ def case(random, float64):
     return lexicon, phi, params, jnp.asarray(hidden), jnp.asarray(targets), log_probs
 
 
-def test_rich_features_are_a_sparse_product_and_it_is_logged(random, caplog, monkeypatch):
+def test_the_form_is_logged_with_the_counts(random, caplog, monkeypatch):
     # A test that ran train.py before this one has sent the zoo's log to standard output alone.
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     lexicon, _, _ = spelled_lexicon(random)
     with caplog.at_level(logging.INFO, logger="zoo"):
-        assert "of_signature" in signatures.tables(lexicon)
+        form = signature_forms.chosen(lexicon)
+        assert ("of_signature" in signatures.tables(lexicon, form)) == (form is Form.PRODUCT)
     signature_count = len(lexicon.signatures[1])
     assert 990 < signature_count < WORDS
     assert f"1001 words, {signature_count} signatures" in caplog.text
-    assert "scores as a sparse product" in caplog.text
+    assert form.value in caplog.text
+    assert "of a softmax over the words" in caplog.text
 
 
 def test_few_features_are_not(caplog, monkeypatch):
@@ -73,7 +115,6 @@ def test_values_are_those_of_the_dense_formula(case):
     lexicon, _, params, hidden, targets, log_probs = case
     head = LogLinear()
     tables = head.tables(lexicon)
-    assert "of_signature" in tables
     found = jax.jit(head.log_probs)(params, tables, hidden)
     np.testing.assert_allclose(found.reshape(-1, WORDS), log_probs, rtol=1e-6, atol=1e-6)
     expected = log_probs[np.arange(69), targets.ravel()].reshape(3, 23)
@@ -116,7 +157,6 @@ def test_the_embedding_sums_the_features_of_the_words_asked_for(case):
     lexicon, phi, *_ = case
     embedding = Features(4)
     tables = embedding.tables(lexicon)
-    assert "of_signature" in tables
     params = embedding.init(jax.random.key(1), lexicon)
     words = jnp.asarray([[0, 9, 1000], [5, 9, 2]])
     found = jax.jit(embedding.apply)(params, tables, words)

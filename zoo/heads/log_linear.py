@@ -12,8 +12,8 @@ the background mass B(s) of the words of each,
 
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
 are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
-exact here, at a cost of S classes instead of V. Where signatures are many and rich, their scores
-are a sparse product of the adaptor instead: zoo.heads.sparse_scores.
+exact here, at a cost of S classes instead of V. Where that costs more, for signatures are many and
+their features few and shared, scores are a sparse product of the adaptor: zoo.heads.sparse_scores.
 
 Where the background depends on a context c, b(x | c), so does the mass of each signature, and
 
@@ -26,7 +26,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo import signatures
+from zoo import signature_forms, signatures
 from zoo.errors import UserError, check_least
 from zoo.heads import blocks, exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
@@ -108,9 +108,11 @@ class LogLinear(Head):
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
         lexicon = lexicon.of_kinds(self.kinds)
-        tables = lexicon.tables()
-        if self.background is not None:
-            tables["background"] = self.background.tables(lexicon)
+        if self.background is None or not lexicon.feature_names:
+            return lexicon.tables()
+        # A background of its own needs the weights of a softmax over signatures.
+        tables = lexicon.tables(signature_forms.chosen(lexicon, signature_forms.SUMS))
+        tables["background"] = self.background.tables(lexicon)
         return tables
 
     def _signature_weights(self, params, tables):
@@ -133,7 +135,7 @@ class LogLinear(Head):
 
     def _is_sparse(self, tables):
         """Whether scores are a sparse product of the adaptor: see zoo.heads.sparse_scores."""
-        return "of_signature" in tables and self.background is None
+        return "of_signature" in tables
 
     def _log_measure(self, tables):
         """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""

@@ -1,0 +1,114 @@
+"""The forms of a linear function of signatures' features, and which of them costs least.
+
+A log-linear head over V words in S signatures with F features can be
+
+- a softmax over signatures whose weights, sums of feature vectors, are formed once a step; the
+  features that several signatures share are summed by a dense product, or by a sparse one;
+- a sparse product of the adaptors of some tokens at a time (zoo.heads.sparse_scores).
+
+What each takes a step is estimated from the counts.
+"""
+
+import dataclasses
+import enum
+import logging
+
+import numpy as np
+
+logger = logging.getLogger(__name__)
+
+# Tokens of a batch and size of a state, for the estimates.
+TYPICAL_TOKENS = TYPICAL_SIZE = 256
+# How many multiplications of a large dense product take as long as a number gathered and added, a
+# number of the weights or of their gradient moved, and a multiplication of a product with the few
+# tokens that a sparse product takes at a time. Measured on one core with AVX-512.
+GATHERED, MOVED, FEW_TOKENS = 20, 40, 1.5
+# More features of its own than these are summed with the shared ones of a signature.
+MOST_PRIVATE = 4
+
+
+class Form(enum.Enum):
+    """How scores are made; the value says so in the log."""
+
+    DENSE_SUMS = "a softmax over signatures"
+    SPARSE_SUMS = "a softmax over signatures, their shared features a sparse sum"
+    PRODUCT = "scores as a sparse product"
+
+
+# Those that give the weights of a softmax.
+SUMS = (Form.DENSE_SUMS, Form.SPARSE_SUMS)
+
+
+def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
+    """Which entries of phi, in the order of their rows, are of a feature no other signature has.
+
+    Up to MOST_PRIVATE of a signature, the first.
+    """
+    alone = np.bincount(ids, minlength=features)[ids] == 1
+    before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
+    starts = np.searchsorted(rows, rows)
+    return alone & (before - before[starts] < MOST_PRIVATE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """What the estimates need of a lexicon; `shared` features have `shared_entries` in phi."""
+
+    words: int
+    signatures: int
+    features: int
+    shared: int
+    entries: int
+    shared_entries: int
+
+    @classmethod
+    def of(cls, lexicon) -> "Counts":
+        """Those of a lexicon."""
+        _, members = lexicon.signatures
+        features = len(lexicon.feature_names)
+        rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
+        ids = np.concatenate([ids for ids, _ in members])
+        shared = ids[~is_private(rows, ids, features)]
+        return cls(
+            words=len(lexicon),
+            signatures=len(members),
+            features=features,
+            shared=len(np.unique(shared)),
+            entries=len(ids),
+            shared_entries=len(shared),
+        )
+
+
+def costs(counts: Counts) -> dict[Form, float]:
+    """Multiplications of a dense product that take as long as a step of each form.
+
+    Forward and backward, of TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A softmax over S
+    classes takes 3 S D N. Its weights are written and their gradients read once a step, and shared
+    features are summed and their gradients summed back.
+    """
+    tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
+    moved = MOVED * (counts.signatures + counts.features) * size
+    summed = 3 * counts.signatures * size * tokens + moved
+    return {
+        Form.DENSE_SUMS: summed + 2 * counts.signatures * counts.shared * size,
+        Form.SPARSE_SUMS: summed + 2 * GATHERED * counts.shared_entries * size,
+        Form.PRODUCT: (
+            3 * FEW_TOKENS * counts.features * size * tokens
+            + 2 * GATHERED * counts.entries * tokens
+        ),
+    }
+
+
+def chosen(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
+    """That of these forms which promises to cost least; logged with the counts and the estimate."""
+    counts = Counts.of(lexicon)
+    estimates = costs(counts)
+    form = min(forms, key=estimates.get)
+    logger.info(
+        "%d words, %d signatures, %d features, %d of them shared, %.1f a signature: %s, "
+        "estimated at %.2f of a softmax over the words",
+        *(counts.words, counts.signatures, counts.features, counts.shared),
+        *(counts.entries / counts.signatures, form.value),
+        estimates[form] / (3 * counts.words * TYPICAL_SIZE * TYPICAL_TOKENS),
+    )
+    return form
