@@ -5,7 +5,8 @@
 
 Jozefowicz et al. (2016), table 1, the same + 128-dim correction: test perplexity 35.8, 0.39
 billion parameters; not run here. Everything else is as in lm1b_cnn_inputs: of the corrections, too,
-a step updates those of the target and noise words alone.
+a step updates those of the target and noise words alone. The network has a tenth of the learning
+rate, as in lm1b_cnn_softmax.
 """
 
 import dataclasses
@@ -19,4 +20,8 @@ def get_config() -> Experiment:
     """The experiment."""
     base = lm1b_cnn_inputs.get_config()
     head = CNNSoftmax(network=lm1b_cnn_inputs.NETWORK, sampled=base.model.head, correction=128)
-    return dataclasses.replace(base, model=dataclasses.replace(base.model, head=head))
+    return dataclasses.replace(
+        base,
+        model=dataclasses.replace(base.model, head=head),
+        training=dataclasses.replace(base.training, rates=(("head/network", 0.1),)),
+    )
