@@ -51,7 +51,7 @@ def shrunk_data(source, folder):
         "(call singleton en.person) (string !type)))))\n" * 5,
         Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
         Characters: "one two\nthree <unk>\n" * 4,
-        Text: "one two three\nfour <unk> two\n" * 4,
+        Text: "one two Three 7\nfour <unk> two\n" * 4,
         Conllu: "".join(SENTENCE.format(number % 3) for number in range(9)),
     }[type(source)]
     path = str(folder / type(source).__name__)
@@ -109,9 +109,14 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
     data = shrunk_data(experiment.data, folder)
     if isinstance(head.background, Trained):
         head = dataclasses.replace(head, background=Trained(data.workdir))
+    vocabulary = experiment.vocabulary
+    if vocabulary.open_classes:  # whose features, of seldom words, some words must have
+        rare = dataclasses.replace(vocabulary.features[0], count=1)
+        vocabulary = dataclasses.replace(vocabulary, features=(rare, *vocabulary.features[1:]))
     return dataclasses.replace(
         experiment,
         data=data,
+        vocabulary=vocabulary,
         model=dataclasses.replace(
             model,
             embedding=shrunk_embedding(model.embedding),
