@@ -49,6 +49,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.char_cnn
 	$(BIN)/python -m benchmarks.char_lstm
 	$(BIN)/python -m benchmarks.cnn_softmax
+	$(BIN)/python -m benchmarks.allocator
 	$(BIN)/python -m benchmarks.training_step
 
 clean:

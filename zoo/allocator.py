@@ -2,7 +2,7 @@
 
 A step on CPU allocates its arrays anew, and by default glibc gives large ones back to the system
 when they are freed, so that the next step finds them page by page again. Kept, they cost nothing: a
-step of `ptb_softmax` takes about three quarters of the time. The process holds what it needed at
+step of `ptb_softmax` takes four fifths of the time. The process holds what it needed at
 most, until it ends.
 """
 

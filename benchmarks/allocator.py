@@ -1,0 +1,78 @@
+"""Training steps with freed memory kept for the next step, against glibc's own way.
+
+Steps of ptb_softmax (LSTM of 256 cells, V = 10,000, B T = 20 x 35) and of ptb_char_lstm with the
+same batch. What the C library does is fixed when a process starts to allocate, so each side is a
+process of its own that times some steps; the sides take turns.
+
+    python -m benchmarks.allocator
+"""
+
+import argparse
+import dataclasses
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from benchmarks import timing
+
+BATCH, LENGTH, VOCABULARY = 20, 35, 10_000
+CONFIGS = ("ptb_softmax", "ptb_char_lstm")
+# A setting of glibc's: zoo.allocator then leaves the memory alone. This one changes nothing here.
+LEFT_ALONE = {"MALLOC_ARENA_MAX": "64"}
+
+
+def time_steps(name: str, steps: int):
+    """Prints the median seconds of a step of a config."""
+    import configs
+    from benchmarks.steps import one_step
+    from zoo.allocator import keep_memory
+    from zoo.optimizers import Constant
+
+    keep_memory()
+    experiment = configs.load(name)
+    optimizer = dataclasses.replace(experiment.training.optimizer, schedule=Constant())
+    clip = experiment.training.clip
+    run = one_step(experiment.model, optimizer, clip, VOCABULARY, BATCH, LENGTH)
+    times = []
+    for _ in range(steps + 2):
+        begun = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - begun)
+    print(statistics.median(times[2:]))
+
+
+def main():
+    """Prints a table a config."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each side")
+    parser.add_argument("--steps", type=int, default=30, help="in each process")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.inside:
+        time_steps(arguments.inside, arguments.steps)
+        return
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    sides = {"glibc's own way": clean | LEFT_ALONE, "memory kept": clean}
+    for name in CONFIGS:
+        times = {side: [] for side in sides}
+        command = [sys.executable, "-m", "benchmarks.allocator", "--inside", name]
+        for _ in range(arguments.rounds):
+            for side, environment in sides.items():
+                found = subprocess.run(
+                    [*command, "--steps", str(arguments.steps)],
+                    env=environment,
+                    check=True,
+                    capture_output=True,
+                )
+                times[side].append(float(found.stdout))
+        timing.print_table(
+            f"{name}: a training step, medians of {arguments.rounds} x {arguments.steps}",
+            {side: statistics.median(values) for side, values in times.items()},
+            "glibc's own way",
+        )
+
+
+if __name__ == "__main__":
+    main()
