@@ -6,7 +6,8 @@
 As czech_cwe_cwe_3, but for the noise: Labeau and Allauzen (2017), section 4.4, name the closed
 vocabulary of noise as what keeps their model from learning of unknown words, and leave another
 noise to later work. Here it is a trigram model of the letters of the training words. Perplexities
-are over the words of the lexicon, as those of czech_cwe_cwe_3. Not run to its end yet.
+are over the words of the lexicon, as those of czech_cwe_cwe_3. It does not help: docs/results.md
+has the figures of a run with --set model.head.sampled.noise_per=lane, and why.
 """
 
 import dataclasses
