@@ -4,7 +4,7 @@
     python evaluate.py --workdir runs/czech_ce_6
 
 As czech_ce_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
-Not run to its end yet.
+Results: docs/results.md.
 """
 
 import dataclasses

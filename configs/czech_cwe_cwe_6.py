@@ -4,7 +4,7 @@
     python evaluate.py --workdir runs/czech_cwe_cwe_6
 
 As czech_cwe_cwe_3 with the last five words for a context instead of two. Labeau and Allauzen
-(2017). Not run to its end yet.
+(2017). Results: docs/results.md.
 """
 
 import dataclasses
