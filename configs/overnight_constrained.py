@@ -5,8 +5,8 @@
         --grammar configs/overnight_calendar.grammar
 
 As overnight, but over a background that has no mass for words with which no form of the grammar
-goes on (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Not run to
-its end yet; overnight with --constrain is in docs/backgrounds.md.
+goes on (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Results:
+docs/backgrounds.md.
 """
 
 import dataclasses
