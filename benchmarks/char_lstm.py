@@ -4,7 +4,9 @@ A step of loss and gradients on the same tokens, for lexicons of 10,000, 100,000
 of which they are the first: B T = 640, D = 256, 128 cells. Then the scores of all of 10,000 words,
 as renormalising needs them: beginnings that words share once, against each word by itself.
 
-    python -m benchmarks.char_lstm
+    python -m benchmarks.char_lstm [--text ptb/ptb.train.txt]
+
+With a text its words take the place of random ones in the second table.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo import files
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
 
@@ -26,7 +29,9 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=11)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--text", help="a file whose words are all scored, for the second table")
+    options = parser.parse_args()
+    rounds = options.rounds
 
     random = np.random.default_rng(0)
     # Spellings of 1 to 15 letters, and one of 40 that makes every table as wide.
@@ -55,7 +60,9 @@ def main():
         timing.medians(sides, rounds),
         f"V = {VOCABULARIES[0]:,}",
     )
-    _all_words(head, words[: VOCABULARIES[0]], hidden[:POSITIONS], rounds)
+    of_text = files.read_text(files.find(options.text)).split() if options.text else words
+    all_words = list(dict.fromkeys(of_text))[: VOCABULARIES[0]]
+    _all_words(head, all_words, hidden[:POSITIONS], rounds)
 
 
 def _all_words(head, words, hidden, rounds):

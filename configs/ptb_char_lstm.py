@@ -2,7 +2,7 @@ r"""The Penn Treebank with a small LSTM that spells the next word.
 
     python train.py --config ptb_char_lstm --workdir runs/ptb_char_lstm
     python evaluate.py --workdir runs/ptb_char_lstm
-    python evaluate.py --workdir runs/ptb_char_lstm --renormalise --data 'ptb/ptb.test.txt[:200]'
+    python evaluate.py --workdir runs/ptb_char_lstm --renormalise --data 'ptb/ptb.test.txt[:50]'
 
 or, as in the paper, on a frozen word model:
 

@@ -15,7 +15,7 @@ def _generate(arguments):
     names = ("prompt", "count", "length", "temperature", "seed")
     options = {name: getattr(arguments, name) for name in names}
     if arguments.spell:
-        texts = spelled.generate(model, run.params, run.lexicon, **options)
+        texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **options)
     else:
         texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **options)
     for words in texts:

@@ -80,7 +80,7 @@ class Trained(ContextualBackground):
             )
         return {
             "params": params,
-            "tables": model.tables(theirs),
+            "tables": model.judging_tables(theirs),
             "place": jnp.asarray(kept["place"]),
             "log_share": jnp.asarray(kept["log_share"]),
         }

@@ -119,10 +119,16 @@ class OpenWords:
 
     def class_of(self, string: str) -> int | None:
         """The id that stands for a string in training: its own, or its likeliest class's."""
+        way = self.way(string)
+        return None if way is None else way[0]
+
+    def way(self, string: str) -> tuple[int, float] | None:
+        """(id, log b(string | id) in nats) of what stands for a string; None if nothing does."""
         if self._is_word(string):
-            return self.lexicon.ids[string]
+            return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
-        return int(self.class_ids[np.argmax(within)]) if np.isfinite(within).any() else None
+        place = int(np.argmax(within))
+        return (int(self.class_ids[place]), within[place]) if np.isfinite(within[place]) else None
 
     def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
         """How each string may come about, for `log_prob`.

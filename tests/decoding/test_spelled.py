@@ -10,6 +10,7 @@ from tests import examples
 from zoo import spelling
 from zoo.convolution import Convolution
 from zoo.cores import LSTM
+from zoo.data import Vocabulary
 from zoo.decoding import spelled
 from zoo.decoding.spellings import most_probable
 from zoo.embeddings import CharCNN, Concat, Lookup
@@ -37,7 +38,9 @@ def params(random):
 def test_drawn_words_are_read_again_by_their_letters(params):
     """Against the model itself, with the drawn words in a lexicon of their own."""
     for seed in range(20):
-        (text,) = spelled.generate(MODEL, params, LEXICON, count=1, length=6, seed=seed)
+        (text,) = spelled.generate(
+            MODEL, params, LEXICON, Vocabulary(), count=1, length=6, seed=seed
+        )
         if len(text) > 2:
             break
     assert len(set(text) - set(WORDS)) > 1
@@ -59,7 +62,9 @@ def test_drawn_words_are_read_again_by_their_letters(params):
 
 
 def test_the_most_probable_spellings(params):
-    texts = spelled.generate(MODEL, params, LEXICON, prompt="ab", count=2, length=1, temperature=0)
+    texts = spelled.generate(
+        MODEL, params, LEXICON, Vocabulary(), prompt="ab", count=2, length=1, temperature=0
+    )
     ids = np.array([[0, 2]], np.int32)
     hidden, _, _ = MODEL.states(params, MODEL.tables(LEXICON), ids, MODEL.initial_carry(1))
     best = most_probable(MODEL.head, params["head"], hidden[:, -1], 1)[1][0, 0]
@@ -67,8 +72,17 @@ def test_the_most_probable_spellings(params):
     assert texts == [["ab", *wanted]] * 2
 
 
+def test_a_prompt_is_put_in_the_vocabulary_s_case(params):
+    (text,) = spelled.generate(
+        MODEL, params, LEXICON, Vocabulary(lower_case=True), prompt="AB c", count=1, length=1
+    )
+    assert text[:2] == ["ab", "c"]
+
+
 def test_texts_end_before_the_boundary_and_prompts_may_be_new(params):
-    texts = spelled.generate(MODEL, params, LEXICON, prompt="ab zzzzzzz", count=40, length=9)
+    texts = spelled.generate(
+        MODEL, params, LEXICON, Vocabulary(), prompt="ab zzzzzzz", count=40, length=9
+    )
     assert all(text[:2] == ["ab", "zzzzzzz"] and "</s>" not in text for text in texts)
     assert len({len(text) for text in texts}) > 1
 
@@ -83,10 +97,10 @@ def test_texts_end_before_the_boundary_and_prompts_may_be_new(params):
 )
 def test_what_is_refused(params, options, message):
     with pytest.raises(UserError, match=message):
-        spelled.generate(MODEL, params, LEXICON, **options)
+        spelled.generate(MODEL, params, LEXICON, Vocabulary(), **options)
 
 
 def test_a_head_of_words_does_not_spell(params):
     model = dataclasses.replace(MODEL, head=Softmax())
     with pytest.raises(UserError, match="a Softmax says words of the lexicon alone"):
-        spelled.generate(model, params, LEXICON)
+        spelled.generate(model, params, LEXICON, Vocabulary())

@@ -10,6 +10,7 @@ import pytest
 
 import evaluate
 from tests.data.test_vocabulary import Given
+from tests.training import small
 from zoo import __main__ as commands
 from zoo import cli, priors
 from zoo.cores import NGram
@@ -22,8 +23,6 @@ from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
-from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 TRAIN = "le chat vaut 7 euros .\nle rat vaut 7 euros .\nla rose , chat , vaut 12 sous .\n"
 TEST = "le chat vaut 37 euros .\nla zèbre vaut .\nle lacet vaut 12 euros .\n"
@@ -51,12 +50,7 @@ def run(tmp_path_factory):
         training=Training(batch=2, length=4, epochs=1),
         evaluation=Evaluation(state="sentences", lanes=2, length=6),
     )
-    workdir = Workdir(folder / "workdir")
-    workdir.claim(experiment)
-    lexicon, corpora = experiment.build()
-    workdir.keep_lexicon(lexicon)
-    Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
-    return Run.load(workdir.path)
+    return Run.load(small.run_in(folder / "workdir", experiment))
 
 
 def test_strings_outside_the_lexicon_are_of_their_classes(run):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from tests.training import small
 from zoo import __main__ as commands
 from zoo import cli, priors
 from zoo.convolution import Convolution
@@ -22,8 +23,6 @@ from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.models import LanguageModel
 from zoo.spelling import Spelling
-from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
 TEST = "le zèbre dort .\nle chien voit les zébus .\n"
@@ -49,12 +48,7 @@ def trained_in(folder, embedding, head, **vocabulary):
         training=Training(batch=2, length=4, epochs=1),
         evaluation=Evaluation(state="sentences", lanes=2, length=6),
     )
-    workdir = Workdir(folder / "workdir")
-    workdir.claim(experiment)
-    lexicon, corpora = experiment.vocabulary.build(experiment.data)
-    workdir.keep_lexicon(lexicon)
-    Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
-    return workdir.path
+    return small.run_in(folder / "workdir", experiment)
 
 
 @pytest.fixture(scope="module", params=HEADS)

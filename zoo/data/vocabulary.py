@@ -282,11 +282,8 @@ def _way(word, place, opened):
     """(its id or None, log p of the string in its class, its count, or -1 if it is of none)."""
     if place is not None:
         return place, 0.0, -1
-    place = opened.class_of(word)
-    if place is None:
-        return None, 0.0, -1
-    log_within = opened.log_within(word)[place - opened.class_ids[0]]
-    return place, float(log_within), opened.lexicon.left_out.get(word, 0)
+    way = opened.way(word)
+    return (None, 0.0, -1) if way is None else (*way, opened.lexicon.left_out.get(word, 0))
 
 
 class Strings(NamedTuple):

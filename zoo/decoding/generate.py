@@ -34,13 +34,8 @@ def generate(
       UserError: a word of the prompt is unknown where the vocabulary refuses those; there is
         neither prompt nor boundary to start from; or a number is out of range.
     """
-    if count < 1 or length < 1:
-        raise UserError(f"count {count} and length {length} should both be 1 or more.")
-    check_seed(seed, "the seed")
-    words = (prompt.lower() if vocabulary.lower_case else prompt).split()
+    words = words_of(prompt, count, length, seed, lexicon, vocabulary)
     boundary = lexicon.ids.get(lexicon.boundary)
-    if boundary is None and not words:
-        raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
     start = [] if boundary is None else [boundary]
     if words:
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
@@ -63,6 +58,23 @@ def generate(
         return lexicon.words[word] if opened is None else opened.spelled(int(word), generator)
 
     return [words + [spelled(word) for word in _until(row, boundary)] for row in np.asarray(drawn)]
+
+
+def words_of(
+    prompt: str, count: int, length: int, seed: int, lexicon: Lexicon, vocabulary: Vocabulary
+) -> list[str]:
+    """The words of a prompt, in the vocabulary's case, if texts can be made with these options.
+
+    Raises:
+      UserError: there is neither prompt nor boundary to start from, or a number is out of range.
+    """
+    if count < 1 or length < 1:
+        raise UserError(f"count {count} and length {length} should both be 1 or more.")
+    check_seed(seed, "the seed")
+    words = (prompt.lower() if vocabulary.lower_case else prompt).split()
+    if lexicon.boundary is None and not words:
+        raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
+    return words
 
 
 def with_features(words: list[str], lexicon: Lexicon, opened: OpenWords | None = None) -> str:

@@ -10,8 +10,10 @@ import jax
 import numpy as np
 
 from zoo import spelling
+from zoo.data.vocabulary import Vocabulary
+from zoo.decoding.generate import words_of
 from zoo.decoding.spellings import most_probable
-from zoo.errors import UserError, check_seed
+from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 
 # Of the beam that looks for the most probable spelling.
@@ -22,6 +24,7 @@ def generate(
     model,
     params,
     lexicon: Lexicon,
+    vocabulary: Vocabulary,
     *,
     prompt: str = "",
     count: int = 5,
@@ -40,8 +43,8 @@ def generate(
         search finds, so that all texts are the same.
 
     Raises:
-      UserError: the head does not spell, the embedding cannot read new words, the lexicon has no
-        boundary and there is no prompt, or a number is out of range.
+      UserError: the head does not spell, the embedding cannot read new words, or what `words_of`
+        raises.
     """
     head = model.head
     if not hasattr(head, "sample_spellings"):
@@ -51,12 +54,8 @@ def generate(
         )
     if temperature not in (0, 1):
         raise UserError(f"the temperature is {temperature}: spellings are drawn at 1, or at 0.")
-    if count < 1 or length < 1:
-        raise UserError(f"count {count} and length {length} should both be 1 or more.")
-    check_seed(seed, "the seed")
-    given = ([lexicon.boundary] if lexicon.boundary else []) + prompt.split()
-    if not given:
-        raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
+    prompted = words_of(prompt, count, length, seed, lexicon, vocabulary)
+    given = ([lexicon.boundary] if lexicon.boundary else []) + prompted
     longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
     read = functools.partial(_read, model, params, lexicon, longest)
     say = _compiled(head, temperature == 0)
@@ -64,7 +63,7 @@ def generate(
     carry = model.initial_carry(count)
     for word in given:
         hidden, carry = read([word] * count, carry)
-    texts, open_texts = [prompt.split() for _ in range(count)], set(range(count))
+    texts, open_texts = [list(prompted) for _ in range(count)], set(range(count))
     for position in range(length):
         key = jax.random.fold_in(jax.random.key(seed), position)
         letters = np.asarray(say(params["head"], hidden, key))

@@ -102,8 +102,8 @@ def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
     Words outside the lexicon, which are read as the unknown word, are not among them.
     """
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
-    seldom = text.occurrences(lexicon) == 0
-    return _part(scores, text.known & seldom & ~np.isin(text.words, marks))
+    never = text.occurrences(lexicon) == 0
+    return _part(scores, text.known & never & ~np.isin(text.words, marks))
 
 
 def _part(scores: Scores, chosen: np.ndarray) -> dict:

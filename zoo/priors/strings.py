@@ -10,8 +10,6 @@ import dataclasses
 import functools
 import math
 
-import numpy as np
-
 from zoo.errors import UserError, check_above, check_least
 
 _BEGIN, _END = "begin", ""  # of a string; no letters, which have one character
@@ -24,15 +22,12 @@ class StringClass:
     fit(words) -> the distribution, estimated on words that have these features: an object with
         log_prob(string) -> nats, -inf outside the class; summed over all strings, exp of it is 1
         sample(generator) -> a string
+    apart(other) -> whether no string is of both classes.
     """
 
     name: str
     share: float
     features: tuple[str, ...]
-
-    def apart(self, other: "StringClass") -> bool:
-        """Whether no string is of both classes."""
-        raise NotImplementedError
 
     def check(self):
         """UserError for a share that is none."""
@@ -146,14 +141,13 @@ class LetterStrings(StringClass):
                 f"the letters of {self.name} from: give features that some words have."
             )
         letters = (_END, *sorted(set("".join(words))))
-        place = {letter: number for number, letter in enumerate(letters)}
-        counts = collections.defaultdict(lambda: np.zeros(len(letters)))
+        counts = collections.defaultdict(collections.Counter)
         for word in words:
             path = (_BEGIN,) * (self.order - 1) + tuple(word) + (_END,)
             for at in range(self.order - 1, len(path)):
                 for size in range(self.order):
-                    counts[path[at - size : at]][place[path[at]]] += 1
-        begins = np.array([letter != _END and self._may_begin(letter) for letter in letters])
+                    counts[path[at - size : at]][path[at]] += 1
+        begins = tuple(filter(self._may_begin, letters[1:]))
         return LetterModel(letters, dict(counts), self.smoothing * len(letters), begins, self.order)
 
 
@@ -161,63 +155,52 @@ class LetterStrings(StringClass):
 class LetterModel:
     """An n-gram model of letters: see LetterStrings.
 
-    letters: the end of a string and the letters. counts: of contexts of less than `order` letters,
-    {context: times that each letter follows, [L]}. strength: s. begins: bool [L], the first letters
-    that may be.
+    letters: the end of a string and the letters. counts: {context of less than `order` letters:
+    {letter: times that it follows}}. strength: s. begins: the first letters that may be.
     """
 
     letters: tuple[str, ...]
-    counts: dict[tuple[str, ...], np.ndarray]
+    counts: dict[tuple[str, ...], collections.Counter]
     strength: float
-    begins: np.ndarray
+    begins: tuple[str, ...]
     order: int
 
-    @functools.cached_property
-    def _places(self):
-        return {letter: number for number, letter in enumerate(self.letters)}
-
-    @functools.cached_property
-    def _known(self):
-        """Distributions that were asked for, by context: most words share most of theirs."""
-        return {}
-
-    def _after(self, context):
-        """p(. | context), [L]."""
+    def _after(self, context, letter):
+        """p(letter | context)."""
         while context and context not in self.counts:
             context = context[1:]
-        if context not in self._known:
-            if context:
-                shorter = self._after(context[1:])
-            else:
-                shorter = np.full(len(self.letters), 1 / len(self.letters))
-            counts = self.counts[context]
-            found = (counts + self.strength * shorter) / (counts.sum() + self.strength)
-            self._known[context] = found
-        return self._known[context]
+        shorter = self._after(context[1:], letter) if context else 1 / len(self.letters)
+        found = self.counts[context]
+        return (found[letter] + self.strength * shorter) / (found.total() + self.strength)
 
-    def _next(self, letters):
-        """p(. | the letters of a string so far), [L]."""
-        begun = (_BEGIN,) * (self.order - 1) + tuple(letters)
-        found = self._after(begun[len(begun) - self.order + 1 :])
-        if letters:
-            return found
-        found = found * self.begins
-        return found / found.sum()
+    @functools.cached_property
+    def _first(self):
+        """p of each letter that may be the first."""
+        context = (_BEGIN,) * (self.order - 1)
+        found = {letter: self._after(context, letter) for letter in self.begins}
+        total = math.fsum(found.values())
+        return {letter: p / total for letter, p in found.items()}
+
+    def _next(self, string, letter):
+        """p(letter | the letters of a string so far)."""
+        if not string:
+            return self._first.get(letter, 0.0)
+        begun = (_BEGIN,) * (self.order - 1) + tuple(string)
+        return self._after(begun[len(begun) - self.order + 1 :], letter)
 
     def log_prob(self, string):
         """log p of a string, nats."""
-        places = [self._places.get(letter) for letter in string]
-        if not places or None in places or not self.begins[places[0]]:
+        if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
-        return sum(
-            math.log(self._next(string[:at])[place]) for at, place in enumerate((*places, 0))
-        )
+        letters = enumerate((*string, _END))
+        return sum(math.log(self._next(string[:at], letter)) for at, letter in letters)
 
     def sample(self, generator):
         """A string."""
         found = []
         while True:
-            drawn = int(generator.choice(len(self.letters), p=self._next(found)))
-            if not drawn:
+            p = [self._next(found, letter) for letter in self.letters]
+            drawn = self.letters[generator.choice(len(p), p=p)]
+            if drawn == _END:
                 return "".join(found)
-            found.append(self.letters[drawn])
+            found.append(drawn)
