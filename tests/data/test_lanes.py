@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
-from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 
 # Sentences 1 2 | 3 | 4 5 6 with the boundary 0 after each, which is not counted.

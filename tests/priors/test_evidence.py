@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from zoo.data.vocabulary import EncodedText
+from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import Evidence

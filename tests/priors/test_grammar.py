@@ -11,7 +11,8 @@ import pytest
 
 from tests import examples
 from zoo.cores import LSTM
-from zoo.data.vocabulary import EncodedText, Vocabulary
+from zoo.data.encoded import EncodedText
+from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.generate import generate
 from zoo.embeddings import Lookup
 from zoo.errors import UserError

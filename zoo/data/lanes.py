@@ -12,7 +12,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data.vocabulary import EncodedText
+from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 
 POLICIES = ("carried", "sentences")

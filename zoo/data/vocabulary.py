@@ -4,14 +4,13 @@ import array
 import collections
 import dataclasses
 import functools
-import hashlib
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 
 from zoo import lexicon as lexicons
 from zoo.data.corpus import Corpus, Source
+from zoo.data.encoded import EncodedText, Strings
 from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 from zoo.open_words import OpenWords
@@ -225,7 +224,7 @@ class Vocabulary:
         opened = self.open_words(lexicon)
         return word in lexicon.ids or (opened is not None and opened.class_of(word) is not None)
 
-    def encode(self, corpus: Corpus, lexicon: Lexicon) -> "EncodedText":
+    def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
         """The corpus as word ids, each with whether it is known and counted in perplexities."""
         # Not lists, which take eight bytes and more for what is four, or one, in the end.
         words, starts = array.array("i"), array.array("q")
@@ -284,62 +283,3 @@ def _way(word, place, opened):
         return place, 0.0, -1
     way = opened.way(word)
     return (None, 0.0, -1) if way is None else (*way, opened.lexicon.left_out.get(word, 0))
-
-
-class Strings(NamedTuple):
-    """Of strings that a class stands for: log_within, float64 [n], log p(string | class) in nats, 0
-    for other words; counts, int64 [n], occurrences in the training text, -1 for other words."""
-
-    log_within: np.ndarray
-    counts: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EncodedText:
-    """Text as word ids.
-
-    Attributes:
-      words: int32 [n], boundaries among them. known: bool [n], False where <unk> stands for a word
-        outside the lexicon. counted: bool [n], whether a perplexity counts it.
-      starts: int64 [sentences], where each sentence starts.
-      trained: bool [n], whether it has a loss in training; all if None is given.
-      strings: what is to be known of strings outside the lexicon; None without classes of them.
-    """
-
-    words: np.ndarray
-    known: np.ndarray
-    counted: np.ndarray
-    starts: np.ndarray
-    trained: np.ndarray | None = None
-    strings: Strings | None = None
-
-    def __post_init__(self):
-        if self.trained is None:
-            object.__setattr__(self, "trained", np.ones(len(self.words), bool))
-
-    def digest(self) -> str:
-        """A hash of the words, their order, and what is counted of them."""
-        arrays = (self.words, self.counted, self.starts)
-        if not self.trained.all():
-            arrays += (self.trained,)
-        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
-
-    def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """How often each word of the text occurred in training, int64 [n]; 0 if it is unknown."""
-        found = np.where(self.known, lexicon.counts[self.words], 0)
-        if self.strings is not None:
-            found = np.where(self.strings.counts >= 0, self.strings.counts, found)
-        return found
-
-    def reordered(self, order: np.ndarray) -> "EncodedText":
-        """The sentences at these places, in this order; a place may come several times."""
-        ends = np.append(self.starts[1:], len(self.words))
-        lengths = (ends - self.starts)[order]
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        offsets = np.arange(lengths.sum()) - np.repeat(starts, lengths)
-        places = np.repeat(self.starts[order], lengths) + offsets
-        fields = (self.words, self.known, self.counted)
-        strings = self.strings and Strings(*(field[places] for field in self.strings))
-        return EncodedText(
-            *(field[places] for field in fields), starts, self.trained[places], strings
-        )

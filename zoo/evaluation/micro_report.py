@@ -11,8 +11,8 @@ import pathlib
 import numpy as np
 
 from zoo.data.corpus import Corpus
+from zoo.data.encoded import EncodedText
 from zoo.data.micro import Micro
-from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import compare, minimal_pairs, passport, plots
 from zoo.evaluation.perplexity import Scores

@@ -20,7 +20,7 @@ import numpy as np
 
 from zoo import recipes, storage
 from zoo.data import Corpus
-from zoo.data.vocabulary import EncodedText
+from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.made_with import machine, revision, versions

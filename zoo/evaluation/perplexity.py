@@ -7,8 +7,8 @@ import math
 import jax
 import numpy as np
 
+from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
-from zoo.data.vocabulary import EncodedText
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)

@@ -6,8 +6,8 @@ from typing import Any
 
 from zoo import files
 from zoo.data import Corpus, Mixed, Source, Text
+from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
-from zoo.data.vocabulary import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment

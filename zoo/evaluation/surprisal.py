@@ -4,7 +4,7 @@ import math
 import pathlib
 
 from zoo.data import Corpus
-from zoo.data.vocabulary import EncodedText
+from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon

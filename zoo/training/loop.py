@@ -21,6 +21,7 @@ from zoo.training import average, parts, row_sparse, start
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
+from zoo.training.signals import handled
 from zoo.training.step import Columns, TrainState, train_step
 from zoo.workdir import Workdir
 
@@ -186,7 +187,7 @@ class Trainer:
         with (
             Metrics(self.workdir, int(state.step), loss_name) as metrics,
             ProgressBar(self.total_steps, int(state.step), loss_name) as bar,
-            _signals(self._remember_signal),
+            handled(self._remember_signal),
         ):
             try:
                 self._run(self._place(state), progress, checkpoints, metrics, bar)
@@ -338,23 +339,3 @@ def _size(tree) -> int:
 def _all_finite(tree) -> bool:
     """Whether there is no NaN or infinity in the arrays of a pytree on the host."""
     return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
-
-
-class _signals:
-    """Within it, SIGTERM and the first Ctrl-C call `handler`; a second Ctrl-C stops at once."""
-
-    def __init__(self, handler):
-        self.handler = handler
-
-    def __enter__(self):
-        def once(number, frame):
-            self.handler(number, frame)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        self.previous = {
-            number: signal.signal(number, once) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-
-    def __exit__(self, *error):
-        for number, handler in self.previous.items():
-            signal.signal(number, handler)
