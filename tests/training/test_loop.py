@@ -13,9 +13,12 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Schedule
+from zoo.priors import Background, TopWords
+from zoo.priors.prior import token_counts
 from zoo.training.devices import Devices
 
 STILL = SGD(learning_rate=0.0)
@@ -191,6 +194,39 @@ def test_a_run_traces_its_step_once(tmp_path, devices):
     model = Traced(small.MODEL.embedding, small.MODEL.core, small.MODEL.head)
     small.trainer(small.experiment(model, epochs=3, shuffle=True), tmp_path, devices).train()
     assert len(TRACES) == 1
+
+
+@dataclasses.dataclass(frozen=True)
+class NotOutsideTraining(Background):
+    """Words that the training text has not are impossible."""
+
+    def log_probs(self, words, corpora):
+        counts = token_counts(corpora, ("train",))
+        return np.array([0.0 if counts[word] else -np.inf for word in words])
+
+
+def test_a_model_that_holds_words_of_the_validation_text_to_be_impossible_is_kept(tmp_path, capsys):
+    vocabulary = Vocabulary(splits=(), features=(TopWords(20),), background=NotOutsideTraining())
+    recipe = small.experiment(small.LOG_LINEAR, sentences=3, vocabulary=vocabulary, epochs=3)
+    trainer = small.trainer(recipe, tmp_path)
+    progress = trainer.train()
+    assert progress.best == math.inf
+    text, trained = trainer.validation, set(trainer.text.words)
+    unseen = [place for place, word in enumerate(text.words) if word not in trained]
+    sentence, word = text.position(unseen[0])
+    assert text.starts[sentence - 1] + word - 1 == unseen[0]
+    spelled = trainer.lexicon.words[text.words[unseen[0]]]
+    said = capsys.readouterr().out
+    assert f"{len(unseen)} of the counted tokens have probability 0" in said
+    assert f"the first of them {spelled!r}, word {word} of sentence {sentence}" in said
+    # Kept are the last parameters, for none is better.
+    step, best, _ = small.last_state(trainer, "best")
+    assert step == progress.best_step == trainer.total_steps
+    same = jax.tree.map(np.array_equal, best["params"], small.last_state(trainer)[1].params)
+    assert all(jax.tree.leaves(same))
+    lines = (tmp_path / "metrics.jsonl").read_text()
+    assert lines.count('"validation_log_perplexity": "inf"') == 3
+    assert "Infinity" not in lines
 
 
 def test_a_loss_that_is_not_finite_stops_and_names_step_and_checkpoint(tmp_path):

@@ -54,6 +54,11 @@ class EncodedText:
             found = np.where(self.strings.counts >= 0, self.strings.counts, found)
         return found
 
+    def position(self, place: int) -> tuple[int, int]:
+        """(number of the sentence, number of the word in it), from 1, of a word of the text."""
+        sentence = int(np.searchsorted(self.starts, place, side="right"))
+        return sentence, int(place - self.starts[sentence - 1]) + 1
+
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """The sentences at these places, in this order; a place may come several times."""
         ends = np.append(self.starts[1:], len(self.words))

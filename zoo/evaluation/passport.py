@@ -13,18 +13,17 @@ import math
 import pathlib
 import re
 import sys
-from typing import Any
 
 import jax
 import numpy as np
 
-from zoo import recipes, storage
+from zoo import recipes, storage, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.made_with import machine, revision, versions
-from zoo.evaluation.perplexity import PRECISION, Scores
+from zoo.evaluation.perplexity import PRECISION, Impossible, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.lexicon import Lexicon
 from zoo.workdir import Workdir
@@ -50,10 +49,10 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
 
     Returns:
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
-      unseen, perhaps strings}, "tokens", "counts", "priors_saw_this_text": see
+      unseen, perhaps strings, impossible}, "tokens", "counts", "priors_saw_this_text": see
       `zoo.evaluation.leakage`, ...}.
       `unseen` are the words that training had not, of the lexicon or of a class of strings;
-      `strings` those of such classes.
+      `strings` those of such classes; `impossible` those of probability 0.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
@@ -69,6 +68,8 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "bands": scores.bands(text.occurrences(lexicon)),
         "unseen": unseen(lexicon, text, scores),
     }
+    if impossible := impossible_words(scores, text, lexicon):
+        figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
     if getattr(run.experiment.model.head, "renormalised", False):
@@ -258,7 +259,7 @@ def write(run: Run, passport: dict) -> pathlib.Path:
       UserError: the run cannot be written to.
     """
     path = file_of(run, passport)
-    text = json.dumps(_finite(passport), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(exist_ok=True)
         storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
@@ -269,15 +270,6 @@ def write(run: Run, passport: dict) -> pathlib.Path:
             f"{path} cannot be written ({error.strerror}): judge a copy of the run."
         ) from error
     return path
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows neither inf nor nan: they are kept as the strings that `float` reads."""
-    if isinstance(value, dict):
-        return {name: _finite(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _outside(passport):
@@ -305,6 +297,8 @@ def describe(passport: dict) -> str:
         f"{passport['normalised_over']}",
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]
+    if "impossible" in figures:
+        lines.append(f"  {Impossible(**figures['impossible']).sentence}")
     if start := passport.get("started_from"):
         lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
     if "log_z" in figures:

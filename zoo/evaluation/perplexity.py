@@ -9,6 +9,7 @@ import numpy as np
 
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
+from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
@@ -70,6 +71,39 @@ class Scores:
                     }
                 )
         return rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Impossible:
+    """Counted tokens of probability 0; one of them makes every mean over it infinite.
+
+    tokens: how many. first: the first of them, in words. others: the log-perplexity of the counted
+    tokens but these, nats per token.
+    """
+
+    tokens: int
+    first: str
+    others: float
+
+    @property
+    def sentence(self) -> str:
+        """All of it as text."""
+        return (
+            f"{self.tokens:,} of the counted tokens have probability 0, the first of them "
+            f"{self.first}; log-perplexity of the others {float(self.others):.4f}"
+        )
+
+
+def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Impossible | None:
+    """The counted tokens that the model holds to be impossible; None if there are none."""
+    impossible = scores.counted & np.isneginf(scores.log_prob)
+    if not impossible.any():
+        return None
+    place = int(np.argmax(impossible))
+    sentence, number = text.position(place)
+    others = dataclasses.replace(scores, counted=scores.counted & ~impossible)
+    first = f"{lexicon.words[text.words[place]]!r}, word {number} of sentence {sentence}"
+    return Impossible(int(impossible.sum()), first, others.log_perplexity)
 
 
 def perplexity_of(log_perplexity: float) -> float:

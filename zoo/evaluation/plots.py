@@ -110,7 +110,7 @@ def training_curves(
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(
             steps,
-            [line["validation_log_perplexity"] for line in lines],
+            [float(line["validation_log_perplexity"]) for line in lines],
             color=colour,
             marker=MARKERS[place % len(MARKERS)],
             markersize=4,

@@ -305,7 +305,8 @@ class Trainer:
             self.validation_lanes,
         )
         log_perplexity = scores.log_perplexity
-        better = log_perplexity < progress.best
+        # As long as some word is impossible the last parameters are as good as any, not none.
+        better = log_perplexity < progress.best or log_perplexity == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = log_perplexity, step, 0
             save("best")
@@ -321,6 +322,8 @@ class Trainer:
             f"{log_perplexity:.4f}, perplexity {scores.perplexity:.2f}{' (best)' if better else ''}"
             f"{'; stopping early' if progress.finished else ''}"
         )
+        if impossible := perplexity.impossible_words(scores, self.validation, self.lexicon):
+            bar.say(f"  {impossible.sentence}")
 
     def _give_up(self, what, step, checkpoints):
         steps = checkpoints.steps("last")

@@ -1,6 +1,7 @@
 """What a run tells while it trains: JSON lines, TensorBoard, and a progress bar."""
 
 import json
+import math
 import os
 import pathlib
 import sys
@@ -9,7 +10,7 @@ import time
 import tensorboardX
 import tqdm
 
-from zoo import storage
+from zoo import storage, strict_json
 
 # A line of metrics every so many steps.
 EVERY = 100
@@ -50,11 +51,12 @@ class Metrics:
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
-        self._file.write(json.dumps(line) + "\n")
+        self._file.write(strict_json.dumps(line) + "\n")
         self._file.flush()
         own_name = self._loss_name.replace(" ", "_")
         for name, value in values.items():
-            self._board.add_scalar(name.replace("loss", own_name), value, step)
+            if math.isfinite(value):
+                self._board.add_scalar(name.replace("loss", own_name), value, step)
 
     def step(self, step, progress, results):
         """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the

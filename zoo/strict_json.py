@@ -1,0 +1,18 @@
+"""JSON that every reader takes: it knows neither inf nor nan."""
+
+import json
+import math
+from typing import Any
+
+
+def dumps(value: Any, **options) -> str:
+    """The value as JSON, what is not finite as the strings that `float` reads."""
+    return json.dumps(_finite(value), allow_nan=False, **options)
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
