@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests import examples
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf, _load
 from zoo.data.lanes import Lanes
@@ -15,7 +16,8 @@ from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
-from zoo.priors import TopWords
+from zoo.priors import DigitStrings, Numbers, TopWords
+from zoo.workdir import Workdir
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +112,33 @@ def test_a_background_that_has_changed_is_refused(trained):
 def test_a_folder_without_a_run(tmp_path):
     with pytest.raises(UserError, match="holds no run"):
         adapted(tmp_path / "nothing").build()
+
+
+def test_a_run_with_classes_of_strings_is_no_background(tmp_path):
+    classes = (DigitStrings(("Number:digits",)),)
+    vocabulary = Vocabulary(features=(TopWords(4), Numbers()), open_classes=classes)
+    folder = tmp_path / "run"
+    Workdir(folder).claim(small.experiment(small.LOG_LINEAR, vocabulary=vocabulary))
+    with pytest.raises(UserError, match=r"run has strings .*open_classes.*: take a run without"):
+        Trained(str(folder)).prepare(examples.lexicon(), {})
+
+
+def test_the_same_words_are_not_gathered(trained):
+    recipe = adapted(trained)
+    same = Vocabulary(features=(TopWords(20, ("train",)),))
+    recipe = dataclasses.replace(recipe, data=small.RandomWords(20), vocabulary=same)
+    lexicon, _ = recipe.build()
+    background = recipe.model.head.background
+    tables = background.tables(lexicon)
+    assert tables["place"] is None
+    gathered = {**tables, "place": np.arange(len(lexicon))}
+    words = np.array([[0, 3, 5], [7, 2, 4]])
+    signature = lexicon.signatures[0]
+    assert signature.tolist() == list(range(len(lexicon)))
+    found = []
+    for given in (tables, gathered):
+        contexts, _ = background.apply(given, words, background.initial_carry(2))
+        masses = background.log_masses(given, contexts, signature, len(lexicon))
+        found.append((background.log_prob(given, contexts, words), masses))
+        np.testing.assert_allclose(np.exp(masses).sum(-1), np.ones((2, 3)), rtol=1e-5)
+    jax.tree.map(np.testing.assert_array_equal, *found)

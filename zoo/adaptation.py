@@ -52,8 +52,14 @@ class Trained(ContextualBackground):
         """The run's words for those of the lexicon, and a digest of its parameters.
 
         Raises:
-          UserError: there is no such run, or it has neither a word nor an unknown word.
+          UserError: there is no such run, it has classes of strings, or it has neither a word nor
+            an unknown word.
         """
+        if Workdir(self.workdir).experiment().vocabulary.open_classes:
+            raise UserError(
+                f"the model of {self.workdir} has strings outside its lexicon as words "
+                "(vocabulary.open_classes), which a background cannot spell: take a run without."
+            )
         _, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
         try:
             found = shares(theirs, lexicon)
@@ -78,10 +84,12 @@ class Trained(ContextualBackground):
                 f"the model of {self.workdir} has changed since it became a background: put back "
                 "its checkpoint, or begin a new run."
             )
+        same = np.array_equal(kept["place"], np.arange(len(theirs)))
         return {
             "params": params,
             "tables": model.judging_tables(theirs),
-            "place": jnp.asarray(kept["place"]),
+            # None if the words are the same in the same order, so that none need be gathered.
+            "place": None if same else jnp.asarray(kept["place"]),
             "log_share": jnp.asarray(kept["log_share"]),
         }
 
@@ -92,7 +100,7 @@ class Trained(ContextualBackground):
     def apply(self, tables, words, carry, *, reset=None):
         """words [B, T] -> ((hidden [B, T, D], the run's own context), carry)."""
         hidden, context, carry = self._model.states(
-            tables["params"], tables["tables"], tables["place"][words], carry, reset=reset
+            tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
         )
         return (hidden, context), carry
 
@@ -104,15 +112,22 @@ class Trained(ContextualBackground):
         """log b(words | c), nats, [...]."""
         head, *arguments = self._head(tables)
         hidden, context = contexts
-        log_prob = head.log_prob(*arguments, hidden, tables["place"][words], context=context)
+        log_prob = head.log_prob(*arguments, hidden, _theirs(tables, words), context=context)
         return log_prob + tables["log_share"][words]
 
     def log_probs(self, tables, contexts):
         """log b of every word, nats, [..., V]."""
         head, *arguments = self._head(tables)
         hidden, context = contexts
-        log_probs = head.log_probs(*arguments, hidden, context=context)[..., tables["place"]]
+        log_probs = head.log_probs(*arguments, hidden, context=context)
+        if tables["place"] is not None:
+            log_probs = log_probs[..., tables["place"]]
         return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)
+
+
+def _theirs(tables, words):
+    """The run's words for those of the lexicon."""
+    return words if tables["place"] is None else tables["place"][words]
 
 
 @dataclasses.dataclass(frozen=True)

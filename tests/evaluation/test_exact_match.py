@@ -84,6 +84,21 @@ def test_answers_are_the_most_probable_words(workdir):
         assert answers[row][0] == most_probable_words(run, question)
 
 
+def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
+    run = Run.load(workdir)
+    own = run.experiment.model.head.background
+    bias = np.asarray(run.params["head"]["bias"]).copy()
+    bias[run.lexicon.feature_names.index("Word:a")] = 50  # "( a a a a ..." as long as it may be
+    params = {**run.params, "head": {**run.params["head"], "bias": bias}}
+    run = dataclasses.replace(run, params=params)
+    corpus = run.read("test")
+    answers = exact_match.answer(run, corpus)
+    assert answers == [(["(", *["a"] * 10, ")"], True)] * 24
+    assert len(answers[0][0]) == own.longest == 12
+    assert exact_match.judge(run, corpus, own.path).well_formed == 24
+    assert exact_match.answer(run, corpus, 11)[0] == (["(", *["a"] * 10], False)
+
+
 def test_figures_and_passport(workdir, monkeypatch, capsys):
     grammar = str(workdir.parent / "forms.grammar")
     command = ["evaluate.py", "--workdir", str(workdir), "--split", "test", "--exact-match"]

@@ -182,6 +182,14 @@ def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatc
     np.testing.assert_allclose(of_hidden, slopes @ np.asarray(params["weights"]), rtol=1e-9)
 
 
+def test_a_penalty_leaves_a_model_that_is_its_background_where_it_is(hidden):
+    # The slope of |a| at 0 is 0: where nothing else moves the adaptor, neither does the penalty.
+    head = LogLinear(initial_scale=0.0, penalty=0.3, penalty_norm=1.0)
+    params = head.init(jax.random.key(0), SIZE, examples.lexicon())
+    slopes = jax.jit(jax.grad(head.weighted_penalty))(params, hidden, jnp.ones(4))
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(slopes))
+
+
 def test_prepared_parameters_say_the_same(params, hidden):
     tables = examples.lexicon().tables()
     prepared = {**params, **jax.jit(HEAD.prepared)(params, tables)}

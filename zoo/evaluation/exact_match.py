@@ -14,6 +14,8 @@ from zoo.priors import Grammar
 
 # Questions answered side by side; matters for speed only.
 ROWS = 64
+# Words of an answer at most, where no grammar sets a limit.
+LONGEST = 128
 # Readings of an ambiguous beginning that are kept: more than a grammar for training can afford.
 STACKS = 16
 
@@ -39,13 +41,15 @@ class ExactMatch:
 
 
 def answer(
-    run, corpus: Corpus, length: int = 128, temperature: float = 0, seed: int = 0
+    run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
 ) -> list[tuple[list[str], bool]]:
     """For each sentence the words after its prefix, as decoded, and whether they ended.
 
     Args:
-      length: words of an answer at most. temperature: 0 is greedy; above it, answers are drawn, and
-        `seed` says which.
+      length: words of an answer at most, and one more for the boundary; None for LONGEST, or what
+        the head's grammar allows, so that the answers that it closes at its limit are whole.
+      temperature: 0 is greedy; above it, answers are drawn, and `seed`
+        says which.
 
     Raises:
       UserError: the corpus has no prefixes, or the model no boundary.
@@ -57,6 +61,9 @@ def answer(
             f"--exact-match needs questions with answers, and a boundary: {corpus.name} is not "
             "of a data.Prefixed source, or vocabulary.boundary is none."
         )
+    if length is None:
+        own = model.head.background
+        length = own.longest if isinstance(own, Grammar) else LONGEST
     text = run.experiment.vocabulary.encode(corpus, lexicon)
     width = 1 + max(corpus.prefixes)
     prompts = np.full((len(text.starts), width), boundary, np.int32)
@@ -75,13 +82,13 @@ def answer(
             words[:, -1],
             carry,
             jax.random.fold_in(jax.random.key(seed), first),
-            length,
+            length + 1,
             temperature=temperature,
             boundary=boundary,
         )
         for row in np.asarray(found)[: len(prompts) - first]:
             ends = np.flatnonzero(row == boundary)
-            ids = row[: ends[0]] if len(ends) else row
+            ids = row[: ends[0]] if len(ends) else row[:length]
             answers.append(([lexicon.words[word] for word in ids], bool(len(ends))))
     return answers
 
@@ -116,7 +123,11 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     right = sum(found == words for (found, _), words in zip(answers, given, strict=True))
     well_formed = None
     if grammar is not None:
-        background = Grammar(grammar, stacks=STACKS, splits=())
+        own = run.experiment.model.head.background
+        limits = (
+            {} if not isinstance(own, Grammar) else {"longest": own.longest, "depth": own.depth}
+        )
+        background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
         tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
         ids, boundary = run.lexicon.ids, run.lexicon.boundary
         forms = [[ids[word] for word in (*words, boundary)] for words, _ in answers]

@@ -191,7 +191,8 @@ class LogLinear(Head):
         @jax.checkpoint
         def of_block(columns):
             block_hidden, block_weights = columns
-            adaptors = jnp.abs(self.adaptor(params, block_hidden))
+            adaptors = self.adaptor(params, block_hidden)
+            adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
             # A token without weight may have any state; 0 * inf would be NaN.
             norms = jnp.sum(adaptors**self.penalty_norm, axis=-1)
             return jnp.sum(jnp.where(block_weights == 0, 0, block_weights * norms))[None]

@@ -68,8 +68,11 @@ class ContextualBackground(Contextual):
 def sum_by_signature(log_probs, signature, signatures: int):
     """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
 
-    The largest of each row is factored out, so that a row of very small numbers keeps its mass.
+    With as many signatures as words, which are numbered in the order of their first words, each word
+    is its own. Else the largest of each row is factored out, so that a row of very small numbers keeps its mass.
     """
+    if signatures == log_probs.shape[-1]:
+        return log_probs
     largest = jnp.max(log_probs, axis=-1, keepdims=True)
     largest = jnp.where(jnp.isfinite(largest), largest, 0)
     # Words first: whole rows are added then, which is many times faster than single numbers.

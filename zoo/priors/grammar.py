@@ -88,8 +88,8 @@ class Grammar(ContextualBackground):
                 word = lexicon.words[sentences[number][place]]
                 raise UserError(
                     f"sentence {number + 1} of {split} is no form of {found}: its word "
-                    f"{place + 1}, {word!r}, cannot stand there; mend the grammar, or raise "
-                    "longest, depth or stacks."
+                    f"{place + 1}, {word!r}, cannot stand there; mend the grammar, raise longest, "
+                    "depth or stacks, or leave the split out of splits."
                 )
 
     def violations(self, tables, lexicon, sentences) -> np.ndarray:
