@@ -68,8 +68,9 @@ class ContextualBackground(Contextual):
 def sum_by_signature(log_probs, signature, signatures: int):
     """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
 
-    With as many signatures as words, which are numbered in the order of their first words, each word
-    is its own. Else the largest of each row is factored out, so that a row of very small numbers keeps its mass.
+    Signatures are numbered in the order of their first words; where there are as many as words,
+    each word is its own. Else the largest of each row is factored out, so that a row of very small
+    numbers keeps its mass.
     """
     if signatures == log_probs.shape[-1]:
         return log_probs
