@@ -30,6 +30,17 @@ def test_spaces_of_tokenisers_are_taken_out(tmp_path):
     assert "".join(sentence) == "price[£20-25]|It's £20-25, isn't it? (No.)"
 
 
+def test_slots_from_the_last_to_the_first(tmp_path):
+    text = 'mr,ref\n"name[The A, B], customer rating[5 out of 5], near[C]",It.\nname[B],Is.\n'
+    corpus = source(tmp_path, text, last_first=True).read("train")
+    assert ["".join(sentence) for sentence in corpus.sentences] == [
+        "near[C], customer rating[5 out of 5], name[The A, B]|It.",
+        "name[B]|Is.",
+    ]
+    with pytest.raises(UserError, match=r"row 1: 'a, b' is not of the form a\[b\]"):
+        source(tmp_path, 'mr,ref\n"a, b",It.\n', last_first=True).read("train")
+
+
 BAD = {
     "mr,text\na,b\n": "has no column 'ref', but mr, text",
     "mr,ref\na,b\nc,\n": "row 2: write a meaning and a sentence",

@@ -12,6 +12,8 @@ from zoo.errors import UserError
 
 # What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
+# A slot with its value, which may have commas.
+_SLOT = re.compile(r"[^\s,\[\]][^,\[\]]*\[[^\]]*\]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,11 +30,15 @@ class Realisations(FileSource):
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       meaning, sentence: names of the two columns.
       separator: the character between meaning and sentence, which neither has.
+      last_first: whether the slots of a meaning are read from the last to the first: the name, with
+        which most sentences begin, then stands right before them, which a state carries more
+        easily (Sutskever, Vinyals and Le 2014 turn their sources round).
     """
 
     meaning: str = "mr"
     sentence: str = "ref"
     separator: str = "|"
+    last_first: bool = False
 
     def __post_init__(self):
         if len(self.separator) != 1:
@@ -60,6 +66,14 @@ class Realisations(FileSource):
                     f"{path}, row {number}: write a meaning and a sentence, neither with "
                     f"{self.separator!r}, the data.separator."
                 )
+            if self.last_first:
+                slots = _SLOT.findall(meaning)
+                if ", ".join(slots) != meaning:
+                    raise UserError(
+                        f"{path}, row {number}: {meaning!r} is not of the form a[b], c[d], so that "
+                        "its slots cannot be turned round: mend it, or set data.last_first=false."
+                    )
+                meaning = ", ".join(reversed(slots))
             sentences.append([*meaning, self.separator, *sentence])
             prefixes.append(len(meaning) + 1)
         return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])
