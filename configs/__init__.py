@@ -6,11 +6,12 @@ import hashlib
 import importlib.util
 import pathlib
 import sys
+import traceback
 
 from zoo import Experiment
 from zoo.errors import UserError
 
-FOLDER = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 def names() -> list[str]:
@@ -42,11 +43,27 @@ def load(name: str) -> Experiment:
     spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # a run is resumed with the components defined there
-    spec.loader.exec_module(module)
-    experiment = module.get_config() if hasattr(module, "get_config") else None
+    try:
+        spec.loader.exec_module(module)
+        experiment = module.get_config() if hasattr(module, "get_config") else None
+    except UserError:
+        raise
+    except Exception as error:
+        if path.parent.resolve() == FOLDER:  # one of ours, which has to be right
+            raise
+        kind = type(error).__name__
+        raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
     if not isinstance(experiment, Experiment):
         raise UserError(f"{path} has no get_config() that returns a zoo.Experiment.")
     return experiment
+
+
+def _line(error, path):
+    """The line of the file where an exception came up."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno for f in reversed(frames) if f.filename == str(path)), 1)
 
 
 def _module_name(path):

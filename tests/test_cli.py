@@ -133,3 +133,21 @@ def test_a_reader_that_has_seen_enough_is_no_error():
         source = "cli.leave(cli.run(lambda: print('much')))"
         finished = process(source, stdout=closed, stderr=subprocess.PIPE)
     assert (finished.returncode, finished.stderr) == (0, "")
+
+
+def test_modules_of_the_working_folder_can_be_imported(tmp_path):
+    """As recipes name them; Python itself looks beside the program only."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "my_features.py").write_text("print('found')")
+    program = tmp_path / "bin" / "program.py"
+    program.write_text("from zoo import cli\ncli.program(lambda: __import__('my_features'))\n")
+    root = str(pathlib.Path(cli.__file__).parents[1])
+    finished = subprocess.run(
+        [sys.executable, str(program)],
+        cwd=tmp_path / "mine",
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert (finished.returncode, finished.stdout) == (0, "found\n")

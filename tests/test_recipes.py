@@ -269,6 +269,26 @@ def get_config():
 """
 
 
+WRONG_CONFIGS = {
+    "import zoo\n\ndef get_config():\n    return zoo.Experimant()\n": "line 4: AttributeError: ",
+    "from zoo.cores import LSTM\n\ndef get_config():\n    LSTM(48, drop=0.3)\n": (
+        "line 4: TypeError: .* unexpected keyword argument 'drop'"
+    ),
+    "import zoo.nothing\n": "line 1: ModuleNotFoundError: ",
+    "def get_config()\n    pass\n": "line 1: SyntaxError: ",
+    "from zoo import Training\nTraining(batch=0)\n": "^training.batch",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_CONFIGS)
+def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, text):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
+        configs.load(str(path))
+    assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
+
+
 def test_a_description_has_every_field():
     lines = recipes.describe(changed("vocabulary.background=Unigram")).splitlines()
     assert lines[:2] == ["Experiment", "  data: Text"]

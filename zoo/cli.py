@@ -50,8 +50,14 @@ def run(main) -> int:
 
 
 def program(main):
-    """All that a script does: `run` of main, and its exit code."""
+    """All that a script does: `run` of main, and its exit code.
+
+    Modules of the working folder can be imported, as under `python -m`: recipes name functions and
+    components of the user's own.
+    """
     allocator.keep_memory()
+    if "" not in sys.path:
+        sys.path.append("")
     leave(run(main))
 
 

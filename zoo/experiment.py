@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from zoo import recipe_types
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
@@ -109,6 +110,9 @@ class Experiment:
     Attributes:
       init_from: a work directory of this zoo; the parts of its best parameters that fit this model
         are the values that this one starts with. It is read once, before the first step.
+
+    Raises:
+      UserError: for a field that is not of its type, which is named.
     """
 
     data: Source
@@ -117,6 +121,9 @@ class Experiment:
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
     init_from: str = ""
+
+    def __post_init__(self):
+        recipe_types.check(self)
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""

@@ -52,3 +52,12 @@ def test_a_function_that_there_is_not(name):
 def test_what_a_function_must_not_give(word):
     with pytest.raises(UserError, match=rf"gives .* for '{word}'"):
         features("bad", word)
+
+
+def two(word, other):
+    return [word + other]
+
+
+def test_a_function_that_fails():
+    with pytest.raises(UserError, match=r":two fails for 'a' \(TypeError: .*missing 1 required"):
+        features("two", "a")

@@ -19,7 +19,8 @@ class WordFunction(FeaturePrior):
         priors.WordFunction("my_features:capitals")
 
     Attributes:
-      function: "module:name"; the module must be importable where a run is loaded.
+      function: "module:name"; the module is one of the working folder, or installed, wherever
+        a run is loaded.
     """
 
     function: str
@@ -38,7 +39,7 @@ class WordFunction(FeaturePrior):
         except (ImportError, AttributeError, ValueError) as error:
             raise UserError(
                 f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
-                "of a function that Python can import."
+                "of a function in the working folder, or where else Python imports from."
             ) from error
         if not callable(function):
             raise UserError(
@@ -47,7 +48,13 @@ class WordFunction(FeaturePrior):
         return function
 
     def _of_word(self, function, word):
-        found = function(word)
+        try:
+            found = function(word)
+        except Exception as error:
+            raise UserError(
+                f"{self.function} fails for {word!r} ({type(error).__name__}: {error}): mend it, a "
+                "function of one word."
+            ) from error
         if isinstance(found, str):  # whose letters would be taken for names
             found = [found]
         try:
