@@ -1,12 +1,15 @@
 """Paths of data files, whole or in part, and reading them with clear errors."""
 
 import dataclasses
+import gzip
 import os
 import pathlib
 import re
+import zlib
 
 from zoo.errors import UserError
 
+_GZIP = b"\x1f\x8b"  # the first bytes of what it writes
 _SLICE = re.compile(r"^(?P<path>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$")
 
 
@@ -45,11 +48,20 @@ def find(path: str) -> pathlib.Path:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """The text of a UTF-8 file; UserError if it is empty, binary or not UTF-8."""
+    """The text of a UTF-8 file, perhaps compressed with gzip.
+
+    Raises:
+      UserError: if it cannot be read, or is empty, binary or not UTF-8.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    if content.startswith(_GZIP):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
     check_utf8(content, path)
     return content.decode("utf-8-sig")  # without the mark that some editors put first
 

@@ -1,6 +1,7 @@
 """ARPA files against scores computed by hand, and against KenLM's where it is installed."""
 
 import dataclasses
+import gzip
 import re
 
 import jax
@@ -134,7 +135,28 @@ def test_files_cut_short_are_refused(tmp_path):
 def test_a_word_that_the_file_cannot_predict(tmp_path):
     text = TEXT.replace("-1.2\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5")
     (tmp_path / "model.arpa").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match="neither '<unk>', which is in the lexicon, nor <unk>"):
+    with pytest.raises(UserError, match=r"neither '<unk>', .*with vocabulary\.unknown=refused"):
+        Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+
+
+def test_the_unknown_word_as_srilm_writes_it_and_a_compressed_file(tmp_path):
+    (tmp_path / "model.arpa").write_text(TEXT, encoding="utf-8")
+    as_srilm = TEXT.replace("<unk>", "<UNK>").encode()
+    (tmp_path / "model.arpa.gz").write_bytes(gzip.compress(as_srilm))
+    expected = Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
+    found = Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+    (tmp_path / "model.arpa.gz").write_bytes(gzip.compress(as_srilm)[:-20])
+    with pytest.raises(UserError, match=r"model\.arpa\.gz cannot be decompressed"):
+        Arpa(str(tmp_path / "model.arpa.gz")).prepare(LEXICON, {})
+
+
+def test_single_words_are_no_background_with_a_context(tmp_path):
+    text = "\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\\end\\\n"
+    (tmp_path / "model.arpa").write_text(text)
+    with pytest.raises(UserError, match=r"single words alone: .*background=Unigram"):
         Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
 
 

@@ -260,3 +260,11 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
         compiled(tmp_path, 'a: "x" b\nb: "z" b | "q"\n', ("x", "z"))
     with pytest.raises(UserError, match="has 3 words and 1 levels"):
         compiled(tmp_path, 'a: "x" "x" "x"\n', ("x",), longest=2)
+
+
+def test_a_long_chain_of_rules_is_refused(tmp_path):
+    rules = [f"r{number}: r{number + 1}\n" for number in range(1500)]
+    path = tmp_path / "chain.grammar"
+    path.write_text("".join(rules) + 'r1500: "a"\n')
+    with pytest.raises(UserError, match=r"chain\.grammar has rules that begin with"):
+        Grammar(str(path)).prepare(lexicon_of(("</s>", "a")), {})

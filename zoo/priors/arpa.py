@@ -25,6 +25,7 @@ from zoo.errors import UserError, check_least
 from zoo.priors import backoff
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+_UPPER = UNKNOWN.upper()
 # log10 of a probability of 0, as these files have it.
 ZERO = -99.0
 _SECTION = re.compile(r"\\(\d+)-grams:")
@@ -42,7 +43,8 @@ class Arpa(backoff.Backoff):
     are left out, and their mass with them: the head normalises.
 
     Attributes:
-      path: the file; read once, when the run begins. order: longest n-grams to take from it.
+      path: the file, perhaps compressed with gzip; read once, when the run begins.
+      order: longest n-grams to take from it.
     """
 
     path: str
@@ -54,7 +56,12 @@ class Arpa(backoff.Backoff):
     def prepare(self, lexicon, texts):
         """The back-off tables; UserError names the line where the file is wrong."""
         found = files.find(self.path)
-        listed = read(files.read_text(found), found)
+        listed = _with_our_unknown(read(files.read_text(found), found))
+        if len(listed) == 1:
+            raise UserError(
+                f"{found} has single words alone: give a file with longer n-grams, or take "
+                "vocabulary.background=Unigram."
+            )
         if len(listed) < self.order:
             raise UserError(
                 f"{found} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
@@ -95,7 +102,8 @@ class Arpa(backoff.Backoff):
         if shared and (UNKNOWN,) not in unigrams:
             raise UserError(
                 f"{found} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
-                f"lexicon, nor {UNKNOWN}: take a model that has one of them."
+                f"lexicon, nor {UNKNOWN}: take a model with {UNKNOWN}, or a vocabulary of its "
+                "words with vocabulary.unknown=refused."
             )
         for name, word in zip(names, lexicon.words, strict=True):
             if unigrams[(name,)][0] <= ZERO:
@@ -106,6 +114,19 @@ class Arpa(backoff.Backoff):
         return np.array(
             [unigrams[(n,)][0] - (math.log10(shared) if n == UNKNOWN else 0) for n in names]
         )
+
+
+def _with_our_unknown(levels):
+    """The n-grams of a file with <unk> for <UNK>, as some programs write it, if it has no <unk>."""
+    if (UNKNOWN,) in levels[0] or (_UPPER,) not in levels[0]:
+        return levels
+    return [
+        {
+            tuple(UNKNOWN if word == _UPPER else word for word in gram): values
+            for gram, values in level.items()
+        }
+        for level in levels
+    ]
 
 
 def _in_lexicon(levels, lexicon, predicted):

@@ -59,7 +59,6 @@ class Grammar(ContextualBackground):
             or does not have a form of the splits.
         """
         found = files.find(self.path)
-        automata = grammar_rules.read(files.read_text(found), found)
         if lexicon.boundary is None:
             raise UserError(
                 "priors.Grammar needs a boundary that ends a form: set vocabulary.boundary to "
@@ -67,7 +66,14 @@ class Grammar(ContextualBackground):
             )
         if self.start and self.start not in lexicon.ids:
             raise UserError(f"the word {self.start!r} that begins a form is not in the lexicon.")
-        tables = _compile(automata, lexicon, found)
+        try:
+            automata = grammar_rules.read(files.read_text(found), found)
+            tables = _compile(automata, lexicon, found)
+        except RecursionError as error:
+            raise UserError(
+                f"{found} has rules that begin with rules that begin with rules, hundreds of them: "
+                "write some of them out."
+            ) from error
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:
             raise UserError(
