@@ -8,7 +8,15 @@ import pytest
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN, Vocabulary
 from zoo.errors import UserError
-from zoo.priors import Morphology, Numbers, SuffixGuesser, TopWords, Unigram
+from zoo.priors import (
+    Background,
+    FeaturePrior,
+    Morphology,
+    Numbers,
+    SuffixGuesser,
+    TopWords,
+    Unigram,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,3 +184,41 @@ def test_words_cannot_be_added_without_features():
     lexicon, _ = Vocabulary().build(Given())
     with pytest.raises(UserError, match="only to a lexicon with features"):
         Vocabulary().extended(Given(), lexicon, ("x",))
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnPrior(FeaturePrior):
+    """A user's: gives a value to each word, and loses some words."""
+
+    value: float = 1.0
+    lost: int = 0
+
+    def features(self, words, corpora, entries):
+        return [{"Own:x": self.value} for _ in words[self.lost :]]
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnBackground(Background):
+    """A user's: log-probabilities of the first words."""
+
+    first: tuple[float, ...]
+    lost: int = 0
+
+    def log_probs(self, words, corpora):
+        return np.array([*self.first, *[-3.0] * len(words)][: len(words) - self.lost])
+
+
+def test_what_own_priors_give_is_checked():
+    Vocabulary(features=(OwnPrior(2.0),), background=OwnBackground((-np.inf,))).build(Given())
+    with pytest.raises(UserError, match=r"OwnPrior\.features gives \d+ dicts for \d+ words"):
+        Vocabulary(features=(OwnPrior(lost=2),)).build(Given())
+    with pytest.raises(UserError, match=r"OwnPrior\.features gives '</s>' 'Own:x': nan: mend it"):
+        Vocabulary(features=(OwnPrior(float("nan")),)).build(Given())
+    for background, message in (
+        (OwnBackground((), lost=1), r"of shape \(\d+,\) for \d+ words"),
+        (OwnBackground((-1.0, float("nan"))), "gives nan for '<unk>'"),
+        (OwnBackground((float("inf"),)), "gives inf for '</s>'"),
+        (OwnBackground((-np.inf,) * 100), "not of 0 for all words"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Vocabulary(features=(OwnPrior(),), background=background).build(Given())

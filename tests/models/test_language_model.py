@@ -138,3 +138,13 @@ def test_a_key_turns_dropout_on(lexicon, random):
     first, second = (loss(params, jax.random.key(seed)) for seed in range(2))
     assert abs(first - second) > 0.01
     assert abs(first - loss(params, None)) > 0.01
+
+
+def test_a_tied_head_needs_the_features_of_its_table(lexicon):
+    features = Features(SIZE, kinds=("length",))
+    key = jax.random.key(0)
+    LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=("length",))).init(key, lexicon)
+    for kinds, named in (((), "of all kinds"), (("twins",), "twins")):
+        model = LanguageModel(features, LSTM(SIZE), LogLinear(tied=True, kinds=kinds))
+        with pytest.raises(UserError, match=f"of the features length, and the head's are {named}:"):
+            model.init(key, lexicon)

@@ -5,6 +5,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import math
 
 import numpy as np
 
@@ -191,11 +192,16 @@ class Vocabulary:
             return lexicon
         words = lexicon.words
         parts = [prior.features(words, seen, entries) for prior in self.features]
+        for prior, part in zip(self.features, parts, strict=True):
+            _check_features(prior, words, part)
         features = [
             {name: value for part in word for name, value in part.items()}
             for word in zip(*parts, strict=True)
         ]
-        background = None if self.background is None else self.background.log_probs(words, seen)
+        background = None
+        if self.background is not None:
+            background = np.asarray(self.background.log_probs(words, seen), np.float64)
+            _check_background(self.background, words, background)
         return lexicons.with_features(lexicon, features, background, names)
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
@@ -269,6 +275,37 @@ class Vocabulary:
             np.array(starts, np.int64),
             np.frombuffer(trained, bool),
             None if opened is None else strings,
+        )
+
+
+def _check_features(prior, words, features):
+    """UserError unless a prior, perhaps a user's own, gave what a prior has to give."""
+    name = type(prior).__name__
+    if len(features) != len(words):
+        raise UserError(
+            f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
+            "each, in their order."
+        )
+    for word, of_word in zip(words, features, strict=True):
+        for feature, value in of_word.items():
+            if not math.isfinite(value):
+                raise UserError(f"{name}.features gives {word!r} {feature!r}: {value}: mend it.")
+
+
+def _check_background(prior, words, log_background):
+    """UserError unless a background gave log-probabilities, of which some is not that of 0."""
+    name = type(prior).__name__
+    if log_background.shape != (len(words),):
+        raise UserError(
+            f"{name}.log_probs gives an array of shape {log_background.shape} for {len(words):,} "
+            "words: give one log-probability for each."
+        )
+    wrong = np.isnan(log_background) | np.isposinf(log_background)
+    if wrong.any() or np.isneginf(log_background).all():
+        place = int(np.argmax(wrong))
+        raise UserError(
+            f"{name}.log_probs gives {log_background[place]} for {words[place]!r}: give the log of "
+            "a probability, and not of 0 for all words."
         )
 
 

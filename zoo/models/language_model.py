@@ -56,6 +56,14 @@ class LanguageModel:
         """UserError if the head is to share a table that has not the shape of its weights."""
         if not self.head.tied:
             return
+        kinds, of_embedding = (getattr(part, "kinds", ()) for part in (self.head, self.embedding))
+        if set(kinds) != set(of_embedding):
+            raise UserError(
+                f"a tied {type(self.head).__name__} shares the embedding's table, which is of the "
+                f"features {', '.join(of_embedding) or 'of all kinds'}, and the head's are "
+                f"{', '.join(kinds) or 'of all kinds'}: give both the same kinds, or set "
+                "model.head.tied=False."
+            )
         untied = dataclasses.replace(self.head, tied=False)
         shapes = jax.eval_shape(
             lambda key: untied.init(key, self.core.output_size, lexicon), jax.random.key(0)
