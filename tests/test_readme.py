@@ -24,13 +24,20 @@ def test_the_config_is_an_experiment(snippets):
 
 def test_the_head_scores_and_fits_a_flax_module(snippets):
     namespace = {}
-    exec(snippets[1] + snippets[2], namespace)
+    exec(snippets[1], namespace)
     loss = namespace["loss"]
     assert loss.shape == (2, 4)
     np.testing.assert_allclose(loss, -namespace["log_probs"][..., 0], rtol=1e-6)
-    decoder = namespace["Decoder"](namespace["head"])
     hidden, targets = namespace["hidden"], namespace["targets"]
-    tables = namespace["tables"]
+    exec(snippets[2], namespace)
+    assert namespace["named"].log_background.shape == (3,)
+    total = np.exp(namespace["log_prob"])  # of the first word; every target is that
+    assert namespace["loss"].shape == total.shape == (2, 4)
+    assert (total > 0).all()
+    assert (total < 1).all()
+    exec(snippets[3], namespace)
+    head, lexicon = namespace["head"], namespace["lexicon"]
+    decoder, tables = namespace["Decoder"](head, lexicon), head.tables(lexicon)
     variables = decoder.init(namespace["jax"].random.key(0), tables, hidden, targets)
     assert decoder.apply(variables, tables, hidden, targets).shape == (2, 4)
 
