@@ -176,3 +176,34 @@ def test_blocks_are_even_and_small_enough():
     assert sparse_scores.token_block(65, 3000) == 33
     assert sparse_scores.token_block(256, 10**6) == 16
     assert sparse_scores.token_block(1, 3000) == 1
+
+
+def largest_array(jaxpr) -> int:
+    """Numbers of the largest array that is formed in a jaxpr, or in one within it."""
+    sizes = [0]
+    for equation in jaxpr.eqns:
+        sizes += [variable.aval.size for variable in equation.outvars]
+        for value in jax.tree.leaves(
+            equation.params, is_leaf=lambda leaf: hasattr(leaf, "eqns") or hasattr(leaf, "jaxpr")
+        ):
+            inner = getattr(value, "jaxpr", value)
+            if hasattr(inner, "eqns"):
+                sizes.append(largest_array(inner))
+    return max(sizes)
+
+
+@pytest.mark.parametrize("form", list(Form))
+def test_no_array_has_tokens_words_and_features(random, form):
+    """Neither forward nor backward; the dense formula has one of [tokens, V, F]."""
+    tokens, count = 64, 211
+    lexicon, _, _ = spelled_lexicon(random, count)
+    lexicon.__dict__["signature_form"] = form
+    head, tables = LogLinear(), lexicon.tables(form)
+    features = len(lexicon.feature_names)
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    hidden = jnp.ones((tokens, SIZE))
+    targets, weights = jnp.zeros(tokens, jnp.int32), jnp.ones(tokens)
+    function = jax.value_and_grad(head.weighted_loss, argnums=(0, 2))
+    jaxpr = jax.make_jaxpr(function)(params, tables, hidden, targets, weights)
+    largest, allowed = largest_array(jaxpr.jaxpr), 2 * count * max(tokens, features)
+    assert tokens * count / 2 < largest <= allowed < tokens * count * features / 20
