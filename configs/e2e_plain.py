@@ -5,7 +5,8 @@
 
 For comparison with e2e_priming. The meaning is a prefix of the sequence: it is read and has no
 loss. There is no attention: a state has to carry names to where they are said, so the cells start
-out keeping what they hold, and a meaning is read from its last slot to its first, the name. Data: e2e/ in $ZOO_DATA. Results: docs/backgrounds.md.
+out keeping what they hold, and a meaning is read from its last slot to its first, the name. Data:
+e2e/ in $ZOO_DATA. Results: docs/backgrounds.md.
 """
 
 from zoo import Evaluation, Experiment, Training, priors

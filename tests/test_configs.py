@@ -46,7 +46,7 @@ def shrunk_data(source, folder):
     if isinstance(source, Facts):
         return dataclasses.replace(source, train_questions=9, other_questions=3)
     text = {
-        Realisations: 'mr,ref\n"name[One], food[two]",One has two\nname[Two],Two is it\n' * 3,
+        Realisations: "mr,ref\n" + '"name[One], food[two]",One has two\nname[Two],Two is it\n' * 3,
         Overnight: '(example (utterance "all ?") (targetFormula (call listValue (call getProperty '
         "(call singleton en.person) (string !type)))))\n" * 5,
         Prefixed: "which state ?\t_answer ( A , _state ( A ) )\n" * 5,
