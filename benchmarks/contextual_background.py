@@ -1,4 +1,4 @@
-"""A log-linear head over an n-gram background against the same head over a unigram background.
+"""A log-linear head over a background with a context against the same over a unigram background.
 
 One step forward and backward with the sizes of the Penn Treebank: V = 10,000 words, 887,521 tokens
 of a text whose words and their followers are about as skewed, a batch of 20 x 35 positions,
@@ -6,6 +6,7 @@ D = 256. The features are the identity of the M most frequent words, one tag for
 
     python -m benchmarks.contextual_background            synthetic text
     python -m benchmarks.contextual_background --text ptb/ptb.train.txt
+    python -m benchmarks.contextual_background --trained        over a softmax LSTM of 256 cells
 """
 
 import argparse
@@ -16,8 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
+from zoo.adaptation import Trained
+from zoo.cores import LSTM
 from zoo.data import Corpus, Text, Vocabulary
-from zoo.heads import LogLinear
+from zoo.embeddings import Lookup
+from zoo.heads import LogLinear, Softmax
+from zoo.models import LanguageModel
 from zoo.priors import NGram, TopWords, Unigram
 
 BATCH, TIME, SIZE, VOCABULARY, TOKENS = 20, 35, 256, 10_000, 887_521
@@ -39,26 +44,54 @@ class Skewed(Text):
         )
 
 
+@dataclasses.dataclass(frozen=True)
+class Untrained(Trained):
+    """A model that would be a background in the same time, were it trained."""
+
+    model: LanguageModel = LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax())
+
+    @property
+    def _model(self):
+        return self.model
+
+    def prepare(self, lexicon, texts):
+        """Nothing."""
+        return {}
+
+    def tables(self, lexicon):
+        """Drawn parameters; the words are the same, as in adaptation of a run with its words."""
+        return {
+            "params": self.model.init(jax.random.key(0), lexicon),
+            "tables": self.model.judging_tables(lexicon),
+            "place": None,
+            "log_share": jnp.zeros(len(lexicon)),
+        }
+
+
 def main():
     """Prints a table for each M."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--order", type=int, default=3)
+    parser.add_argument("--trained", action="store_true", help="over a trained model, no n-grams")
     parser.add_argument("--text", help="a file to take in place of the synthetic text")
     arguments = parser.parse_args()
     path = arguments.text
     source = Text(path, path) if path else Skewed("", "")
-    background = NGram(arguments.order)
+    background, name = NGram(arguments.order), f"{arguments.order}-gram background"
+    if arguments.trained:
+        background, name = Untrained(""), "trained background"
     for top_words in (VOCABULARY, 2_500):
         vocabulary = Vocabulary(
             features=(TopWords(top_words, ("train",)),),
             background=Unigram(("train",), smoothing=0.5),
         )
-        compare(source, vocabulary, background, top_words, arguments.rounds)
+        compare(source, vocabulary, (name, background), top_words, arguments.rounds)
 
 
-def compare(source, vocabulary, background, top_words, rounds):
+def compare(source, vocabulary, named, top_words, rounds):
     """One table."""
+    contextual, background = named
     lexicon, corpora = vocabulary.build(source)
     text = vocabulary.encode(corpora["train"], lexicon)
     prepared = background.prepare(lexicon, {"train": text})
@@ -75,11 +108,9 @@ def compare(source, vocabulary, background, top_words, rounds):
             context, _ = head.background.apply(tables["background"], words, carry)
         return head.weighted_loss(params, tables, hidden, targets, weights, context=context)
 
+    heads = {"unigram background": LogLinear(), contextual: LogLinear(background=background)}
     steps = {}
-    for name, head in (
-        ("unigram background", LogLinear()),
-        (f"{background.order}-gram background", LogLinear(background=background)),
-    ):
+    for name, head in heads.items():
         tables = head.tables(lexicon)
         params = head.init(jax.random.key(0), SIZE, lexicon)
         step = jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), static_argnums=2)
