@@ -6,8 +6,7 @@ import pathlib
 from zoo import cli
 from zoo.data.lanes import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, minimal_pairs, passport, surprisal
-from zoo.evaluation.run import Run
+from zoo.evaluation import exact_match, minimal_pairs, options, outputs, passport, surprisal
 
 
 def main():
@@ -29,25 +28,12 @@ def main():
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
-    add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
-    add(
-        "--spread-unknown",
-        action="store_true",
-        help="with --lexicon: new words share the probability of the run's unknown word",
-    )
-    add(
-        "--renormalise",
-        action="store_true",
-        help="over the words of the lexicon, where the head's sum to one over all spellings",
-    )
+    options.add_to(parser)
     arguments = parser.parse_args()
 
-    if arguments.spread_unknown and not arguments.lexicon:
-        raise UserError("--spread-unknown is for words of another lexicon: give --lexicon FILE.")
-    run = Run.load(arguments.workdir).with_state(arguments.state)
-    run = run.with_lexicon(arguments.lexicon, arguments.spread_unknown)
-    if arguments.renormalise:
-        run = run.renormalised()
+    if arguments.surprisal:
+        outputs.check(arguments.surprisal)
+    run = options.run_of(arguments.workdir, arguments).with_state(arguments.state)
     if arguments.constrain:
         if arguments.grammar is None:
             raise UserError("--constrain needs a grammar: give --grammar FILE.")
@@ -70,14 +56,14 @@ def main():
     for name, read, what in texts:
         corpus = read(what)
         text, scores = run.score(corpus)
+        if arguments.surprisal:  # before anything is printed: the reader may go, as head does
+            surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
         figures = passport.of_text(run, name, corpus, text, scores)
         print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
-        if arguments.surprisal:
-            surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         figures = passport.of_pairs(run, path, pairs, scores)

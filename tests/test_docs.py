@@ -3,11 +3,13 @@
 import dataclasses
 import pathlib
 import re
+import subprocess
 
 import jax
 
 from tests.training import small
 from zoo.checkpoints import Checkpoints
+from zoo.evaluation import outputs, sentence_scores
 from zoo.heads import CharLSTM
 from zoo.spelling import Spelling
 from zoo.workdir import Workdir
@@ -15,8 +17,8 @@ from zoo.workdir import Workdir
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 
 
-def snippets(name):
-    return re.findall(r"```python\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+def snippets(name, language="python"):
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
 
 
 def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
@@ -42,3 +44,21 @@ def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
     log_probs = [float(line.split()[0]) for line in found]
     assert len(log_probs) == 5 and log_probs == sorted(log_probs, reverse=True)
     assert re.fullmatch(r"exact|at most -\d+\.\d{3} may be missing", last)
+
+
+def test_the_best_hypotheses_are_printed(tmp_path):
+    (snippet,) = snippets("scoring.md", "sh")
+    header = ("id", *sentence_scores.COLUMNS, "rank")
+    rows = [
+        # The model's half makes up for 2 nats of the other score, not for 3.
+        ("b", 1, 2, 0, "-9.0", "-9.0", 2, "b ||| one two ||| 0.1 -3 ||| -1.0"),
+        ("b", 2, 1, 0, "-4.0", "-4.0", 1, "b ||| three ||| 0.1 -3 ||| -3.0"),
+        ("a", 3, 1, 0, "-9.0", "-9.0", 2, "a ||| four ||| 0.1 -3 ||| -1.0"),
+        ("a", 4, 1, 1, "-4.0", "-4.0", 1, "a ||| five ||| 0.1 -3 ||| -4.0"),
+    ]
+    (tmp_path / "dev.nbest").write_text("".join(row[-1] + "\n" for row in rows))
+    outputs.write_table(tmp_path / "scores.tsv", header, [row[:-1] for row in rows])
+    done = subprocess.run(
+        ["sh", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "three\nfour\n"

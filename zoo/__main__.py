@@ -3,6 +3,7 @@
 import argparse
 
 from zoo import cli
+from zoo.evaluation import options
 
 
 def _generate(arguments):
@@ -24,6 +25,15 @@ def _generate(arguments):
             print(with_features(words, run.lexicon, opened), end="\n\n")
         else:
             print(" ".join(words))
+
+
+def _score(arguments):
+    from zoo.evaluation import outputs, sentence_scores
+
+    if arguments.output:
+        outputs.check(arguments.output)
+    run = options.run_of(arguments.workdir, arguments)
+    sentence_scores.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
 
 
 def _compare(arguments):
@@ -100,6 +110,18 @@ def main():
     add("--spell", action="store_true", help="words of any spelling, from a head that spells")
     add("--features", action="store_true", help="a word a line, with what is known of it")
     command.set_defaults(do=_generate)
+
+    command = commands.add_parser(
+        "score", help="log-probabilities of sentences, or of the hypotheses of n-best lists"
+    )
+    add = command.add_argument
+    add("workdir", metavar="DIR", help="folder of a training run")
+    add("text", metavar="FILE", help="a sentence a line, its words between blanks")
+    add("--output", metavar="FILE", help="the table to write, with tabs; default: prints it")
+    add("--nbest", action="store_true", help="lines of n-best lists: id ||| hypothesis ||| ...")
+    add("--column", type=int, metavar="N", help="the sentence is the N-th field of tabs, or of |||")
+    options.add_to(command)
+    command.set_defaults(do=_score)
 
     command = commands.add_parser("compare", help="puts the results of runs side by side")
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")

@@ -14,6 +14,7 @@ SIGNATURE = b"\x89PNG"
 
 @pytest.fixture
 def file(tmp_path):
+    (tmp_path / "pictures").mkdir()
     return tmp_path / "pictures" / "picture.png"
 
 
@@ -58,13 +59,15 @@ def test_what_cannot_be_written_is_refused_before_runs_are_read(tmp_path, report
     for name, message in (
         ("picture", r"picture has a suffix that is not known: give one of \.png, "),
         ("picture.pgn", "picture.pgn has a suffix that is not known"),
-        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that can"),
+        ("notes/a.png", "notes/a.png cannot be written .*: give a name in a folder that is"),
         ("notes/folder/a.png", "notes/folder/a.png cannot be written"),
         ("folder.png", "folder.png cannot be written .Is a directory"),
+        ("nowhere/a.png", "nowhere/a.png cannot be written .No such file or directory"),
     ):
         with pytest.raises(UserError, match=message):
             report(str(tmp_path / "no run"), str(tmp_path / name))
     assert (tmp_path / "notes").read_text() == "mine"
+    assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_picture_has_the_kind_of_its_suffix(tmp_path):
@@ -80,7 +83,6 @@ def test_a_picture_is_replaced_only_by_a_whole_one(file, monkeypatch, code, kind
         path.write_bytes(b"half")
         raise OSError(code, os.strerror(code))
 
-    file.parent.mkdir()
     file.write_bytes(b"old")
     monkeypatch.setattr(plots.Figure, "savefig", fail)
     with pytest.raises(kind, match=os.strerror(code)):

@@ -15,15 +15,10 @@ import dataclasses
 import numpy as np
 
 from zoo import files
-from zoo.data.corpus import Corpus
-from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import perplexity
+from zoo.evaluation import sentence_scores
 from zoo.lexicon import Lexicon
-
-# The figures do not depend on these two; they suit sentences of about ten words.
-LANES, LENGTH = 32, 32
 
 Pair = tuple[list[str], list[str]]
 
@@ -128,39 +123,20 @@ def score_pairs(
       UserError: the vocabulary has no boundary for sentences to start from.
     """
     scored = np.array([_can_score(pair, lexicon, vocabulary) for pair in pairs], bool)
-    places: dict[tuple[str, ...], int] = {}
-    for pair, wanted in zip(pairs, scored, strict=True):
-        for sentence in pair if wanted else ():
-            places.setdefault(tuple(sentence), len(places))
     values = np.full((len(pairs), 2), np.nan)
-    if places:
-        sums = score_sentences(model, params, tables, lexicon, vocabulary, [*map(list, places)])
-        values[scored] = [
-            [sums[places[tuple(sentence)]] for sentence in pair]
-            for pair, wanted in zip(pairs, scored, strict=True)
-            if wanted
-        ]
+    if scored.any():
+        wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
+        sentences = [sentence for pair in wanted for sentence in pair]
+        scores = sentence_scores.score(
+            model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
+        )
+        values[scored] = scores.of_words.reshape(-1, 2)
     return PairScores(values[:, 0], values[:, 1], scored)
 
 
 def _can_score(pair, lexicon, vocabulary):
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair)
     return all(vocabulary.has(word, lexicon) for word in needed)
-
-
-def score_sentences(model, params, tables, lexicon, vocabulary, sentences):
-    """sum of log p over the words of each sentence, float64 [sentences]."""
-    text = vocabulary.encode(Corpus("minimal pairs", sentences), lexicon)
-    boundary = lexicon.ids.get(lexicon.boundary)
-    lanes = Lanes(text, min(LANES, len(sentences)), LENGTH, "sentences", boundary)
-    log_prob = perplexity.score(model, params, tables, text, lanes).log_prob.astype(np.float64)
-    # The boundaries come after a sentence's words.
-    return np.array(
-        [
-            log_prob[start : start + len(words)].sum()
-            for start, words in zip(text.starts, sentences, strict=True)
-        ]
-    )
 
 
 def judge(run, path: str) -> tuple[list[Pair], PairScores]:

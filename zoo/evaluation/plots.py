@@ -5,19 +5,16 @@ global state, no display) and writes one file, whole or not at all. Runs keep th
 order. Reports call `check_file` before they compute anything.
 """
 
-import contextlib
-import errno
 import json
 import math
-import os
 import pathlib
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from zoo import storage
 from zoo.errors import UserError
+from zoo.evaluation import outputs
 
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -37,45 +34,21 @@ def _axes(title, x_label, y_label, width=7.5):
 
 
 def check_file(file: str | pathlib.Path):
-    """Makes the folder of a picture that is yet to be computed.
-
-    Raises:
-      UserError: the picture could not be written there, or its suffix is none of `SUFFIXES`.
-    """
+    """UserError if a picture that is yet to be computed could not be written, or if its suffix is
+    none of `SUFFIXES`."""
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
             f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
         )
-    with _writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not os.access(path.parent, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-@contextlib.contextmanager
-def _writing(path):
-    """UserError for what keeps the picture from being written; a full disk says so by itself."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in storage.FULL:
-            raise
-        raise UserError(
-            f"the picture {path} cannot be written ({error.strerror or error}): give a name in a "
-            "folder that can be written to."
-        ) from error
+    outputs.check(path, "the picture")
 
 
 def _write(figure, axes, file):
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     check_file(file)
-    path = pathlib.Path(file)
-    kind = path.suffix.removeprefix(".").lower()
-    with _writing(path):
-        storage.write_whole(path, lambda unfinished: figure.savefig(unfinished, format=kind))
+    kind = pathlib.Path(file).suffix.removeprefix(".").lower()
+    outputs.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
 
 
 def _validations(path):

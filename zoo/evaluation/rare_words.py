@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.corpus import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, passport
+from zoo.evaluation import minimal_pairs, passport, sentence_scores
 from zoo.lexicon import Lexicon
 from zoo.priors.numbers import DIGITS
 
@@ -97,9 +97,10 @@ def judge(run, split: str) -> dict:
         for sentence in (before, [*before, word], [*before, other])
     ]
     vocabulary, model = run.experiment.vocabulary, run.experiment.model
-    scores = minimal_pairs.score_sentences(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences
-    ).reshape(-1, 3)
+    scored = sentence_scores.score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
+    )
+    scores = scored.of_words.reshape(-1, 3)
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))

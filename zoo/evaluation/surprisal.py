@@ -5,7 +5,7 @@ import pathlib
 
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
-from zoo.errors import UserError
+from zoo.evaluation import outputs
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
 
@@ -49,15 +49,8 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
 
 
 def write(path: str | pathlib.Path, corpus, text, scores, lexicon):
-    """Writes the rows under a header, separated by tabs, nothing quoted; see `rows`."""
-    lines = [COLUMNS, *rows(corpus, text, scores, lexicon)]
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines("\t".join(map(str, line)) + "\n" for line in lines)
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
-        raise UserError(
-            f"{path} cannot be written ({error.strerror}): give --surprisal another."
-        ) from error
+    """Writes the table; see `rows`."""
+    outputs.write_table(path, COLUMNS, rows(corpus, text, scores, lexicon))
 
 
 def _yes(value):

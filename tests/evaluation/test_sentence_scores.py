@@ -1,0 +1,238 @@
+"""Scores of sentences against a loop over words, and n-best lists in their order."""
+
+import dataclasses
+import math
+import os
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo import __main__ as commands
+from zoo import cli
+from zoo.cores import LSTM
+from zoo.data import Characters, Mixed, Prefixed, Text
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.models import LanguageModel
+
+# A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
+TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat dort\n"
+NBEST = """7 ||| le chat dort ||| a= -1 -2 ||| -3.5
+7 ||| le zèbre dort ||| a= -1 -2 ||| -1.5
+7 |||  ||| a= -1 -2 ||| -4
+x-2 ||| les chats dorment |||
+7 ||| le chat dort
+"""
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def nbest(tmp_path):
+    path = tmp_path / "dev.nbest"
+    path.write_text(NBEST, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(*arguments) -> (exit code, rows of the table that was printed, errors)."""
+
+    def calling(*arguments):
+        monkeypatch.setattr(sys, "argv", ["zoo", "score", *map(str, arguments)])
+        code = cli.run(commands.main)
+        output, errors = capsys.readouterr()
+        return code, [line.split("\t") for line in output.splitlines()], errors
+
+    return calling
+
+
+def by_words(run, words):
+    """[log p of each word and of the boundary], word by word from an empty state, float64."""
+    ids = [run.lexicon.ids.get(word, run.lexicon.ids["<unk>"]) for word in words]
+    boundary = run.lexicon.ids["</s>"]
+    model = run.experiment.model
+    step = jax.jit(model.log_prob)
+    carry, found = model.initial_carry(1), []
+    for previous, word in zip([boundary, *ids], [*ids, boundary], strict=True):
+        one, other = (jnp.array([[x]], jnp.int32) for x in (previous, word))
+        log_prob, carry = step(run.params, run.tables, one, other, carry)
+        found.append(float(log_prob[0, 0]))
+    return found
+
+
+def test_scores_are_sums_of_the_words_and_the_boundary_from_an_empty_state(run, text):
+    sentences, scores = sentence_scores.judge(run, text)
+    assert scores.words.tolist() == [3, 0, 36, 3, 3]
+    assert scores.unknown.tolist() == [0, 0, 0, 1, 0]
+    for place, words in enumerate(sentences.words):
+        found = by_words(run, words)
+        np.testing.assert_allclose(scores.log_prob[place], sum(found), rtol=1e-5)
+        known = [x for x, word in zip(found, [*words, "</s>"], strict=True) if word != "zèbre"]
+        np.testing.assert_allclose(scores.log_prob_known[place], sum(known), rtol=1e-5)
+        np.testing.assert_allclose(scores.of_words[place], sum(found[:-1]), rtol=1e-5, atol=1e-6)
+    assert scores.log_prob[0] == scores.log_prob[4]
+
+
+def test_every_line_has_a_row(call, trained, run, text):
+    code, (header, *rows), errors = call(trained, text)
+    assert code == 0
+    assert header == ["line", "words", "unknown", "log_prob", "log_prob_known"]
+    assert [row[:3] for row in rows] == [
+        ["1", "3", "0"],
+        ["2", "0", "0"],
+        ["3", "36", "0"],
+        ["4", "3", "1"],
+        ["5", "3", "0"],
+    ]
+    _, scores = sentence_scores.judge(run, text)
+    np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, atol=1e-6)
+    np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, atol=1e-6)
+    assert f"{text}: 5 sentences, 45 words, 1 of them outside the lexicon (2.22%)" in errors
+    assert "1 unknown words were scored as <unk>, which the training text never had" in errors
+
+
+def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, nbest, tmp_path):
+    file = tmp_path / "scores.tsv"
+    code, printed, errors = call(trained, nbest, "--nbest", "--output", file)
+    assert (code, printed) == (0, [])
+    header, *rows = [line.split("\t") for line in file.read_text().splitlines()]
+    assert (header[0], header[-1]) == ("id", "rank")
+    assert [row[:4] for row in rows] == [
+        ["7", "1", "3", "0"],
+        ["7", "2", "3", "1"],
+        ["7", "3", "0", "0"],
+        ["x-2", "4", "3", "0"],
+        ["7", "5", "3", "0"],
+    ]
+    scores = [float(row[4]) for row in rows]
+    of_seven = [0, 1, 2, 4]
+    expected = sorted(of_seven, key=lambda place: -scores[place])  # stable: the earlier first
+    assert [int(rows[place][-1]) for place in expected] == [1, 2, 3, 4]
+    assert rows[3][-1] == "1"
+    assert "2 lists, 5 hypotheses, 12 words, 1 of them outside the lexicon (8.33%)" in errors
+
+
+def test_ranks_of_equal_and_impossible_hypotheses():
+    log_prob = np.array([-2.0, -math.inf, -1.0, -2.0, -5.0])
+    assert sentence_scores.ranks([*"aaaab"], log_prob).tolist() == [2, 4, 1, 3, 1]
+
+
+def test_the_sentence_may_stand_in_another_column(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
+    found = sentence_scores.read(str(path), column=2, lower_case=True)
+    assert found.words == [["le", "chat"], []] and found.ids is None
+    path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
+    found = sentence_scores.read(str(path), nbest=True, column=3)
+    assert (found.words, found.ids) == ([["le", "chat"]], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"nbest": True}, r"line 2: there is no field 2; write id \|\|\| words \|\|\| \.\.\., or"),
+        ({"nbest": True, "column": 1}, r"line 2: there is no field 2"),
+        ({"column": 2}, r"line 1: there is no field 2; write fields with tabs"),
+        ({"column": 0}, r"--column 0: fields are counted from 1"),
+    ],
+)
+def test_a_line_without_the_field_is_named(tmp_path, options, message):
+    path = tmp_path / "list"
+    path.write_text("1 ||| le chat\n\n")
+    with pytest.raises(UserError, match=message):
+        sentence_scores.read(str(path), **options)
+
+
+def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
+    _, scores = sentence_scores.judge(run, text)
+    assert "<unk>, which the training text never had" in sentence_scores.warning(
+        run.lexicon, scores
+    )
+    counts = run.lexicon.counts.copy()
+    counts[run.lexicon.ids["<unk>"]] = 1
+    trained = dataclasses.replace(run.lexicon, counts=counts)
+    assert sentence_scores.warning(trained, scores) is None
+    known = dataclasses.replace(scores, unknown=0 * scores.unknown)
+    assert sentence_scores.warning(run.lexicon, known) is None
+
+
+def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run, text):
+    experiment = dataclasses.replace(
+        run.experiment, vocabulary=Vocabulary(lower_case=True, minimum_count=2)
+    )
+    workdir = small.run_in(tmp_path / "run", experiment)
+    words = tmp_path / "words.txt"
+    words.write_text("\n".join((*Run.load(workdir).lexicon.words, "voit", "zèbre", "ours")))
+    _, printed, errors = call(workdir, text)
+    plain = printed[-5:]  # after what training said
+    assert "never had" not in errors
+    options = ("--lexicon", words, "--spread-unknown")
+    code, (_, *rows), errors = call(workdir, text, *options)
+    assert code == 0 and "0 of them outside the lexicon" in errors
+    # <unk>, voit, zèbre and ours have a quarter each.
+    difference = [float(row[3]) - float(old[3]) for row, old in zip(rows, plain, strict=True)]
+    np.testing.assert_allclose(difference, [0, 0, -12 * math.log(4), -math.log(4), 0], atol=1e-4)
+    code, _, errors = call(workdir, text, "--spread-unknown")
+    assert code == 2 and "give --lexicon FILE" in errors
+    code, _, errors = call(workdir, text, "--renormalise")
+    assert code == 2 and "leave out --renormalise" in errors
+
+
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_read(call, tmp_path):
+    file = tmp_path / "nowhere" / "scores.tsv"
+    code, _, errors = call(tmp_path / "no run", tmp_path / "no text", "--output", file)
+    assert code == 2
+    assert f"the table {file} cannot be written (No such file or directory)" in errors
+    assert not file.parent.exists()
+
+
+def with_data(run, data):
+    return dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=data))
+
+
+def test_runs_that_do_not_model_sentences_of_words_are_refused(run, text, tmp_path):
+    answers = Prefixed(train=text, validation=text)
+    for data in (answers, Mixed(("a", "b"), (Text(train=text, validation=text), answers))):
+        with pytest.raises(UserError, match="trained on what follows a question or a condition"):
+            sentence_scores.judge(with_data(run, data), text)
+    experiment = Experiment(
+        data=Characters(train=text, validation=text),
+        vocabulary=Vocabulary(boundary="none"),
+        model=LanguageModel(Lookup(size=3), LSTM(size=3)),
+        training=Training(batch=2, length=4, epochs=1),
+        evaluation=Evaluation(lanes=2, length=4),
+    )
+    lexicon, _ = experiment.build()
+    characters = dataclasses.replace(run, experiment=experiment, lexicon=lexicon)
+    with pytest.raises(UserError, match="are characters, blanks among them"):
+        sentence_scores.judge(characters, text)
+
+
+def test_without_a_boundary_there_is_nothing_to_start_from(run, text):
+    lexicon = dataclasses.replace(run.lexicon, boundary=None)
+    with pytest.raises(UserError, match=r"train with vocabulary\.boundary=counted or uncounted"):
+        sentence_scores.judge(dataclasses.replace(run, lexicon=lexicon), text)
+
+
+def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    sentence_scores.report(run, text, pipe)
+    assert os.read(reader, 10_000).decode().count("\n") == 6
+    os.close(reader)
+    assert pipe.is_fifo()

@@ -1,0 +1,252 @@
+"""Log-probabilities of sentences: of the lines of a text, or of the hypotheses of n-best lists.
+
+    log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
+
+each sentence from the boundary and an empty state. The format of n-best lists is that of Moses and
+Joshua, a hypothesis a line: id ||| words ||| whatever else.
+"""
+
+import collections
+import dataclasses
+import pathlib
+import sys
+
+import numpy as np
+
+from zoo import files
+from zoo.data import Corpus, Mixed
+from zoo.data.lanes import Lanes
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
+from zoo.evaluation import outputs, perplexity
+from zoo.lexicon import Lexicon
+
+# The figures do not depend on these two; they suit sentences of about ten words.
+LANES, LENGTH = 32, 32
+COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SentenceScores:
+    """Arrays [n], of each sentence.
+
+    words: int64, how many there are. unknown: int64, how many of them are outside the lexicon and
+    were read as <unk>.
+    of_known, of_unknown, of_boundary: float64, nats, the sum of log p over these words, those, and
+    the boundaries after them.
+    """
+
+    words: np.ndarray
+    unknown: np.ndarray
+    of_known: np.ndarray
+    of_unknown: np.ndarray
+    of_boundary: np.ndarray
+
+    @property
+    def of_words(self) -> np.ndarray:
+        """Sum of log p over the words, without the boundaries, float64 [n], nats."""
+        return self.of_known + self.of_unknown
+
+    @property
+    def log_prob(self) -> np.ndarray:
+        """log p of each sentence, float64 [n], nats."""
+        return self.of_words + self.of_boundary
+
+    @property
+    def log_prob_known(self) -> np.ndarray:
+        """The same without the factors of words outside the lexicon, float64 [n], nats."""
+        return self.of_known + self.of_boundary
+
+
+def score(
+    model,
+    params,
+    tables,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary,
+    sentences: list[list[str]],
+    name: str = "the text",
+) -> SentenceScores:
+    """Scores sentences, each from an empty state; equal ones once.
+
+    Args:
+      params, tables: on the device. sentences: words in the vocabulary's case; some may be empty.
+      name: where they come from, for messages.
+
+    Raises:
+      UserError: the vocabulary has no boundary to start from, or refuses a word, or no sentence has
+        words.
+    """
+    if lexicon.boundary is None:
+        raise UserError(
+            "a sentence is scored from the boundary on, and this run has none: train with "
+            "vocabulary.boundary=counted or uncounted."
+        )
+    places = {words: place for place, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
+    text = vocabulary.encode(Corpus(name, [*map(list, places)]), lexicon)
+    lanes = Lanes(text, min(LANES, len(places)), LENGTH, "sentences", lexicon.ids[lexicon.boundary])
+    log_prob = perplexity.score(model, params, tables, text, lanes).log_prob
+
+    counts = np.diff(text.starts, append=len(text.words))
+    sentence = np.repeat(np.arange(len(places)), counts)
+    lengths = np.array([*map(len, places)], np.int64)
+    is_word = np.arange(len(text.words)) - text.starts[sentence] < lengths[sentence]
+
+    def sums(values):
+        return np.bincount(sentence, values, minlength=len(places))
+
+    def part(chosen):
+        return sums(np.where(chosen, log_prob, 0).astype(np.float64))
+
+    unknown = sums(~text.known).astype(np.int64)
+    parts = (part(is_word & text.known), part(~text.known), part(~is_word))
+    back = np.array([places[tuple(words)] for words in sentences], np.int64)
+    return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sentences:
+    """The lines of a file: words of each; ids, of n-best lists alone, the list of each."""
+
+    words: list[list[str]]
+    ids: list[str] | None = None
+
+
+def read(
+    path: str, *, nbest: bool = False, column: int | None = None, lower_case: bool = False
+) -> Sentences:
+    """The sentences of a file, one for each line, blank lines too; words between white space.
+
+    Args:
+      nbest: fields are parted by "|||"; the first is the list's id and the second the hypothesis.
+      column: which field is the sentence, from 1; without nbest fields are parted by tabs.
+
+    Raises:
+      UserError: a line, which is named, has no such field.
+    """
+    found = files.find(path)
+    text = files.read_text(found).removesuffix("\n")
+    if lower_case:
+        text = text.lower()
+    separator, place = ("|||", column or 2) if nbest else ("\t", column)
+    if place is not None and place < 1:
+        raise UserError(f"--column {place}: fields are counted from 1.")
+    words, ids = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        fields = [line] if place is None else line.split(separator)
+        if place is not None and len(fields) < max(place, 1 + nbest):
+            form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
+            raise UserError(
+                f"{found}, line {number}: there is no field {max(place, 1 + nbest)}; write {form}, "
+                "or give another --column."
+            )
+        words.append(fields[(place or 1) - 1].split())
+        ids.append(fields[0].strip())
+    return Sentences(words, ids if nbest else None)
+
+
+def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
+    """The place of each hypothesis in its list, int64 [n]: 1 for the most probable; of equally
+    probable ones the earlier comes first."""
+    lists = collections.defaultdict(list)
+    for place, name in enumerate(ids):
+        lists[name].append(place)
+    found = np.empty(len(ids), np.int64)
+    for places in lists.values():
+        order = np.argsort(-log_prob[places], kind="stable")
+        found[np.array(places)[order]] = np.arange(1, len(places) + 1)
+    return found
+
+
+def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
+    """(names of the columns, a row for each line), log-probabilities in nats with six decimals.
+
+    N-best lists have two columns more: "id", the first, and "rank", the last, see `ranks`.
+    """
+    rows = [
+        (number, words, unknown, f"{log_prob:.6f}", f"{known:.6f}")
+        for number, (words, unknown, log_prob, known) in enumerate(
+            zip(
+                scores.words,
+                scores.unknown,
+                scores.log_prob,
+                scores.log_prob_known,
+                strict=True,
+            ),
+            1,
+        )
+    ]
+    if sentences.ids is None:
+        return COLUMNS, rows
+    places = ranks(sentences.ids, scores.log_prob)
+    rows = [(name, *row, rank) for name, row, rank in zip(sentences.ids, rows, places, strict=True)]
+    return ("id", *COLUMNS, "rank"), rows
+
+
+def summary(path: str, sentences: Sentences, scores: SentenceScores) -> str:
+    """How much was scored, as one line of text."""
+    lines, words, unknown = len(scores.words), int(scores.words.sum()), int(scores.unknown.sum())
+    what = f"{lines:,} sentences"
+    if sentences.ids is not None:
+        what = f"{len({*sentences.ids}):,} lists, {lines:,} hypotheses"
+    return (
+        f"{path}: {what}, {words:,} words, {unknown:,} of them outside the lexicon "
+        f"({unknown / max(1, words):.2%}), log-probability {scores.log_prob.sum():,.1f} nats"
+    )
+
+
+def warning(lexicon: Lexicon, scores: SentenceScores) -> str | None:
+    """What is to be known of the scores of unknown words, if there are any and <unk> was no word of
+    the training text; else None."""
+    unknown = int(scores.unknown.sum())
+    if not unknown or lexicon.counts[lexicon.ids[lexicon.unknown]]:
+        return None
+    return (
+        f"{unknown:,} unknown words were scored as {lexicon.unknown}, which the training text "
+        "never had, so that its probability means nothing: use log_prob_known, give --lexicon "
+        "FILE, or train with vocabulary.minimum_count=2."
+    )
+
+
+def judge(run, path: str, nbest: bool = False, column: int | None = None):
+    """(`Sentences` of a file, their `SentenceScores`) under a run's model.
+
+    Raises:
+      UserError: the run's text is no plain sentences of words, or what `read` and `score` raise.
+    """
+    vocabulary, data = run.experiment.vocabulary, run.experiment.data
+    if any(not word.strip() for word in run.lexicon.words):
+        raise UserError(
+            f"the words of {run.path} are characters, blanks among them, and words between blanks "
+            "are scored: judge its text with evaluate.py --data FILE --surprisal FILE."
+        )
+    sources = data.corpora if isinstance(data, Mixed) else (data,)
+    if any(hasattr(source, "separator") for source in sources):
+        raise UserError(
+            f"{run.path} was trained on what follows a question or a condition, not on sentences: "
+            "judge its text with evaluate.py --data FILE --surprisal FILE."
+        )
+    sentences = read(path, nbest=nbest, column=column, lower_case=vocabulary.lower_case)
+    model = run.experiment.model
+    scores = score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences.words, name=path
+    )
+    return sentences, scores
+
+
+def report(
+    run,
+    path: str,
+    file: str | pathlib.Path | None = None,
+    nbest: bool = False,
+    column: int | None = None,
+):
+    """Writes the table of `judge` to a file, or prints it; `summary` and `warning` go to stderr."""
+    sentences, scores = judge(run, path, nbest, column)
+    columns, rows = table(sentences, scores)
+    if file is not None:
+        outputs.write_table(file, columns, rows)
+    else:
+        sys.stdout.writelines(map(outputs.line, (columns, *rows)))
+    said = (summary(path, sentences, scores), warning(run.lexicon, scores))
+    print(*filter(None, said), sep="\n", file=sys.stderr)
