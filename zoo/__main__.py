@@ -75,13 +75,11 @@ def _slot_errors(arguments):
 def _judge(judgement, arguments):
     """Prints and keeps what a module of zoo.evaluation finds of each run; default: in the tests."""
     from zoo.evaluation import passport
-    from zoo.evaluation.run import Run
+    from zoo.evaluation.run import Run, splits_of
 
-    for workdir in arguments.workdirs:
+    chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
+    for workdir, splits in chosen.items():
         run = Run.load(workdir)
-        splits = arguments.split or [
-            split for split in run.experiment.data.splits() if split not in ("train", "validation")
-        ]
         for split in splits:
             found = judgement.judge(run, split)
             print(workdir, judgement.describe(found), sep="\n", flush=True)

@@ -1,5 +1,6 @@
 """The entry scripts on a trained run."""
 
+import dataclasses
 import json
 import sys
 
@@ -8,6 +9,8 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo import cli
+from zoo.evaluation.run import Run
+from zoo.workdir import Workdir
 
 
 @pytest.fixture
@@ -68,6 +71,26 @@ def test_surprisal_wants_one_text(call, workdir, tmp_path):
     assert "--split NAME" in errors
 
 
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_scored(call, workdir):
+    table = workdir / "nowhere" / "table.tsv"
+    options = ("--split", "test", "--surprisal", table)
+    code, output, errors = call(evaluate, "--workdir", workdir, *options)
+    assert (code, output) == (2, "")
+    assert f"the table {table} cannot be written (No such file or directory)" in errors
+    assert not (workdir / "results").exists() and not table.parent.exists()
+
+
+def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate.passport, "describe", stop)
+    table = workdir / "table.tsv"
+    code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
+    assert code == 130
+    assert len(table.read_text().splitlines()) == 24  # a header, twenty words, three boundaries
+
+
 @pytest.mark.parametrize("options", [("--split", "tset"), ("--data", "nothing.txt")])
 def test_what_is_not_there_is_named(call, workdir, options):
     code, _, errors = call(evaluate, "--workdir", workdir, *options)
@@ -92,3 +115,17 @@ def test_compare_and_generate(call, workdir):
     assert len(lines) == 3
     assert all(line.startswith("le chat") and 2 <= len(line.split()) <= 6 for line in lines)
     assert call(commands, "generate", "--workdir", workdir, *options)[1] == output
+
+
+@pytest.mark.parametrize("command", ["agreement", "rare-words", "slot-errors"])
+def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, command):
+    run = Run.load(trained).experiment
+    data = dataclasses.replace(run.data, tests=())
+    Workdir(tmp_path / "run").claim(dataclasses.replace(run, data=data))
+    picture = tmp_path / "agreement.png"
+    options = ("--file", picture) if command == "agreement" else ()
+    # Before the first run is judged, which has tests.
+    code, output, errors = call(commands, command, trained, tmp_path / "run", *options)
+    assert (code, output) == (2, "")
+    assert errors == f"error: {tmp_path / 'run'} has no test splits: give --split validation.\n"
+    assert not picture.exists() and not (trained / "results").exists()

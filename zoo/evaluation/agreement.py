@@ -182,20 +182,18 @@ def report(workdirs: list[str], splits: list[str], file: str, say=print):
     together in one picture and writes the passports.
 
     Raises:
-      UserError: what `judge` raises, or the picture cannot be written.
+      UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
     """
     from zoo.evaluation import plots
-    from zoo.evaluation.run import Run
+    from zoo.evaluation.run import Run, splits_of
 
     plots.check_file(file)
+    chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     accuracies = {}
     for workdir in workdirs:
         run = Run.load(workdir)
-        tests = [
-            name for name in run.experiment.data.splits() if name not in ("train", "validation")
-        ]
         of_splits = []
-        for split in splits or tests:
+        for split in chosen[workdir]:
             found = judge(run, split)
             say(f"{run.path.name}, {describe(found)}")
             say(f"  {passport.write(run, found)}")

@@ -179,6 +179,21 @@ class Run:
         return text, scores
 
 
+def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
+    """The splits of a run that were asked for, or its tests; reads no parameters.
+
+    Raises:
+      UserError: there is no test split, or the folder holds no run.
+    """
+    if asked:
+        return asked
+    splits = Workdir(workdir).experiment().data.splits()
+    tests = [split for split in splits if split not in ("train", "validation")]
+    if not tests:
+        raise UserError(f"{workdir} has no test splits: give --split validation.")
+    return tests
+
+
 def _words_of(path, lexicon, lower_case, marks):
     """The words of a file, one a line, each once, without the marks."""
     spaced = any(" " in word for word in lexicon.words)
