@@ -126,6 +126,55 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
         compare([one, keep_text("other", first, 1.0)])
 
 
+OTHER = {"lexicon.words_hash": "otherwords", "figures.log_perplexity": 9.0}
+
+
+def columns_of(header):
+    """The names of the columns of log-perplexities."""
+    return [
+        name.strip() for name in header.split("parameters")[1].split(": nats/token  perplexity")
+    ]
+
+
+def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
+    both = keep(tmp_path / "both")
+    keep(tmp_path / "both", OTHER, name="test.carried.lexicon-otherwor")
+    one = keep(tmp_path / "one", {"figures.log_perplexity": 4.0})
+    header, best, worse, ranked, *_ = compare([both, one]).splitlines()
+    assert columns_of(header)[:2] == ["test, carried, lexicon w", "test, carried, lexicon otherwor"]
+    assert best.split()[3:] == ["4.0000", "148.41", "-", "-"]
+    assert worse.split()[3:] == ["5.0000", "148.41", "9.0000", "148.41"]
+    assert ranked == "ranked by test, carried, lexicon w"
+    # A run that knew those words from the first stands where the other had them put in.
+    other = keep(tmp_path / "other", {**OTHER, "figures.log_perplexity": 7.0})
+    header, *rows = compare([both, other]).splitlines()[:3]
+    assert columns_of(header)[0] == "test, carried, lexicon otherwor"
+    assert [row.split()[3] for row in rows] == ["7.0000", "9.0000"]
+    # Runs that meet nowhere are refused; those that meet may each have more.
+    with pytest.raises(UserError, match=r"lexicon\.words_hash differs: 'w' against 'otherwords'"):
+        compare([one, other])
+    keep(tmp_path / "one", {"lexicon.words_hash": "third"}, name="test.carried.lexicon-third")
+    assert len(compare([both, one]).splitlines()[1].split()) == 3 + 6
+
+
+def test_results_over_the_lexicon_and_over_all_spellings_are_two_columns(tmp_path):
+    spelled = {"normalised_over": "all spellings"}
+    folder = keep(tmp_path / "a", spelled)
+    keep(tmp_path / "a", name="test.carried.renormalised")
+    assert columns_of(compare([folder]).splitlines()[0])[:2] == [
+        "test, carried, over all spellings",
+        "test, carried, over the 10 words of the lexicon",
+    ]
+
+
+def test_answers_that_a_grammar_allows_have_a_column_of_their_own(tmp_path):
+    both = keep(tmp_path / "both")
+    keep(tmp_path / "both", {"figures.log_perplexity": 3.0}, name="test.carried.constrained")
+    one = keep(tmp_path / "one")
+    header, *_ = compare([both, one]).splitlines()
+    assert columns_of(header)[:2] == ["test, carried", "test, carried, constrained"]
+
+
 def test_columns_of_different_checkpoints_are_marked(tmp_path):
     mixed = keep(tmp_path / "mixed")
     keep(tmp_path / "mixed", {"split": "validation", "checkpoint": 30}, name="validation.carried")

@@ -3,6 +3,8 @@
 import json
 import math
 import pathlib
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from zoo.errors import UserError
@@ -14,29 +16,57 @@ class Column(NamedTuple):
 
     split: the name of the text. state: the policy. digest: the start of the text's hash where the
     text was given by path, since one name may stand for several texts there; else "".
+    lexicon: the start of the hash of the words. over: what probabilities are normalised over.
+    constrained: "constrained" if a grammar forbade words, else "".
     """
 
     split: str
     state: str
     digest: str
+    lexicon: str
+    over: str
+    constrained: str
 
     @classmethod
-    def of(cls, passport: dict) -> "Column":
-        """The column of a result."""
+    def of(cls, passport: dict, path: pathlib.Path) -> "Column":
+        """The column of a result; whether it was constrained is in the name of its file alone."""
         split = passport["split"]
         digest = passport["data"]["sha256"][:8] if ":" in split else ""
-        return cls(split, passport["policies"]["state"], digest)
+        constrained = "constrained" if re.search(r"[.-]constrained\.json$", path.name) else ""
+        return cls(
+            split,
+            passport["policies"]["state"],
+            digest,
+            passport["lexicon"]["words_hash"][:8],
+            passport["normalised_over"],
+            constrained,
+        )
 
     def __str__(self):
         digest = f" [{self.digest}]" if self.digest else ""
-        return f"{self.split}{digest}, {self.state}"
+        return ", ".join(filter(None, (f"{self.split}{digest}", self.state, self.constrained)))
+
+
+def names_of(columns: Iterable[Column]) -> dict[Column, str]:
+    """A name for each column, with its lexicon, and what it is normalised over, where another one
+    of the same text and policy has others."""
+    columns, names = [*columns], {}
+    for column in columns:
+        alike = [other for other in columns if str(other) == str(column)]
+        names[column] = str(column)
+        if len({other.lexicon for other in alike}) > 1:
+            names[column] += f", lexicon {column.lexicon}"
+            alike = [other for other in alike if other.lexicon == column.lexicon]
+        if len({other.over for other in alike}) > 1:
+            names[column] += f", over {column.over}"
+    return names
 
 
 def read_results(folder: str | pathlib.Path) -> dict[Column, dict]:
     """The passports of the perplexities in a run's results, in the order of their file names.
 
     Raises:
-      UserError: there are none, a file cannot be read, or two are of the same text and state.
+      UserError: there are none, a file cannot be read, or two are of one text, state and lexicon.
     """
     folder = pathlib.Path(folder)
     found, names = {}, {}
@@ -45,7 +75,7 @@ def read_results(folder: str | pathlib.Path) -> dict[Column, dict]:
             passport = json.loads(path.read_text(encoding="utf-8"))
             if passport["kind"] != "perplexity":
                 continue
-            column = Column.of(passport)
+            column = Column.of(passport, path)
         except (ValueError, TypeError, KeyError) as error:
             raise UserError(
                 f"{path} is not a result of this zoo ({error!r}): remove it."
@@ -95,20 +125,28 @@ def _comparable(passport):
 def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
     """{column: {run: passport}}, in the order of the runs' results.
 
-    Where two runs have judged a split under different state policies only, or different texts of
-    one name, both stand in one column, so that the check refuses them rather than letting them
-    stand apart in silence.
+    Runs that were judged on one split, but never alike (under other state policies, on other texts
+    of one name, over other words), stand in one column, so that the check refuses them rather than
+    letting them stand apart in silence.
     """
     columns: dict[Column, dict[str, dict]] = {}
     for name, results in runs.items():
         for column, passport in results.items():
             columns.setdefault(column, {})[name] = passport
     for column in list(columns):
-        siblings = [key for key in columns if key.split == column.split and key != column]
-        for other in siblings:
-            if column in columns and not columns[column].keys() & columns[other]:
+        for other in [key for key in columns if key.split == column.split and key != column]:
+            if column in columns and not _meet(columns, column, other):
                 columns[column].update(columns.pop(other))
     return columns
+
+
+def _meet(columns, one, other):
+    """Whether a run of one column and a run of the other stand together in some column."""
+    return any(
+        columns[one].keys() & there.keys() and columns[other].keys() & there.keys()
+        for column, there in columns.items()
+        if column.split == one.split
+    )
 
 
 def compare(folders: list[str]) -> str:
@@ -133,9 +171,10 @@ def compare(folders: list[str]) -> str:
     mixed = {
         name: steps for name, results in runs.items() if len(steps := _checkpoints(results)) > 1
     }
+    names = names_of(order)
     header = ["run", "head", "parameters"]
     for column in order:
-        header += [f"{column}: nats/token", "perplexity"]
+        header += [f"{names[column]}: nats/token", "perplexity"]
     rows = []
     for name, results in runs.items():
         cells = _cells(columns, order, name)
@@ -144,9 +183,9 @@ def compare(folders: list[str]) -> str:
         row = [label, any_result["head"], f"{any_result['parameters']:,}", *cells]
         rows.append((_rank(columns[order[0]].get(name)), row))
     rows.sort(key=lambda row: row[0])
-    lines = [*_table(header, [row for _, row in rows]), f"ranked by {order[0]}"]
+    lines = [*_table(header, [row for _, row in rows]), f"ranked by {names[order[0]]}"]
     for column in order:
-        lines += _notes(column, columns[column])
+        lines += _notes(names[column], columns[column])
     for name, steps in mixed.items():
         said = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(f"* {name} was judged at different checkpoints, {said}: evaluate it again.")
@@ -174,26 +213,26 @@ def _cells(columns, order, name):
 
 def _checkpoints(results):
     """{training step: the columns that are of it} of a run."""
-    steps = {}
+    names, steps = names_of(results), {}
     for column, passport in results.items():
-        steps.setdefault(passport.get("checkpoint"), []).append(str(column))
+        steps.setdefault(passport.get("checkpoint"), []).append(names[column])
     return {step: " and ".join(columns) for step, columns in steps.items()}
 
 
-def _notes(column, passports):
+def _notes(name, passports):
     """What a column counts, and which runs' priors had seen its text."""
     passport = next(iter(passports.values()))
     yield (
-        f"{column}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
+        f"{name}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
         f"{passport['normalised_over']}"
     )
     runs_by_priors = {}
-    for name, passport in passports.items():
+    for run, passport in passports.items():
         saw = passport.get("priors_saw_this_text")
         said = "not recorded" if saw is None else ", ".join(saw) or "none"
-        runs_by_priors.setdefault(said, []).append(name)
-    for said, names in runs_by_priors.items():
-        yield f"  priors that saw this text: {said} ({', '.join(names)})"
+        runs_by_priors.setdefault(said, []).append(run)
+    for said, of_runs in runs_by_priors.items():
+        yield f"  priors that saw this text: {said} ({', '.join(of_runs)})"
 
 
 def _table(header, rows):

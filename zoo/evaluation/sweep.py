@@ -4,7 +4,7 @@ import json
 import pathlib
 
 from zoo.errors import UserError
-from zoo.evaluation.compare import check_comparable, columns_of, read_results
+from zoo.evaluation.compare import check_comparable, columns_of, names_of, read_results
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -47,6 +47,7 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of({workdir: read_results(workdir) for workdir in workdirs})
     order = sorted(workdirs, key=lambda name: (values[name] is None, values[name] or 0))
+    names = names_of(columns)
     curves, lines = {}, {}
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
@@ -57,13 +58,13 @@ def report(field: str, workdirs: list[str], file: str, say=print):
             for name in order
             if name in passports
         }
-        curves[str(column)] = [
+        curves[names[column]] = [
             (values[name], loss) for name, loss in found.items() if values[name] is not None
         ]
         for name, loss in found.items():
             if values[name] is None:
-                lines[f"{pathlib.Path(name).name}, {column}"] = loss
-        say(f"{column}, nats per token ({passport['tokens']:,} tokens)")
+                lines[f"{pathlib.Path(name).name}, {names[column]}"] = loss
+        say(f"{names[column]}, nats per token ({passport['tokens']:,} tokens)")
         for name, loss in found.items():
             value = "-" if values[name] is None else f"{values[name]:,}"
             say(f"  {value:>12}  {loss:.4f}  {name}")
