@@ -108,3 +108,9 @@ def test_other_errors(bank, tmp_path):
     bank.write_text("# nothing\n\n")
     with pytest.raises(UserError, match="has no words"):
         read(bank)
+
+
+def test_a_range_that_takes_nothing_is_named(bank):
+    source = Conllu(train=f"{bank}[:-500]", validation=str(bank))
+    with pytest.raises(UserError, match=r"\[:-500\] has no words, .* the range takes none of them"):
+        source.read("train")

@@ -139,3 +139,19 @@ def test_a_file_that_is_not_there_and_a_hub_name_that_is_none(tmp_path):
         sentences(tmp_path / "a.txt")
     with pytest.raises(UserError, match="should read hub:NAME:SPLIT"):
         sentences("hub:wikitext")
+
+
+def test_a_range_that_takes_nothing_is_named(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b\nc\n\n")
+    for part in ("[:-500]", "[2:]", "[1:1]"):
+        with pytest.raises(UserError) as refusal:
+            Text(train=f"{path}{part}", validation=str(path)).read("train")
+        assert str(refusal.value) == (
+            f"{path}{part} has no words, for {path} has 2 sentences, and the range takes none of "
+            "them: give another."
+        )
+    assert Text(train=f"{path}[-500:]", validation="").read("train").sentences == [
+        ["a", "b"],
+        ["c"],
+    ]

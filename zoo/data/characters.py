@@ -4,7 +4,7 @@ import dataclasses
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,4 +26,4 @@ class Characters(FileSource):
         lines = text.split("\n")
         sentences = [[*line, "\n"] for line in lines[:-1]]
         sentences += [[*lines[-1]]] if lines[-1] else []
-        return Corpus(part.path, sentences[part.range])
+        return Corpus(part.path, ranged(part, sentences))

@@ -7,7 +7,7 @@ import conllu.parser
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 COLUMNS = 10
@@ -55,7 +55,7 @@ class Conllu(FileSource):
             raise UserError(f"data.fused is {self.fused!r}: give 'split' or 'kept'.")
         part = self.part(split)
         sentences = read_conllu(files.find(part.path), keep_fused=self.fused == "kept")
-        return sentences[part.range]
+        return ranged(part, sentences)
 
 
 def read_conllu(path, keep_fused=False):

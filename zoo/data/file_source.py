@@ -4,6 +4,7 @@ import dataclasses
 
 from zoo import files
 from zoo.data.corpus import Source
+from zoo.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,3 +28,15 @@ class FileSource(Source):
         """The path of a split and the range of it; UserError for a split that there is not."""
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
         return files.Part.parse(files.path_of(paths, split))
+
+
+def ranged(part: files.Part, sentences: list) -> list:
+    """The sentences of a file that the range of its path takes; UserError if it takes none."""
+    found = sentences[part.range]
+    if sentences and not found:
+        start, stop = ("" if end is None else end for end in (part.range.start, part.range.stop))
+        raise UserError(
+            f"{part.path}[{start}:{stop}] has no words, for {part.path} has {len(sentences):,} "
+            "sentences, and the range takes none of them: give another."
+        )
+    return found

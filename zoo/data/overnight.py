@@ -5,7 +5,7 @@ import re
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)')
@@ -53,7 +53,7 @@ class Overnight(FileSource):
                 )
             sentences.append([*words, self.separator, *answer])
             prefixes.append(len(words) + 1)
-        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])
+        return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])
 
 
 def _expressions(text, path):

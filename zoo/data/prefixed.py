@@ -4,7 +4,7 @@ import dataclasses
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 
@@ -41,4 +41,4 @@ class Prefixed(FileSource):
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)
-        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])
+        return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])

@@ -7,7 +7,7 @@ import re
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 # What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
@@ -76,4 +76,4 @@ class Realisations(FileSource):
                 meaning = ", ".join(reversed(slots))
             sentences.append([*meaning, self.separator, *sentence])
             prefixes.append(len(meaning) + 1)
-        return Corpus(part.path, sentences[part.range], prefixes=prefixes[part.range])
+        return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])

@@ -7,7 +7,7 @@ import sys
 
 from zoo import files
 from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource
+from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 # The suffix of a file tells which of the library's readers takes it; any other is plain text.
@@ -43,7 +43,7 @@ class Text(FileSource):
         lines = self._lines(part.path)
         # One object a word, not one a token: in a large text tokens outnumber words by thousands.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split())]
-        return Corpus(part.path, sentences[part.range])
+        return Corpus(part.path, ranged(part, sentences))
 
     def _lines(self, path):
         import datasets  # a second of import that CoNLL-U and the micro language do without

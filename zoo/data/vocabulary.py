@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -32,8 +33,8 @@ class Vocabulary:
       minimum_count: a word must occur so often in them. maximum_size: at most so many words, the
         most frequent; 0 for no limit. Words that the source knows beforehand are always in.
       lower_case: whether text is put in lower case.
-      unknown: words outside the lexicon are "refused" (an error names the first), "counted" (read
-        as <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).
+      unknown: words outside the lexicon are "refused" (an error names them), "counted" (read as
+        <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).
       boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted,
         trained, but left out of perplexities) or "none" (sentences run into each other).
       boundary_marks: how many boundaries a sentence ends with.
@@ -230,8 +231,26 @@ class Vocabulary:
         opened = self.open_words(lexicon)
         return word in lexicon.ids or (opened is not None and opened.class_of(word) is not None)
 
+    def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
+        """{word that is not of the lexicon, nor a string of its classes: its count}, the most
+        frequent first."""
+        counts = collections.Counter(word for sentence in sentences for word in sentence)
+        return {word: count for word, count in counts.most_common() if not self.has(word, lexicon)}
+
+    def _refusal(self, corpus, lexicon):
+        words = [*self.missing(corpus.sentences, lexicon)]
+        return UserError(
+            f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
+            f"lexicon has not: {named(words)}; leave them out, judge with --lexicon FILE, a file "
+            "of words with them, or train with vocabulary.unknown=counted or skipped."
+        )
+
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
-        """The corpus as word ids, each with whether it is known and counted in perplexities."""
+        """The corpus as word ids, each with whether it is known and counted in perplexities.
+
+        Raises:
+          UserError: it has words that the lexicon has not, and the vocabulary refuses those.
+        """
         # Not lists, which take eight bytes and more for what is four, or one, in the end.
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
@@ -249,11 +268,7 @@ class Vocabulary:
                     log_within.append(within)
                     string_counts.append(count)
                 if place is None and self.unknown == "refused":
-                    raise UserError(
-                        f"{corpus.name} has the word {word!r}, which is not in the lexicon: give "
-                        "a lexicon that has it, or train with vocabulary.unknown=counted or "
-                        "skipped."
-                    )
+                    raise self._refusal(corpus, lexicon)
                 words.append(lexicon.ids[UNKNOWN] if place is None else place)
                 known.append(place is not None)
                 # A text may have <unk> written in it, as the Penn Treebank's has.
@@ -307,6 +322,11 @@ def _check_background(prior, words, log_background):
             f"{name}.log_probs gives {log_background[place]} for {words[place]!r}: give the log of "
             "a probability, and not of 0 for all words."
         )
+
+
+def named(words: list[str], most: int = 10) -> str:
+    """The first of the words in quotation marks, for messages, and "..." if there are more."""
+    return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)
 
 
 @functools.lru_cache(maxsize=2)

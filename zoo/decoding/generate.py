@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.data.vocabulary import Vocabulary
+from zoo.data.vocabulary import Vocabulary, named
 from zoo.decoding import steps
 from zoo.decoding.sampling import feed, sample
 from zoo.errors import UserError, check_seed
@@ -38,6 +38,12 @@ def generate(
     boundary = lexicon.ids.get(lexicon.boundary)
     start = [] if boundary is None else [boundary]
     if words:
+        missing = [*vocabulary.missing([words], lexicon)]
+        if missing and vocabulary.unknown == "refused":
+            raise UserError(
+                f"the prompt has words that the lexicon has not: {named(missing)}; leave them out "
+                "of --prompt, or train with vocabulary.unknown=counted."
+            )
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
         start += encoded.words[: len(words)].tolist()  # without the boundaries after it
     rows = np.tile(np.array(start, np.int32), (count, 1))
