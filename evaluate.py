@@ -25,14 +25,17 @@ def main():
         metavar="FILE",
         help="True and False sentences, instead of splits unless they are named; may be repeated",
     )
+    add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
     options.add_to(parser)
     arguments = parser.parse_args()
 
-    if arguments.surprisal:
-        outputs.check(arguments.surprisal)
+    for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
+        outputs.check(file)
+    if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
+        raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
     run = options.run_of(arguments.workdir, arguments).with_state(arguments.state)
     if arguments.constrain:
         if arguments.grammar is None:
@@ -66,8 +69,10 @@ def main():
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        figures = passport.of_pairs(run, path, pairs, scores)
-        print(minimal_pairs.describe(path, scores), passport.write(run, figures), sep="\n  ")
+        result = passport.write(run, passport.of_pairs(run, path, pairs, scores))
+        table = arguments.pairs_table or result.with_suffix(".tsv")
+        outputs.write_table(table, minimal_pairs.COLUMNS, minimal_pairs.rows(pairs, scores))
+        print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
 
 
 if __name__ == "__main__":

@@ -47,12 +47,37 @@ def test_another_text_state_and_surprisal(call, workdir, tmp_path):
 
 def test_minimal_pairs(call, workdir, tmp_path):
     pairs = tmp_path / "pairs.txt"
-    pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\nFalse\tle chat rêve\n")
+    pairs.write_text(
+        "True\tle chat dort\nFalse\tle chat dorment\nFalse\tle chat rêve\nFalse\tun chat rêve\n"
+    )
     code, output, _ = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
     assert code == 0
-    assert "of 1 pairs; 1 skipped" in output
-    (result,) = (workdir / "results").iterdir()
-    assert json.loads(result.read_text())["figures"]["skipped"] == 1
+    assert "of 1 pairs; 2 skipped" in output
+    assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
+    (result,) = (workdir / "results").glob("*.json")
+    assert json.loads(result.read_text())["figures"]["skipped"] == 2
+    table = [line.split("\t") for line in result.with_suffix(".tsv").read_text().splitlines()]
+    assert table[0] == [*evaluate.minimal_pairs.COLUMNS]
+    first, *skipped = table[1:]
+    assert first[:3] == ["1", "le chat dort", "le chat dorment"]
+    good, bad, difference = map(float, first[3:6])
+    assert difference == pytest.approx(good - bad, abs=2e-6)
+    assert first[6:] == ["yes" if good > bad else "no", ""]
+    assert skipped == [
+        ["2", "le chat dort", "le chat rêve", "", "", "", "skipped", "rêve"],
+        ["3", "le chat dort", "un chat rêve", "", "", "", "skipped", "un rêve"],
+    ]
+
+
+def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):
+    pairs, table = tmp_path / "pairs.txt", tmp_path / "pairs.tsv"
+    pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\n")
+    options = ("--minimal-pairs", pairs, "--pairs-table", table)
+    assert call(evaluate, "--workdir", workdir, *options)[0] == 0
+    assert len(table.read_text().splitlines()) == 2
+    assert not [*(workdir / "results").glob("*.tsv")]
+    code, _, errors = call(evaluate, "--workdir", workdir, *options, "--minimal-pairs", pairs)
+    assert code == 2 and "give one --minimal-pairs" in errors
 
 
 def test_pairs_of_which_none_can_be_scored(call, workdir, tmp_path):

@@ -15,7 +15,7 @@ import dataclasses
 import numpy as np
 
 from zoo import files
-from zoo.data.vocabulary import Vocabulary
+from zoo.data.vocabulary import Vocabulary, named
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.lexicon import Lexicon
@@ -28,11 +28,14 @@ class PairScores:
     """good, bad: float64 [n], log p of the two sentences in nats; NaN where a pair is skipped.
 
     scored: bool [n], whether each pair was scored.
+    missing: of each pair the words for want of which it is skipped, none if it is scored; () where
+      they are not known.
     """
 
     good: np.ndarray
     bad: np.ndarray
     scored: np.ndarray
+    missing: tuple[tuple[str, ...], ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -61,8 +64,13 @@ class PairScores:
             difference = self.good[self.scored] - self.bad[self.scored]
         return float(difference.mean()) if self.pairs else float("nan")
 
+    @property
+    def commonest_missing(self) -> list[tuple[str, int]]:
+        """(word, for want of which pairs were skipped; how many), the most frequent first."""
+        return collections.Counter(word for words in self.missing for word in words).most_common()
+
     def figures(self) -> dict:
-        """All of them."""
+        """All numbers of them."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         return {name: getattr(self, name) for name in names}
 
@@ -122,7 +130,8 @@ def score_pairs(
     Raises:
       UserError: the vocabulary has no boundary for sentences to start from.
     """
-    scored = np.array([_can_score(pair, lexicon, vocabulary) for pair in pairs], bool)
+    missing = tuple(missing_words(pair, lexicon, vocabulary) for pair in pairs)
+    scored = np.array([not words for words in missing], bool)
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
@@ -131,12 +140,14 @@ def score_pairs(
             model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
         )
         values[scored] = scores.of_words.reshape(-1, 2)
-    return PairScores(values[:, 0], values[:, 1], scored)
+    return PairScores(values[:, 0], values[:, 1], scored, missing)
 
 
-def _can_score(pair, lexicon, vocabulary):
+def missing_words(pair: Pair, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The words for want of which a pair cannot be scored, in their order; see `score_pairs`."""
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair)
-    return all(vocabulary.has(word, lexicon) for word in needed)
+    words = dict.fromkeys((*pair[0], *pair[1]))
+    return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
 
 
 def judge(run, path: str) -> tuple[list[Pair], PairScores]:
@@ -150,19 +161,41 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
     model, lexicon = run.experiment.model, run.lexicon
     scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
     if not scores.pairs:
-        words = (word for pair in pairs for sentence in pair for word in sentence)
-        unknown = next(word for word in words if word not in lexicon.ids)
         raise UserError(
             f"no pair of {path} can be scored, for want of words in the lexicon such as "
-            f"{unknown!r}: give sentences of the words that the run was trained with."
+            f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
+            "that the run was trained with."
         )
     return pairs, scores
 
 
 def describe(path: str, scores: PairScores) -> str:
-    """The figures as one line of text."""
-    return (
+    """The figures as a line of text, and the commonest missing words as another, if there are."""
+    line = (
         f"{path}: accuracy {scores.accuracy:.2%} ({scores.right:,} of {scores.pairs:,} pairs; "
         f"{scores.skipped:,} skipped for want of a word), mean difference "
         f"{scores.mean_difference:.3f} nats"
     )
+    missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
+    more = ", ..." * (len(scores.commonest_missing) > 10)
+    return f"{line}\n  missing words, by pairs: {', '.join(missing)}{more}" if missing else line
+
+
+COLUMNS = ("pair", "good", "bad", "log_prob_good", "log_prob_bad", "difference", "right", "missing")
+
+
+def rows(pairs: list[Pair], scores: PairScores):
+    """A tuple of `COLUMNS` for each pair, in the order of the file, nats with six decimals.
+
+    right: "yes" if the good sentence is strictly more probable. Of a skipped pair the numbers are
+    empty, right is "skipped", and missing are the words for want of which it is.
+    """
+    for number, (pair, good, bad, missing) in enumerate(
+        zip(pairs, scores.good, scores.bad, scores.missing, strict=True), 1
+    ):
+        sentences = (" ".join(sentence) for sentence in pair)
+        if missing:
+            yield (number, *sentences, "", "", "", "skipped", " ".join(missing))
+        else:
+            values = (f"{value:.6f}" for value in (good, bad, good - bad))
+            yield (number, *sentences, *values, "yes" if good > bad else "no", "")
