@@ -183,6 +183,8 @@ def test_digit_strings_have_mass_one():
         ((DigitStrings(("Number:any",), name="42"),), "42 is a word"),
         ((DigitStrings(("Number:none",)),), "'Number:none', which no word"),
         ((LetterStrings(("Class:name", "Number:any")),), "no word of the lexicon has"),
+        ((LetterStrings(("Number:none",)),), "learnt of it: add the prior that gives it"),
+        ((DigitStrings(("Word:@not_top",)),), "let the count of TopWords be below the"),
     ],
 )
 def test_classes_that_cannot_be(classes, message):

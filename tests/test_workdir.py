@@ -35,6 +35,11 @@ def test_another_experiment_is_refused_and_the_field_named(tmp_path):
     with pytest.raises(UserError, match=r"another experiment \(training.batch: 4 against 8\)"):
         Workdir(tmp_path).claim(other)
     assert (tmp_path / "experiment.json").read_bytes() == before
+    # Only another training is what a new run can start from this one for.
+    with pytest.raises(UserError, match=rf"or another --workdir; .* --set init_from={tmp_path}\.$"):
+        Workdir(tmp_path).claim(small.with_settings(RECIPE, "training.epochs=41"))
+    with pytest.raises(UserError, match=r"or another --workdir\.$"):
+        Workdir(tmp_path).claim(small.with_settings(RECIPE, "model.core.size=41"))
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):

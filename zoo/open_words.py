@@ -27,6 +27,7 @@ from zoo import lexicon as lexicons
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors.strings import StringClass
+from zoo.priors.top_words import NOT_TOP
 
 # A class that has less mass outside the lexicon has no strings there: drawing one never ends.
 LEAST_OUTSIDE = 1e-9
@@ -193,7 +194,11 @@ def _check(lexicon, classes):
             raise UserError(f"{kind.name} is a word, or a class, already: give another name.")
         for feature in kind.features:
             if feature not in lexicon.feature_names:
+                if feature == NOT_TOP:
+                    do = f"let the count of TopWords be below the {len(lexicon):,} words there are"
+                else:
+                    do = "add the prior that gives it to vocabulary.features, or leave it out"
                 raise UserError(
-                    f"{kind.name} has the feature {feature!r}, which no word of the lexicon has: "
-                    "nothing could be learnt of it, so leave it out."
+                    f"{kind.name} has the feature {feature!r}, which no word of the lexicon has, "
+                    f"so that nothing could be learnt of it: {do}."
                 )

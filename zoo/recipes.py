@@ -73,7 +73,10 @@ def _set(recipe, kind, path, text, setting):
 
 
 def _nearest(name, names):
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+    """The names most like one, whatever its case, or all."""
+    lower = {other.lower(): other for other in names}
+    found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
+    close = [lower[other] for other in found]
     return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
 
 
@@ -155,7 +158,10 @@ def components(kind: type) -> dict[str, type]:
 def _default_component(text, kind, where):
     found = components(kind)
     if text not in found:
-        raise UserError(f"{where}: {text!r} is not a {kind.__name__}; {_nearest(text, found)}.")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise UserError(
+            f"{where}: {text!r} is not {article} {kind.__name__}; {_nearest(text, found)}."
+        )
     try:
         return found[text]()
     except TypeError as error:

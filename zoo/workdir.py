@@ -48,9 +48,12 @@ class Workdir:
             old = recipes.to_json(self.experiment())
             difference = recipes.first_difference(old, new)
             if difference:
+                further = ""
+                if difference.startswith("training."):
+                    further = f"; to train its model further, add --set init_from={self.path}"
                 raise UserError(
-                    f"{self.path} holds another experiment ({difference}): give another --workdir, "
-                    "or the settings that it was made with to resume it."
+                    f"{self.path} holds another experiment ({difference}): give the settings that "
+                    f"it was made with to resume it, or another --workdir{further}."
                 )
             return
         if self.path.exists() and not self._is_empty():

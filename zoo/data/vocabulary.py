@@ -239,10 +239,11 @@ class Vocabulary:
 
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
+        judge = "" if self.open_classes else "judge with --lexicon FILE, a file with them, "
         return UserError(
             f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
-            f"lexicon has not: {named(words)}; leave them out, judge with --lexicon FILE, a file "
-            "of words with them, or train with vocabulary.unknown=counted or skipped."
+            f"lexicon has not: {named(words)}; leave them out, {judge}or train with "
+            "vocabulary.unknown=counted or skipped."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
