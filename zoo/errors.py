@@ -55,3 +55,8 @@ class Interrupted(Exception):
     def __init__(self, message: str, signal: signal.Signals):
         super().__init__(message)
         self.signal = signal
+
+
+def named(words: list[str], most: int = 10) -> str:
+    """The first of the words in quotation marks, for messages, and "..." if there are more."""
+    return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)

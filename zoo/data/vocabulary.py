@@ -5,7 +5,6 @@ import collections
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,11 +12,11 @@ import numpy as np
 from zoo import lexicon as lexicons
 from zoo.data.corpus import Corpus, Source
 from zoo.data.encoded import EncodedText, Strings
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.open_words import OpenWords
 from zoo.priors import Background, FeaturePrior
-from zoo.priors.prior import token_counts
+from zoo.priors.prior import check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
 
 UNKNOWN = "<unk>"
@@ -194,7 +193,7 @@ class Vocabulary:
         words = lexicon.words
         parts = [prior.features(words, seen, entries) for prior in self.features]
         for prior, part in zip(self.features, parts, strict=True):
-            _check_features(prior, words, part)
+            check_features(prior, words, part)
         features = [
             {name: value for part in word for name, value in part.items()}
             for word in zip(*parts, strict=True)
@@ -202,7 +201,7 @@ class Vocabulary:
         background = None
         if self.background is not None:
             background = np.asarray(self.background.log_probs(words, seen), np.float64)
-            _check_background(self.background, words, background)
+            check_background(self.background, words, background)
         return lexicons.with_features(lexicon, features, background, names)
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
@@ -292,42 +291,6 @@ class Vocabulary:
             np.frombuffer(trained, bool),
             None if opened is None else strings,
         )
-
-
-def _check_features(prior, words, features):
-    """UserError unless a prior, perhaps a user's own, gave what a prior has to give."""
-    name = type(prior).__name__
-    if len(features) != len(words):
-        raise UserError(
-            f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
-            "each, in their order."
-        )
-    for word, of_word in zip(words, features, strict=True):
-        for feature, value in of_word.items():
-            if not math.isfinite(value):
-                raise UserError(f"{name}.features gives {word!r} {feature!r}: {value}: mend it.")
-
-
-def _check_background(prior, words, log_background):
-    """UserError unless a background gave log-probabilities, of which some is not that of 0."""
-    name = type(prior).__name__
-    if log_background.shape != (len(words),):
-        raise UserError(
-            f"{name}.log_probs gives an array of shape {log_background.shape} for {len(words):,} "
-            "words: give one log-probability for each."
-        )
-    wrong = np.isnan(log_background) | np.isposinf(log_background)
-    if wrong.any() or np.isneginf(log_background).all():
-        place = int(np.argmax(wrong))
-        raise UserError(
-            f"{name}.log_probs gives {log_background[place]} for {words[place]!r}: give the log of "
-            "a probability, and not of 0 for all words."
-        )
-
-
-def named(words: list[str], most: int = 10) -> str:
-    """The first of the words in quotation marks, for messages, and "..." if there are more."""
-    return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)
 
 
 @functools.lru_cache(maxsize=2)

@@ -15,8 +15,8 @@ import dataclasses
 import numpy as np
 
 from zoo import files
-from zoo.data.vocabulary import Vocabulary, named
-from zoo.errors import UserError
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError, named
 from zoo.evaluation import sentence_scores
 from zoo.lexicon import Lexicon
 

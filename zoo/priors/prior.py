@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import typing
 
 import numpy as np
@@ -58,3 +59,34 @@ def log_of(probabilities: np.ndarray) -> np.ndarray:
     """log p, -inf where p is 0."""
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
+
+
+def check_features(prior, words, features):
+    """UserError unless a prior, perhaps a user's own, gave what a prior has to give."""
+    name = type(prior).__name__
+    if len(features) != len(words):
+        raise UserError(
+            f"{name}.features gives {len(features):,} dicts for {len(words):,} words: give one for "
+            "each, in their order."
+        )
+    for word, of_word in zip(words, features, strict=True):
+        for feature, value in of_word.items():
+            if not math.isfinite(value):
+                raise UserError(f"{name}.features gives {word!r} {feature!r}: {value}: mend it.")
+
+
+def check_background(prior, words, log_background):
+    """UserError unless a background gave log-probabilities, of which some is not that of 0."""
+    name = type(prior).__name__
+    if log_background.shape != (len(words),):
+        raise UserError(
+            f"{name}.log_probs gives an array of shape {log_background.shape} for {len(words):,} "
+            "words: give one log-probability for each."
+        )
+    wrong = np.isnan(log_background) | np.isposinf(log_background)
+    if wrong.any() or np.isneginf(log_background).all():
+        place = int(np.argmax(wrong))
+        raise UserError(
+            f"{name}.log_probs gives {log_background[place]} for {words[place]!r}: give the log of "
+            "a probability, and not of 0 for all words."
+        )
