@@ -70,6 +70,25 @@ def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
 
 
+def test_memory_does_not_grow_with_tokens(random):
+    """Neither logits nor tails are kept for the backward pass of every block of tokens."""
+    size, words = 32, 5000
+    head, lexicon = AdaptiveSoftmax((20, 50), division=1.0), examples.plain_lexicon(words)
+    params = examples.randomised(head.init(jax.random.key(0), size, lexicon), random)
+    tables = head.tables(lexicon)
+
+    def memory(tokens):
+        shape = jax.ShapeDtypeStruct
+        of_tokens = shape((tokens,), jnp.int32), shape((tokens,), jnp.float32)
+        gradient = jax.jit(jax.grad(head.weighted_loss, argnums=(0, 2)))
+        arguments = params, tables, shape((tokens, size), jnp.float32), *of_tokens
+        return gradient.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
+
+    few, many = (memory(blocks * adaptive_module.TOKENS_AT_A_TIME) for blocks in (8, 40))
+    # Some vectors a token may stay, but not a tail a block.
+    assert many - few < 32 * 4 * words * size / 4
+
+
 @pytest.mark.parametrize("cutoffs", [(), (0, 3), (5, 5), (7, 3)])
 def test_cutoffs_must_rise(cutoffs):
     with pytest.raises(UserError, match=r"model.head.cutoffs="):

@@ -100,30 +100,28 @@ class AdaptiveSoftmax(Head):
         cluster = cluster[order].reshape(-1, block)
         place = jnp.pad(place, (0, padding))[order].reshape(-1, block)
 
-        # Logits are computed again in the backward pass rather than kept for all blocks.
-        @jax.checkpoint
-        def of_tail(projection, weights, h, targets):
+        def of_tail(h, mine, places, projection, weights):
             bias = jnp.zeros(weights.shape[0], weights.dtype)
-            return exact.softmax_loss(h @ projection, weights, bias, targets)[0]
+            within = exact.softmax_loss(h @ projection, weights, bias, jnp.where(mine, places, 0))
+            return jnp.where(mine, within[0], 0)
 
-        def step(_, inputs):
-            h, clusters, places = inputs
-            losses = jnp.zeros(block, jnp.promote_types(h.dtype, jnp.float32))
-            for tail in range(len(self.cutoffs)):
-                mine = clusters == tail + 1
-                arrays = params[f"projection_{tail}"], params[f"tail_{tail}"]
-                losses += jax.lax.cond(
-                    mine.any(),
-                    lambda mine, h, places, arrays: jnp.where(
-                        mine, of_tail(*arrays, h, jnp.where(mine, places, 0)), 0
-                    ),
-                    lambda mine, h, places, arrays: jnp.zeros_like(losses),  # noqa: B023
-                    mine,
-                    h,
-                    places,
-                    arrays,
-                )
-            return None, losses
+        def no_words(h, mine, places, projection, weights):
+            return jnp.zeros(mine.shape, exact.accumulator(h))
+
+        # Computed again in the backward pass rather than kept for all blocks. Around the conditions
+        # and with the tails as arguments: within them, every block would keep the tails too.
+        @jax.checkpoint
+        def of_block(tails, h, clusters, places):
+            losses = jnp.zeros(clusters.shape, exact.accumulator(h))
+            for number, tail in enumerate(tails, 1):
+                mine = clusters == number
+                losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, places, *tail)
+            return losses
+
+        tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
+
+        def step(_, columns):
+            return None, of_block(tails, *columns)
 
         _, losses = jax.lax.scan(step, None, (hidden, cluster, place))
         return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
