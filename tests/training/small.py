@@ -1,8 +1,11 @@
 """A tiny experiment on random words: it trains in milliseconds a step."""
 
+import contextlib
 import dataclasses
 import json
+import logging
 
+import jax
 import numpy as np
 
 from zoo import recipes
@@ -113,3 +116,29 @@ def timeless(progress: dict) -> dict:
 def with_settings(recipe: Experiment, *settings: str) -> Experiment:
     """The experiment after --set."""
     return recipes.apply_settings(recipe, list(settings))
+
+
+class _Messages(logging.Handler):
+    """Keeps the messages of a logger."""
+
+    def __init__(self):
+        super().__init__()
+        self.messages = []
+
+    def emit(self, record):
+        self.messages.append(record.getMessage())
+
+
+@contextlib.contextmanager
+def compilations():
+    """What JAX says of all that it compiles within: messages that begin with "Compiling "."""
+    # JAX's logger does not hand its messages on, so caplog sees none.
+    log, handler = logging.getLogger("jax"), _Messages()
+    log.addHandler(handler)
+    found = []
+    try:
+        with jax.log_compiles():
+            yield found
+    finally:
+        log.removeHandler(handler)
+        found += [message for message in handler.messages if message.startswith("Compiling ")]

@@ -74,6 +74,22 @@ def test_lanes_go_to_the_devices_and_back():
     jax.tree.map(np.testing.assert_array_equal, devices.first(devices.replicate(tree)), tree)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_what_comes_and_goes_at_every_step_needs_no_program(count):
+    """Results are read, and the next epoch's carry is placed, without compiling anything anew."""
+    devices = Devices(count, batch=8)
+    carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
+    results = devices.replicate({"loss": np.float32(2.5), "tokens": np.float32(7)})
+    placed = devices.place(carry)
+    with small.compilations() as compiled:
+        assert devices.first(results) == {"loss": 2.5, "tokens": 7}
+        again = devices.place(carry)
+    assert not compiled
+    np.testing.assert_array_equal(devices.join(again), carry)
+    np.testing.assert_array_equal(devices.join(placed), carry)
+    assert devices.place(()) == ()  # a core that carries nothing
+
+
 def test_a_batch_that_does_not_divide_is_refused():
     with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
         Devices(4, batch=6)

@@ -29,6 +29,8 @@ class Devices:
                 f"training.batch={batch} does not divide by {self.count} devices: set "
                 f"training.batch={-(-batch // self.count) * self.count} or give --devices."
             )
+        # One function for all calls of `place`: each would otherwise be compiled anew.
+        self._on_devices = jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)
 
     @property
     def axis(self) -> str | None:
@@ -70,9 +72,9 @@ class Devices:
     def place(self, tree):
         """Leaves [B, ...] shared out and put on the devices, just as a step returns them: a step
         that gets them elsewhere is compiled anew."""
-        if self.count == 1:
+        if self.count == 1 or not jax.tree.leaves(tree):
             return jax.device_put(tree, self.devices[0])
-        return jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)(self.split(tree))
+        return self._on_devices(self.split(tree))
 
     def join(self, tree):
         """The inverse of `split`, on the host."""
@@ -84,4 +86,7 @@ class Devices:
         """One copy of what is the same on every device, on the host."""
         if self.count == 1:
             return jax.device_get(tree)
-        return jax.tree.map(lambda x: np.asarray(x[0]), tree)
+        # The copy of one device as it lies there: x[0] would be a program on all of them.
+        return jax.tree.map(
+            lambda x: np.asarray(x.addressable_shards[0].data).reshape(x.shape[1:]), tree
+        )
