@@ -7,7 +7,20 @@ import pytest
 import scipy.stats
 
 from tests import examples
-from zoo.heads import HuffmanSoftmax, LogLinear, MixtureOfSoftmaxes, exact
+from tests.heads.test_with_expert import Told
+from zoo import heads
+from zoo.heads import (
+    AdaptiveSoftmax,
+    CharLSTM,
+    HuffmanSoftmax,
+    LogLinear,
+    MixtureOfSoftmaxes,
+    Softmax,
+    SpreadUnknown,
+    WithExpert,
+    exact,
+)
+from zoo.spelling import Spelling
 
 SIZE = 5
 HEADS = {
@@ -61,16 +74,61 @@ def test_draws_in_blocks_of_tokens(random, monkeypatch):
     assert (words[:block] != words[block : 2 * block]).mean() > 0.5
 
 
-@pytest.mark.parametrize("method", ["top_k", "sample"])
-def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, method):
-    head, tokens, words = HuffmanSoftmax(), 256, 999
+MANY = {
+    "Huffman": HuffmanSoftmax(),
+    "mixture": MixtureOfSoftmaxes(components=15),
+    "speller": CharLSTM(Spelling("characters"), size=4, letter_size=2, renormalised=True),
+    "expert": WithExpert(Told(), Softmax()),
+    "expert of a mixture": WithExpert(Told(), MixtureOfSoftmaxes(components=15)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("Huffman", "top_k"),
+        ("Huffman", "sample"),
+        ("mixture", "top_k"),
+        ("speller", "top_k"),
+        ("speller", "sample"),
+        ("speller", "log_prob"),
+        ("expert", "top_k"),
+        ("expert", "sample"),
+        ("expert of a mixture", "top_k"),
+    ],
+)
+def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):
+    head, tokens, words = MANY[name], 256, 999
     params, tables, hidden = problem(head, random, (tokens,), words)
     monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 8 * words)
 
     def function(params, tables, hidden):
+        places = jnp.arange(tokens)
+        given = {"context": places} if head.background else {}
         if method == "top_k":
-            return head.top_k(params, tables, hidden, 3)
-        return head.sample(params, tables, hidden, jax.random.key(0))
+            return head.top_k(params, tables, hidden, 3, **given)
+        if method == "log_prob":
+            return head.log_prob(params, tables, hidden, places, **given)
+        return head.sample(params, tables, hidden, jax.random.key(0), **given)
 
     memory = jax.jit(function).lower(params, tables, hidden).compile().memory_analysis()
     assert memory.temp_size_in_bytes < 4 * tokens * words / 2
+
+
+# Heads that stand before another one, which is their field `head`.
+WRAPPED = {
+    WithExpert: lambda head: WithExpert(Told(), head),
+    SpreadUnknown: lambda head: SpreadUnknown(head, examples.plain_lexicon()),
+}
+
+
+def test_a_head_before_another_does_not_hide_what_that_one_is():
+    classes = [value for value in vars(heads).values() if isinstance(value, type)]
+    around = {kind for kind in classes if "head" in getattr(kind, "__dataclass_fields__", {})}
+    assert around == {*WRAPPED}
+    for wrapped in WRAPPED.values():
+        for head in (Softmax(), HuffmanSoftmax(), AdaptiveSoftmax(), MixtureOfSoftmaxes()):
+            outer = wrapped(head)
+            assert outer.laid_out_by_counts == head.laid_out_by_counts
+            assert outer.width(13) == head.width(13)
+            assert outer.loss_name == "loss"  # its own, which is exact

@@ -18,7 +18,6 @@ which costs the letters of V words a position, those of common beginnings once.
 """
 
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -184,15 +183,15 @@ class CharLSTM(Head):
         )
         return log_prob.reshape(targets.shape)
 
-    def _open_log_probs(self, params, tables, hidden):
-        """log p of every word over all spellings, [..., V]; a position at a time.
+    def _over_open_log_probs(self, function, params, tables, hidden):
+        """function(log p of every word over all spellings [V]) of each position, one at a time.
 
         Every beginning that words share is read once: see zoo.prefix_tree.
         """
         flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
-        found = jax.lax.map(functools.partial(self._of_words, params, tree), flat)
-        return found.reshape(*hidden.shape[:-1], -1)
+        found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
+        return found.reshape(*hidden.shape[:-1], *found.shape[1:])
 
     def _of_words(self, params, tree, of_hidden):
         """log p of every word over all spellings, [V], for one position, of_hidden [4 size]."""
@@ -240,18 +239,10 @@ class CharLSTM(Head):
         log_prob = self._open_log_prob(params, tables, hidden, targets)
         if not self.renormalised:
             return log_prob, jnp.zeros_like(log_prob)
-        log_mass = jax.nn.logsumexp(self._open_log_probs(params, tables, hidden), axis=-1)
+        log_mass = self._over_open_log_probs(jax.nn.logsumexp, params, tables, hidden)
         return log_prob - log_mass, log_mass
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word of the lexicon, nats, [..., V]; they sum to one if renormalised."""
-        log_probs = self._open_log_probs(params, tables, hidden)
-        return jax.nn.log_softmax(log_probs, axis=-1) if self.renormalised else log_probs
-
-    def sample(self, params, tables, hidden, key, *, context=None):
-        """Words of the lexicon drawn from p(. | hidden) within it, int32 [...]."""
-        return jax.random.categorical(key, self._open_log_probs(params, tables, hidden))
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden), k)
+        function = jax.nn.log_softmax if self.renormalised else jnp.asarray
+        return self._over_open_log_probs(function, params, tables, hidden)

@@ -27,8 +27,9 @@ class Head:
         sample(params, tables, hidden, key, *, context=None) -> [...]
         top_k(params, tables, hidden, k, *, context=None) -> (log_probs [..., k], words [..., k])
 
-    Three more are for judging, and rarely need to be written:
+    Four more are for judging, and rarely need to be written:
 
+        width(vocabulary) -> how many numbers log_probs holds for a token
         judging_tables(lexicon) -> what of the tables log_prob and the like need
         prepared(params, tables) -> what to add to the params to judge faster, a dict
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
@@ -76,6 +77,11 @@ class Head:
             "know words by their letters, and heads.LogLinear, which knows them by their features. "
             "--spread-unknown gives new words even parts of its unknown word's probability."
         )
+
+    def width(self, vocabulary: int) -> int:
+        """Numbers that `log_probs` holds for a token on the way to V: what blocks of tokens are
+        chosen by. V, unless a head holds several arrays as wide."""
+        return vocabulary
 
     def notes(self, lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
@@ -131,7 +137,6 @@ class Head:
         params = {**params, **self.prepared(params, tables)}  # once, not in every block
         words = jax.eval_shape(self.log_probs, params, tables, hidden, context=context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
-        results = blocks.map_rows(
-            of_block, (*flat, jnp.arange(tokens)), exact_sum.token_block(tokens, words)
-        )
+        block = exact_sum.token_block(tokens, self.width(words))
+        results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

@@ -84,6 +84,10 @@ class MixtureOfSoftmaxes(_Mixture):
             contexts, log_prior, *self._weights(params), targets, token_weights
         )
 
+    def width(self, vocabulary):
+        """M V: those of every component."""
+        return self.components * vocabulary
+
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
         log_prior, contexts = self.contexts(params, hidden)

@@ -69,6 +69,11 @@ class SpreadUnknown(Head):
                 f"{type(self.head).__name__} is none: leave it out."
             )
 
+    @property
+    def laid_out_by_counts(self):
+        """As the head."""
+        return self.head.laid_out_by_counts
+
     def tables(self, lexicon):
         """{"head": those of the head, "place", "log_share": see `shares`}.
 
@@ -106,6 +111,10 @@ class SpreadUnknown(Head):
     def prepared(self, params, tables):
         """As the head."""
         return self.head.prepared(params, tables["head"])
+
+    def width(self, vocabulary):
+        """As the head, of whose words there are no more."""
+        return self.head.width(vocabulary)
 
     def notes(self, lexicon):
         """How many words share, and what the head notes."""

@@ -65,6 +65,11 @@ class WithExpert(Head):
         """The expert: the model feeds it as it feeds backgrounds."""
         return self.expert
 
+    @property
+    def laid_out_by_counts(self):
+        """As the head within."""
+        return self.head.laid_out_by_counts
+
     def init(self, key, hidden_size, lexicon):
         """{"head": those of the head, "weights": u, [D], "bias": c, []}."""
         return {
@@ -102,6 +107,10 @@ class WithExpert(Head):
         """As the head within."""
         return self.head.normalised_over(lexicon)
 
+    def width(self, vocabulary):
+        """As the head within."""
+        return self.head.width(vocabulary)
+
     def expert_weight(self, params, hidden, context):
         """g, [...]; 0 where the expert names nothing."""
         return jnp.where(context >= 0, hidden @ params["weights"] + params["bias"], 0)
@@ -135,11 +144,3 @@ class WithExpert(Head):
         weight = self.expert_weight(params, hidden, context)[..., None]
         is_expert = jax.nn.one_hot(context, log_probs.shape[-1], dtype=bool)
         return jax.nn.log_softmax(log_probs + jnp.where(is_expert, weight, 0), axis=-1)
-
-    def sample(self, params, tables, hidden, key, *, context=None):
-        """Words drawn from p'(. | hidden, e), int32 [...]."""
-        return jax.random.categorical(key, self.log_probs(params, tables, hidden, context=context))
-
-    def top_k(self, params, tables, hidden, k, *, context=None):
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return jax.lax.top_k(self.log_probs(params, tables, hidden, context=context), k)
