@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.data.encoded import EncodedText
-from zoo.data.lanes import Lanes
+from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import UserError
 
 # Sentences 1 2 | 3 | 4 5 6 with the boundary 0 after each, which is not counted.
@@ -33,15 +33,14 @@ def test_carried_lanes_by_hand():
         "targets": [[1, 2, 0, 3, 0, 0], [4, 5, 6, 0, 0, 0]],
         # The second lane starts from the word before it in the text.
         "words": [[0, 1, 2, 0, 3, 0], [0, 4, 5, 6, 0, 0]],
-        "real": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
-        "counted": [[1, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0]],
+        "trained": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
         "reset": np.zeros((2, 6)),
         "places": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
     }
     check(lanes, expected)
     first = lanes[0]
     assert (first.words.dtype, first.targets.dtype) == (np.int32, np.int32)
-    assert (first.real.dtype, first.counted.dtype) == (np.float32, np.float32)
+    assert first.trained.dtype == np.float32
 
 
 def test_a_lane_starts_from_the_word_before_it():
@@ -60,8 +59,7 @@ def test_sentence_lanes_by_hand():
         # Each sentence goes to the lane that is shortest so far.
         "targets": [[1, 2, 0, 0, 0, 0], [3, 0, 4, 5, 6, 0]],
         "words": [[0, 1, 2, 0, 0, 0], [0, 3, 0, 4, 5, 6]],
-        "real": [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
-        "counted": [[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 0]],
+        "trained": [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
         "reset": [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]],
     }
     check(lanes, expected)
@@ -75,7 +73,7 @@ def test_every_position_appears_once(random, state, batch, length):
     words = random.integers(1, 30, size=lengths.sum()).astype(np.int32)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     words[starts[1:] - 1] = 0
-    text = EncodedText(words, np.ones(len(words), bool), words != 0, starts)
+    text = EncodedText(words, np.ones(len(words), bool), words != 0, starts, words % 3 > 0)
     lanes = Lanes(text, batch, length, state, 0)
     order = random.permutation(len(lanes))  # whichever batch was taken before
     batches = {index: lanes[index] for index in order}
@@ -88,9 +86,8 @@ def test_every_position_appears_once(random, state, batch, length):
         np.add.at(seen, places, 1)
         np.testing.assert_array_equal(batch_of.targets[real], words[places])
         np.testing.assert_array_equal(batch_of.words[real], previous[places])
-        np.testing.assert_array_equal(batch_of.real, real)
-        np.testing.assert_array_equal(batch_of.counted[real], words[places] != 0)
-        assert not batch_of.counted[~real].any() and not batch_of.reset[~real].any()
+        np.testing.assert_array_equal(batch_of.trained[real], words[places] % 3 > 0)
+        assert not batch_of.trained[~real].any() and not batch_of.reset[~real].any()
         starts_here = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
         np.testing.assert_array_equal(batch_of.reset[real], starts_here)
     np.testing.assert_array_equal(seen, 1)
@@ -99,6 +96,41 @@ def test_every_position_appears_once(random, state, batch, length):
         row = row[row >= 0]
         jumps = np.flatnonzero(np.diff(row) != 1) + 1
         assert len(jumps) == 0 or (state == "sentences" and np.isin(row[jumps], starts).all())
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 64])
+def test_sentences_go_where_it_is_narrowest(random, batch):
+    """Of lanes as narrow, to the first; against a search of all lanes for every sentence."""
+    for sentences in (0, 1, 7, 200):
+        lengths = random.integers(1, 6, size=sentences)  # many lanes are as narrow as others
+        starts = np.cumsum(lengths) - lengths
+        words = np.zeros(lengths.sum(), np.int32)
+        text = EncodedText(words, words == 0, words == 0, starts)
+        rows = [[] for _ in range(batch)]
+        for start, length in zip(starts, lengths, strict=True):
+            min(rows, key=len).extend(range(start, start + length))
+        lanes = Lanes(text, batch, 4, "sentences", 0)
+        assert len(lanes) == -(-max(map(len, rows)) // 4)
+        for lane, row in enumerate(rows):
+            found = np.concatenate(
+                [np.zeros(0, int), *(lanes[i].places[lane] for i in range(len(lanes)))]
+            )
+            assert found[found >= 0].tolist() == row
+
+
+@pytest.mark.parametrize(
+    ("state", "boundary"), [("carried", 0), ("carried", None), ("sentences", 0)]
+)
+def test_batches_are_counted_without_laying_them_out(random, state, boundary):
+    for sentences, batch in ((1, 1), (9, 2), (50, 3), (51, 64)):
+        lengths = random.integers(1, 9, size=sentences)
+        words = np.ones(lengths.sum(), np.int32)
+        text = EncodedText(words, words == 1, words == 1, np.cumsum(lengths) - lengths)
+        order = random.permutation(sentences)
+        for length in (1, 4, 50):
+            lanes = Lanes(text.reordered(order), batch, length, state, boundary)
+            found = batch_count(text.lengths[order], batch, length, state, boundary)
+            assert found == len(lanes)
 
 
 def test_what_cannot_be_laid_out_is_refused():

@@ -16,7 +16,7 @@ def trained(folder, devices, state, model="softmax"):
     )
     trainer = small.trainer(recipe, folder, devices)
     lanes = trainer._lanes(0)
-    real = lanes[len(lanes) - 1].real.sum(axis=1)
+    real = (lanes[len(lanes) - 1].places >= 0).sum(axis=1)
     assert real.min() == 0 < real.max()  # the last batch has a lane without words
     return trainer, trainer.train()
 

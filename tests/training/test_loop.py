@@ -124,6 +124,15 @@ def test_the_order_depends_on_the_epoch_and_the_seed_only(tmp_path):
     np.testing.assert_array_equal(plain._lanes(0).text.words, plain._lanes(1).text.words)
 
 
+def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
+    """Also where their number depends on how well the sentences of an epoch fill the lanes."""
+    recipe = small.experiment(sentences=11, state="sentences", length=2, epochs=9, shuffle=True)
+    trainer = small.trainer(recipe, tmp_path)
+    steps = [len(trainer._lanes(epoch)) for epoch in range(9)]
+    assert trainer.total_steps == sum(steps)
+    assert len({*steps}) > 1
+
+
 def test_a_run_compiles_its_step_once(tmp_path):
     # A size that no other test has: the scoring step is kept from run to run.
     model = dataclasses.replace(small.MODEL, core=dataclasses.replace(small.MODEL.core, size=5))

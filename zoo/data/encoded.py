@@ -59,15 +59,25 @@ class EncodedText:
         sentence = int(np.searchsorted(self.starts, place, side="right"))
         return sentence, int(place - self.starts[sentence - 1]) + 1
 
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each sentence, its boundaries among them, int64 [sentences]."""
+        return np.diff(np.append(self.starts, len(self.words)))
+
+    def places(self, order: np.ndarray) -> np.ndarray:
+        """Where the words of these sentences stand in the text, one sentence after the other."""
+        lengths = self.lengths[order]
+        new_starts = np.cumsum(lengths) - lengths
+        return np.arange(lengths.sum()) + np.repeat(self.starts[order] - new_starts, lengths)
+
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """The sentences at these places, in this order; a place may come several times."""
-        ends = np.append(self.starts[1:], len(self.words))
-        lengths = (ends - self.starts)[order]
-        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        offsets = np.arange(lengths.sum()) - np.repeat(starts, lengths)
-        places = np.repeat(self.starts[order], lengths) + offsets
+        places, lengths = self.places(order), self.lengths[order]
         fields = (self.words, self.known, self.counted)
         strings = self.strings and Strings(*(field[places] for field in self.strings))
         return EncodedText(
-            *(field[places] for field in fields), starts, self.trained[places], strings
+            *(field[places] for field in fields),
+            np.cumsum(lengths) - lengths,
+            self.trained[places],
+            strings,
         )

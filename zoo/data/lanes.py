@@ -9,6 +9,7 @@ A text is laid out in B lanes, rows of a [B, L] array, and taken T columns at a 
 """
 
 import dataclasses
+import heapq
 
 import numpy as np
 
@@ -24,17 +25,13 @@ class Batch:
 
     Attributes:
       words: int32 [B, T], the word before each position. targets: int32 [B, T], the word at it.
-      counted: float32 [B, T], 1 where a perplexity counts the target. real: float32 [B, T], 1
-        where there is a target at all, 0 where a lane is padded. trained: float32 [B, T], 1 where
-        the target has a loss in training.
+      trained: float32 [B, T], 1 where the target has a loss in training.
       reset: bool [B, T], positions before which the state is emptied.
       places: int64 [B, T], where in the text the target stands; -1 where there is none.
     """
 
     words: np.ndarray
     targets: np.ndarray
-    counted: np.ndarray
-    real: np.ndarray
     trained: np.ndarray
     reset: np.ndarray
     places: np.ndarray
@@ -69,14 +66,15 @@ class Lanes:
         first = np.zeros(len(text.words), bool)
         if state == "carried":
             places = np.arange(0 if boundary is not None else 1, len(text.words))
-            width = -(-max(len(places), 1) // batch)
+            width = _even_width(len(places), batch)
             rows = [places[row * width : (row + 1) * width] for row in range(batch)]
         else:
             previous[text.starts] = boundary
             first[text.starts] = True
-            rows = _fill_with_sentences(text, batch)
-            width = max(map(len, rows))
-        self.count = -(-width // length)
+            lane_of, widths = _fill_with_sentences(text.lengths, batch)
+            places = text.places(np.argsort(lane_of, kind="stable"))
+            rows, width = np.split(places, np.cumsum(widths)[:-1]), widths.max()
+        self.count = int(-(-width // length))
         self._places = np.full((batch, self.count * length), -1, np.int64)
         for row, places in enumerate(rows):
             self._places[row, : len(places)] = places
@@ -98,20 +96,39 @@ class Lanes:
         return Batch(
             words=np.where(real, self._previous[places], 0),
             targets=np.where(real, self.text.words[places], 0),
-            counted=(real & self.text.counted[places]).astype(np.float32),
-            real=real.astype(np.float32),
             trained=(real & self.text.trained[places]).astype(np.float32),
             reset=real & self._first[places],
             places=places,
         )
 
 
-def _fill_with_sentences(text: EncodedText, batch: int) -> list[np.ndarray]:
-    """The places of whole sentences, in order, each put in the lane that is shortest so far."""
-    ends = np.append(text.starts[1:], len(text.words))
-    rows, widths = [[] for _ in range(batch)], np.zeros(batch, np.int64)
-    for start, end in zip(text.starts, ends, strict=True):
-        row = int(np.argmin(widths))
-        rows[row].append(np.arange(start, end))
-        widths[row] += end - start
-    return [np.concatenate(row) if row else np.zeros(0, np.int64) for row in rows]
+def batch_count(
+    lengths: np.ndarray, batch: int, length: int, state: str, boundary: int | None
+) -> int:
+    """How many batches `Lanes` makes of sentences of these lengths in this order.
+
+    For the steps of all epochs to be known before the first, without laying them all out.
+    """
+    if state == "carried":
+        width = _even_width(lengths.sum() - (boundary is None), batch)
+    else:
+        width = _fill_with_sentences(lengths, batch)[1].max()
+    return int(-(-width // length))
+
+
+def _even_width(positions: int, batch: int) -> int:
+    return -(-max(positions, 1) // batch)
+
+
+def _fill_with_sentences(lengths: np.ndarray, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """(the lane of each sentence, the width of each lane): each is put where it is narrowest."""
+    lanes = [(0, lane) for lane in range(batch)]  # a heap; of lanes as narrow, the first
+    chosen = []
+    for length in lengths.tolist():
+        width, lane = lanes[0]
+        chosen.append(lane)
+        heapq.heapreplace(lanes, (width + length, lane))
+    widths = np.zeros(batch, np.int64)
+    for width, lane in lanes:
+        widths[lane] = width
+    return np.array(chosen, np.int32), widths

@@ -13,7 +13,7 @@ import optax
 
 from zoo import optimizers
 from zoo.checkpoints import Checkpoints, any_kept
-from zoo.data.lanes import Lanes
+from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
@@ -68,7 +68,9 @@ class Trainer:
         self.total_steps = self.epoch_steps * self.recipe.epochs
         if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
             # Which sentences are drawn, or how well they fill the lanes in their order.
-            self.total_steps = sum(len(self._lanes(epoch)) for epoch in range(self.recipe.epochs))
+            layout = self.recipe.batch, self.recipe.length, self.recipe.state, self.boundary
+            orders = map(self._order, range(self.recipe.epochs))
+            self.total_steps = sum(batch_count(self.text.lengths[o], *layout) for o in orders)
         self.step, self.optimizer = self._step_and_optimizer()
         self._tables = self.model.tables(lexicon)
         self._stop = None
@@ -125,13 +127,16 @@ class Trainer:
 
     def _lanes(self, epoch: int) -> Lanes:
         """The text in lanes, the sentences of this epoch in their order."""
-        text, recipe = self.text, self.recipe
-        generator = np.random.default_rng((recipe.seed, epoch))
-        if self.mixture:
-            text = text.reordered(self.mixture.order(generator))
-        elif recipe.shuffle:
-            text = text.reordered(generator.permutation(len(text.starts)))
+        recipe, order = self.recipe, self._order(epoch)
+        text = self.text if order is None else self.text.reordered(order)
         return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
+
+    def _order(self, epoch: int) -> np.ndarray | None:
+        """The places of the epoch's sentences, in their order; None for the text's own."""
+        generator = np.random.default_rng((self.recipe.seed, epoch))
+        if self.mixture:
+            return self.mixture.order(generator)
+        return generator.permutation(len(self.text.starts)) if self.recipe.shuffle else None
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
         """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
