@@ -37,10 +37,10 @@ def test_words_with_the_same_features_and_values_are_one_signature(lexicon):
         assert found == {name: np.float32(value) for name, value in wanted.items()}
 
 
-def test_names_of_the_features_of_a_word(lexicon):
-    assert lexicon.features_of(0) == []
-    assert lexicon.features_of(2) == ["length", "name 2", "tag a", "tag b"]
-    assert lexicon.features_of(12) == ["length", "tag b"]
+def test_the_features_of_a_word(lexicon):
+    for word, features in enumerate(examples.FEATURES):
+        assert lexicon.features_of(word) == {f: np.float32(v) for f, v in features.items()}
+    assert examples.plain_lexicon().features_of(3) == {}
 
 
 def test_features_of_some_kinds():
@@ -48,7 +48,8 @@ def test_features_of_some_kinds():
     lexicon = with_features(examples.plain_lexicon(4), features)
     chosen = lexicon.of_kinds(("POS", "Own"))
     assert chosen.feature_names == ("Own", "POS:X", "POS:Y")
-    assert [chosen.features_of(word) for word in range(4)] == [["POS:X"], ["POS:Y"], ["Own"], []]
+    found = [chosen.features_of(word) for word in range(4)]
+    assert found == [{"POS:X": 2}, {"POS:Y": 3}, {"Own": 5}, {}]
     assert chosen.feature_values.tolist() == [2, 3, 5]
     assert lexicon.of_kinds(()) is lexicon
     with pytest.raises(UserError, match="kind 'Pos': there are Own, POS, Word"):
@@ -235,11 +236,8 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
         old = full.ids[word]
         assert some.counts[place] == full.counts[old]
         assert some.log_background[place] == full.log_background[old]
-        assert some.features_of(place) == full.features_of(old)
-        start, stop = some.feature_offsets[place : place + 2]
-        values = dict(zip(some.features_of(place), some.feature_values[start:stop], strict=True))
         expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
-        assert values == expected
+        assert some.features_of(place) == full.features_of(old) == expected
     full.same_features(some)
     with pytest.raises(UserError, match="other features"):
         full.same_features(dataclasses.replace(full, feature_names=("another",)))

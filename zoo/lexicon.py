@@ -80,10 +80,18 @@ class Lexicon:
         ]
         return np.array(found, np.int64)
 
-    def features_of(self, word: int) -> list[str]:
-        """The names of the features of a word."""
+    def features_of(self, word: int) -> dict[str, float]:
+        """{name: value} of the features of a word, by its id."""
+        if not self.feature_names:
+            return {}
+        ids, values = self._features_of(word)
+        names = (self.feature_names[f] for f in ids)
+        return dict(zip(names, values.tolist(), strict=True))
+
+    def _features_of(self, word):
+        """(feature ids, values) of a word."""
         start, stop = self.feature_offsets[word : word + 2]
-        return [self.feature_names[f] for f in self.feature_ids[start:stop]]
+        return self.feature_ids[start:stop], self.feature_values[start:stop]
 
     def same_features(self, other: "Lexicon"):
         """UserError unless the features of both have the same names, as parameters of them need."""
@@ -138,8 +146,7 @@ class Lexicon:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
         places, members, signature_of_word = {}, [], np.zeros(len(self), np.int32)
         for word in range(len(self)):
-            start, stop = self.feature_offsets[word : word + 2]
-            ids, values = self.feature_ids[start:stop], self.feature_values[start:stop]
+            ids, values = self._features_of(word)
             key = ids.tobytes() + values.tobytes()
             if key not in places:
                 places[key] = len(members)

@@ -57,7 +57,7 @@ class OpenWords:
             class.
         """
         _check(lexicon, classes)
-        features = [_features_of(lexicon, word) for word in range(len(lexicon))]
+        features = [lexicon.features_of(word) for word in range(len(lexicon))]
         log_background = lexicon.log_background
         if log_background is None:
             log_background = np.full(len(lexicon), -np.log(len(lexicon)))
@@ -76,7 +76,7 @@ class OpenWords:
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
         """The same of a lexicon that was opened for these classes: what `of` made of another."""
         words = lexicon.words[: len(lexicon) - len(classes)]
-        features = [_features_of(lexicon, place) for place in range(len(words))]
+        features = [lexicon.features_of(place) for place in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)
         distributions = tuple(
             kind.fit(
@@ -145,15 +145,6 @@ class OpenWords:
                 ids[row, 0], log_within[row, 0] = self.lexicon.ids[string], 0
         return ids.astype(np.int32), log_within
 
-    def sample(self, head, params, tables, hidden, key, generator) -> list[str]:
-        """A string for each hidden state [N, D]: a word of the lexicon, or a new one.
-
-        Args:
-          key: draws words and classes. generator: numpy's, spells the strings of a class.
-        """
-        words = np.asarray(jax.jit(head.sample)(params, tables, hidden, key))
-        return [self.spelled(int(word), generator) for word in words]
-
     def spelled(self, word: int, generator) -> str:
         """The word of an id, or a string drawn from the class that it stands for."""
         if word < self.class_ids[0]:
@@ -175,12 +166,6 @@ def log_prob(head, params, tables, hidden, ids, log_within):
     repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
     of_classes = head.log_prob(params, tables, repeated, ids)
     return jax.nn.logsumexp(of_classes + log_within.astype(of_classes.dtype), axis=-1)
-
-
-def _features_of(lexicon, word):
-    start, stop = lexicon.feature_offsets[word : word + 2]
-    places, values = lexicon.feature_ids[start:stop], lexicon.feature_values[start:stop]
-    return {lexicon.feature_names[f]: v for f, v in zip(places, values.tolist(), strict=True)}
 
 
 def _check(lexicon, classes):

@@ -181,7 +181,7 @@ def test_new_words_get_features_from_the_same_priors():
     assert larger.feature_names == lexicon.feature_names
     for word in range(len(lexicon)):
         assert larger.features_of(word) == lexicon.features_of(word)
-    assert larger.features_of(len(lexicon)) == ["POS:known", "Word:@not_top"]
+    assert list(larger.features_of(len(lexicon))) == ["POS:known", "Word:@not_top"]
     # No word of the lexicon is a number: the features of one have no parameters.
     assert not any("Number" in name for name in larger.features_of(len(lexicon) + 1))
     assert np.exp(larger.log_background).sum() == pytest.approx(1)

@@ -86,4 +86,4 @@ def test_words_that_come_later_may_be_in_the_list_or_not(new, has, tmp_path):
     vocabulary = Vocabulary(features=(WordList(str(path), name="place"),))
     lexicon, _ = vocabulary.build(Cities())
     larger = vocabulary.extended(Cities(), lexicon, (new,))
-    assert larger.features_of(larger.ids[new]) == ["List:place"] * has
+    assert list(larger.features_of(larger.ids[new])) == ["List:place"] * has

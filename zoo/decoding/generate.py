@@ -101,11 +101,9 @@ def _features(word, lexicon, opened):
     place = lexicon.ids.get(word) if opened is None else opened.class_of(word)
     if place is None:  # a prompt may have such a word
         return ""
-    start, stop = lexicon.feature_offsets[place:][:2]
-    named = zip(lexicon.feature_ids[start:stop], lexicon.feature_values[start:stop], strict=True)
     return ", ".join(
-        lexicon.feature_names[feature] + ("" if value == 1 else f"={value:g}")
-        for feature, value in named
+        name if value == 1 else f"{name}={value:g}"
+        for name, value in lexicon.features_of(place).items()
         if value
     )
 
