@@ -70,6 +70,13 @@ def test_prepared_parameters_say_the_same(sampled, random):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_no_vectors_are_drawn_for_words():
+    head, lexicon = CNNSoftmax(NETWORK, sampled=NCE(samples=4)), examples.plain_lexicon()
+    drawn = jax.make_jaxpr(lambda key: head.init(key, SIZE, lexicon))(jax.random.key(0))
+    assert "f32[13]" in str(drawn)  # the bias
+    assert "f32[13,1]" not in str(drawn)
+
+
 def test_prepared_parameters_compute_no_vector():
     """The convolution's parameters could be anything."""
     head = CNNSoftmax(NETWORK)

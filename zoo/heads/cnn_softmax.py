@@ -27,9 +27,6 @@ from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledSoftmax
 from zoo.heads.softmax import Softmax
 
-# Parameters of a sampled softmax that stand for all words.
-OF_WORDS = ("weights", "bias")
-
 
 @dataclasses.dataclass(frozen=True)
 class CNNSoftmax(Head):
@@ -118,10 +115,11 @@ class CNNSoftmax(Head):
             for k, (name, shape) in zip(keys, shapes.items(), strict=True):
                 params[name] = jax.random.uniform(k, shape, minval=-scale, maxval=scale)
         if self.sampled is not None:
-            others = self.sampled.init(key, 1, lexicon)
+            # Tied, for its word vectors are these: it has none of its own to draw.
+            others = dataclasses.replace(self.sampled, tied=True).init(key, hidden_size, lexicon)
             if self.sampled.bias:
-                params["bias"] = others["bias"][0]
-            params |= {name: value for name, value in others.items() if name not in OF_WORDS}
+                others["bias"] = others["bias"][0]
+            params |= others
         return params
 
     def for_lexicon(self, params, lexicon, other):
