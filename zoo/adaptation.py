@@ -16,8 +16,8 @@ import numpy as np
 
 from zoo.data import Source
 from zoo.errors import UserError
-from zoo.heads.spread_unknown import shares
 from zoo.priors import ContextualBackground
+from zoo.shares import shares
 from zoo.workdir import Workdir
 
 

@@ -10,7 +10,6 @@ import pytest
 from tests import examples
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax, SpreadUnknown
-from zoo.heads.spread_unknown import shares
 from zoo.lexicon import Lexicon
 
 TRAINED = Lexicon(
@@ -51,16 +50,6 @@ def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_
     _, theirs = head.log_prob_and_log_z(params, head.tables(TRAINED), hidden, targets * 0)
     np.testing.assert_allclose(log_z, theirs)
     assert spread.notes(OTHER) == {"words that share the unknown word's probability": 4}
-
-
-def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
-    found = shares(TRAINED, OTHER)
-    assert found.place.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
-    assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
-    without = dataclasses.replace(TRAINED, unknown=None)
-    with pytest.raises(LookupError, match="x"):
-        shares(without, OTHER)
-    assert shares(without, without).place.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_where_words_cannot_share_it_is_said():

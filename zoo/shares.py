@@ -1,0 +1,35 @@
+"""What a trained lexicon has for the words of another: the same words, or a share of <unk>."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo.lexicon import Lexicon
+
+
+class Shares(NamedTuple):
+    """place: int32 [V], the trained word that stands for each word. log_share: float32 [V], the
+    logarithm of its part in that word's probability, nats. shared: bool [V], whether it is one of
+    those that share the unknown word's."""
+
+    place: np.ndarray
+    log_share: np.ndarray
+    shared: np.ndarray
+
+
+def shares(trained: Lexicon, other: Lexicon) -> Shares:
+    """Which trained word stands for each word of another lexicon, marks for marks.
+
+    Raises:
+      LookupError: the trained lexicon has neither this word nor an unknown word.
+    """
+    unknown = trained.ids.get(trained.unknown)
+    marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
+    names = [marks.get(word) or word for word in other.words]
+    place = np.array([trained.ids.get(name, -1) for name in names], np.int32)
+    if unknown is None and (place < 0).any():
+        raise LookupError(other.words[int(np.argmin(place))])
+    shared = (place < 0) | (place == (-1 if unknown is None else unknown))
+    place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
+    log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
+    return Shares(place, log_share, shared)
