@@ -16,6 +16,7 @@ from zoo.priors import (
     SuffixGuesser,
     TopWords,
     Unigram,
+    WordList,
 )
 
 
@@ -186,6 +187,20 @@ def test_new_words_get_features_from_the_same_priors():
     assert not any("Number" in name for name in larger.features_of(len(lexicon) + 1))
     assert np.exp(larger.log_background).sum() == pytest.approx(1)
     assert larger.counts[-2:].tolist() == [0, 0]
+
+
+def test_words_of_training_keep_the_features_that_the_model_learnt(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("a\nb\t0.1\n")
+    vocabulary = Vocabulary(features=(WordList(str(path), "name"), Morphology()))
+    lexicon, _ = vocabulary.build(Given())
+    path.write_text("c\nx\n")
+    larger = vocabulary.extended(Given(), lexicon, ("x", "y"))
+    for word in range(len(lexicon)):
+        assert larger.features_of(word) == lexicon.features_of(word)
+    assert larger.features_of(larger.ids["b"])["List:name"] == np.float32(0.1)
+    assert "List:name" in larger.features_of(larger.ids["x"])
+    assert "List:name" not in larger.features_of(larger.ids["y"])
 
 
 def test_words_cannot_be_added_without_features():

@@ -152,7 +152,9 @@ class Vocabulary:
         """The lexicon with new words after its own, for a model that was trained without them.
 
         New words get their features from the same priors; only features that the lexicon has are
-        kept, for the others have no parameters. The background is the same recipe over all words.
+        kept, for the others have no parameters. Words of the lexicon keep theirs, whatever has
+        become of the files and functions that gave them: the model was trained with these. The
+        background is the same recipe over all words.
 
         Raises:
           UserError: the lexicon has no features, so that nothing can be known of a new word, or it
@@ -176,7 +178,7 @@ class Vocabulary:
             split: self._as_seen(self.read(source, split), set(lexicon.words))
             for split in source.splits()
         }
-        return self._with_priors(larger, seen, self._entries(source), lexicon.feature_names)
+        return self._with_priors(larger, seen, self._entries(source), trained=lexicon)
 
     def _entries(self, source):
         """{word: features} that the source knows beforehand, in the vocabulary's case."""
@@ -186,8 +188,12 @@ class Vocabulary:
             entries[lower(word)] += features
         return entries
 
-    def _with_priors(self, lexicon, seen, entries, names=None):
-        """The lexicon with features and background, estimated on the corpora as seen."""
+    def _with_priors(self, lexicon, seen, entries, trained=None):
+        """The lexicon with features and background, estimated on the corpora as seen.
+
+        Args:
+          trained: a lexicon whose words are the first, and whose features are kept.
+        """
         if not self.features:
             return lexicon
         words = lexicon.words
@@ -198,6 +204,10 @@ class Vocabulary:
             {name: value for part in word for name, value in part.items()}
             for word in zip(*parts, strict=True)
         ]
+        names = None
+        if trained is not None:
+            names = trained.feature_names
+            features[: len(trained)] = map(trained.features_of, range(len(trained)))
         background = None
         if self.background is not None:
             background = np.asarray(self.background.log_probs(words, seen), np.float64)
