@@ -9,12 +9,12 @@ from zoo.errors import UserError
 from zoo.evaluation import sweep
 
 
-def run_of(folder, count, loss, changes=()):
+def run_of(folder, count, loss, changes=(), **training):
     """A folder with a result, and an experiment with a prior of `count` words; None: without."""
     changes = {"figures.log_perplexity": loss, **dict(changes)}
     keep(folder, changes)
     features = [] if count is None else [{"component": "TopWords", "count": count}]
-    experiment = {"vocabulary": {"features": features, "lower_case": True}}
+    experiment = {"vocabulary": {"features": features, "lower_case": True}, "training": training}
     (folder / "experiment.json").write_text(json.dumps(experiment))
     return str(folder)
 
@@ -35,6 +35,38 @@ def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path
     ]
     assert "100 tokens" in lines[0] and lines[-1] == str(picture)
     assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
+    runs = {
+        run_of(tmp_path / "a", 10, 5.5, seed=0, batch=8): 5.5,
+        run_of(tmp_path / "b", 10, 5.0, seed=1, batch=8): 5.0,
+        run_of(tmp_path / "c", 10, 5.9, seed=2, batch=8): 5.9,
+        run_of(tmp_path / "d", 500, 5.25, seed=0, batch=8): 5.25,
+        run_of(tmp_path / "e", 10, 4.0, seed=0, batch=16): 4.0,
+    }
+    field = "vocabulary.features.0.count"
+    (narrow, wide) = sweep.points_of(runs, field)
+    folders = list(runs)
+    assert narrow == [
+        sweep.Point(10, (5.5, 5.0, 5.9), tuple(folders[:3])),
+        sweep.Point(500, (5.25,), (folders[3],)),
+    ]
+    assert wide == [sweep.Point(10, (4.0,), (folders[4],))]
+    assert narrow[0].mean == pytest.approx((5.5 + 5.0 + 5.9) / 3)
+    lines = []
+    picture = tmp_path / "sweep.svg"
+    sweep.report(field, folders, str(picture), lines.append)
+    assert lines[1:7] == [
+        "  as a:",
+        f"            10  5.4667 (5.0000 to 5.9000 of 3)  {', '.join(folders[:3])}",
+        f"           500  5.2500  {folders[3]}",
+        "  as e:",
+        f"            10  4.0000  {folders[4]}",
+        str(picture),
+    ]
+    drawn = picture.read_text()
+    assert "as a" in drawn and "as e" in drawn
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

@@ -219,24 +219,36 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
 
 def sweep(
     field: str,
-    curves: dict[str, list[tuple[float, float]]],
+    curves: dict[str, list],
     lines: dict[str, float],
     file: str | pathlib.Path,
 ):
     """Log-perplexity against a number of the experiment.
 
     Args:
-      field: its name. curves: of each text, (the number, nats per token). lines: what does not have
-        the number, nats per token. file: the picture to write.
+      field: its name. curves: by name, the points (see zoo.evaluation.sweep.Point), of which those
+        of several runs have a bar from the least to the greatest. lines: what does not have the
+        number, nats per token. file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
     for place, (name, points) in enumerate(curves.items()):
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        axes.plot(*zip(*points, strict=True), color=colour, marker=marker, label=name)
+        means = np.array([point.mean for point in points])
+        ends = np.array([(min(point.losses), max(point.losses)) for point in points]).T
+        axes.errorbar(
+            [point.value for point in points],
+            means,
+            yerr=np.abs(ends - means[None]),
+            color=colour,
+            marker=marker,
+            markersize=4,
+            capsize=3,
+            label=name,
+        )
     for place, (name, height) in enumerate(lines.items()):
         colour = COLOURS[place % len(COLOURS)]
         axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=name)
-    numbers = [number for points in curves.values() for number, _ in points]
+    numbers = [point.value for points in curves.values() for point in points]
     if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
     _write(figure, axes, file)

@@ -1,10 +1,43 @@
-"""Runs that differ in one field of their experiment: log-perplexity against that field."""
+"""Runs that differ in one field of their experiment: log-perplexity against that field.
 
+Runs that differ in nothing but their seed stand at one place, by their mean, least and greatest;
+those that differ in other fields, too, are curves of their own.
+"""
+
+import dataclasses
 import json
 import pathlib
+import statistics
 
 from zoo.errors import UserError
 from zoo.evaluation.compare import check_comparable, columns_of, names_of, read_results
+
+SEED = "training.seed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Runs that differ in their seed at most.
+
+    value: of the field, None without it. losses: nats per token. workdirs: of the runs.
+    """
+
+    value: float | None
+    losses: tuple[float, ...]
+    workdirs: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """Of the runs' log-perplexities."""
+        return statistics.fmean(self.losses)
+
+    def line(self) -> str:
+        """The point as text."""
+        value = "-" if self.value is None else f"{self.value:,}"
+        spread = ""
+        if len(self.losses) > 1:
+            spread = f" ({min(self.losses):.4f} to {max(self.losses):.4f} of {len(self.losses)})"
+        return f"  {value:>12}  {self.mean:.4f}{spread}  {', '.join(self.workdirs)}"
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
@@ -15,19 +48,62 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     Raises:
       UserError: the folder has no experiment, or there is something else than a number.
     """
-    path = pathlib.Path(workdir) / "experiment.json"
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{workdir} is not the folder of a training run: {error}.") from error
-    for name in field.split("."):
-        try:
-            value = value[int(name)] if isinstance(value, list) else value[name]
-        except (KeyError, IndexError, TypeError, ValueError):
-            return None
+    value = _without(_experiment(workdir), field)[0]
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(f"{field} of {workdir} is no number, but {value!r}: name a field that is.")
     return value
+
+
+def _experiment(workdir):
+    path = pathlib.Path(workdir) / "experiment.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{workdir} is not the folder of a training run: {error}.") from error
+
+
+def _without(experiment, field):
+    """(the value at a field, None if there is none; the experiment without it)."""
+    inner, names = experiment, field.split(".")
+    for depth, name in enumerate(names):
+        try:
+            place = int(name) if isinstance(inner, list) else name
+            value = inner[place]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None, experiment
+        if depth == len(names) - 1:
+            inner[place] = None
+            return value, experiment
+        inner = value
+
+
+def settings_of(workdir: str | pathlib.Path, field: str) -> str:
+    """All of a run's experiment but the field and the seed, as text to compare."""
+    experiment = _experiment(workdir)
+    for name in (field, SEED):
+        experiment = _without(experiment, name)[1]
+    return json.dumps(experiment, sort_keys=True)
+
+
+def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
+    """Curves, in the order of their first runs: the points of each, by the field's value.
+
+    Args:
+      losses: nats per token, by the run's folder.
+    """
+    curves = {}
+    for workdir, loss in losses.items():
+        curve = curves.setdefault(settings_of(workdir, field), {})
+        curve.setdefault(value_of(workdir, field), []).append((loss, workdir))
+    return [
+        [
+            Point(value, *map(tuple, zip(*curve[value], strict=True)))
+            for value in sorted(curve, key=lambda value: (value is None, value or 0))
+        ]
+        for curve in curves.values()
+    ]
 
 
 def report(field: str, workdirs: list[str], file: str, say=print):
@@ -42,31 +118,38 @@ def report(field: str, workdirs: list[str], file: str, say=print):
     from zoo.evaluation import plots
 
     plots.check_file(file)
-    values = {workdir: value_of(workdir, field) for workdir in workdirs}
-    if all(value is None for value in values.values()):
+    if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of({workdir: read_results(workdir) for workdir in workdirs})
-    order = sorted(workdirs, key=lambda name: (values[name] is None, values[name] or 0))
     names = names_of(columns)
-    curves, lines = {}, {}
+    drawn, lines = {}, {}
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
         for name, other in others:
             check_comparable(passport, other, (first, name))
-        found = {
-            name: float(passports[name]["figures"]["log_perplexity"])
-            for name in order
-            if name in passports
+        losses = {
+            workdir: float(passports[workdir]["figures"]["log_perplexity"])
+            for workdir in workdirs
+            if workdir in passports
         }
-        curves[names[column]] = [
-            (values[name], loss) for name, loss in found.items() if values[name] is not None
-        ]
-        for name, loss in found.items():
-            if values[name] is None:
-                lines[f"{pathlib.Path(name).name}, {names[column]}"] = loss
         say(f"{names[column]}, nats per token ({passport['tokens']:,} tokens)")
-        for name, loss in found.items():
-            value = "-" if values[name] is None else f"{values[name]:,}"
-            say(f"  {value:>12}  {loss:.4f}  {name}")
-    plots.sweep(field, curves, lines, file)
+        curves = points_of(losses, field)
+        several = sum(curve[0].value is not None for curve in curves) > 1
+        without = [point for curve in curves for point in curve if point.value is None]
+        for curve in curves:
+            points = [point for point in curve if point.value is not None]
+            if not points:
+                continue
+            name = names[column]
+            if several:
+                label = pathlib.Path(points[0].workdirs[0]).name
+                name = f"{name}, as {label}"
+                say(f"  as {label}:")
+            drawn[name] = points
+            for point in points:
+                say(point.line())
+        for point in without:
+            lines[f"{pathlib.Path(point.workdirs[0]).name}, {names[column]}"] = point.mean
+            say(point.line())
+    plots.sweep(field, drawn, lines, file)
     say(file)
