@@ -93,6 +93,7 @@ def test_a_token_without_weight_gives_no_nan(random):
     *arguments, targets = problem(random)
     arguments = [jnp.asarray(x, jnp.float32) for x in arguments]
     arguments[1] = arguments[1].at[1].set(-jnp.inf)  # of weight 0: an infinite loss
+    arguments[0] = arguments[0].at[4].set(3e38)  # of weight 0: its logits overflow
     (value, gradients), _ = sides(arguments, targets, 3)
     assert np.isfinite(value)
     assert all(np.isfinite(gradient).all() for gradient in gradients)

@@ -20,6 +20,7 @@ from zoo.errors import UserError, check_least
 from zoo.heads import exact, exact_sum
 from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
+from zoo.heads.token_weights import weighted_sum
 
 # Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
 # of two clusters are few, enough for efficient products.
@@ -146,7 +147,7 @@ class AdaptiveSoftmax(Head):
         cluster = jnp.where(token_weights == 0, 0, cluster).ravel()
         flat = hidden.reshape(-1, hidden.shape[-1])
         of_tails = self._tail_losses(params, flat, cluster, place.ravel())
-        return of_head + jnp.sum(token_weights.ravel() * of_tails)
+        return of_head + weighted_sum(of_tails, token_weights.ravel())
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""

@@ -4,6 +4,11 @@ import jax
 import jax.numpy as jnp
 
 
+def even(rows: int, most: int) -> int:
+    """Rows to take at a time, `most` or 1 if that is less: as few blocks, with little padding."""
+    return -(-rows // -(-rows // max(1, most)))
+
+
 def map_rows(function, arrays, block):
     """function((rows of each array)), `block` rows at a time, the results one after the other.
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.heads import blocks, exact
+from zoo.heads.token_weights import weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -18,9 +19,8 @@ LEAST_TOKENS_AT_A_TIME = 128
 
 
 def token_block(tokens: int, vocabulary: int) -> int:
-    """Tokens to take at a time in the weighted loss: even blocks, so that little is padded."""
-    most = max(1, exact.LOGITS_AT_A_TIME // vocabulary)
-    return -(-tokens // -(-tokens // most))
+    """Tokens to take at a time in the weighted loss."""
+    return blocks.even(tokens, exact.LOGITS_AT_A_TIME // vocabulary)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
@@ -83,13 +83,11 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         exponentials = jnp.exp(block_logits - largest[:, None])
         z = exponentials.sum(axis=-1)
         log_z = largest + jnp.log(z)
-        # A token without weight must not turn an infinite loss into NaN.
-        losses = jnp.where(u == 0, 0, log_z - target_logits + penalty * log_z * log_z)
-        total += jnp.sum(u * losses)
+        total += weighted_sum(log_z - target_logits + penalty * log_z * log_z, u)
         if not with_gradients:
             return (total, weights_gradient, bias_gradient), None
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
-        slopes = exact.difference(expected, x, u)
+        slopes = weighted_rows(exact.difference(expected, x, u), u)
         of_hidden, of_weights = exact.products_with(slopes, h, weights)
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
@@ -130,6 +128,4 @@ def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0
     losses, log_z = exact.softmax_loss(hidden, weights, bias, targets)
     if penalty:
         losses += penalty * log_z * log_z
-    token_weights = jax.lax.stop_gradient(token_weights)
-    # A token without weight must not turn an infinite loss into NaN.
-    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+    return weighted_sum(losses, jax.lax.stop_gradient(token_weights))

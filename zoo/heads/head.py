@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from zoo.errors import UserError
 from zoo.heads import blocks, exact_sum
+from zoo.heads.token_weights import weighted_sum
 
 
 class Head:
@@ -96,7 +97,7 @@ class Head:
     ):
         """sum of token_weights * loss, a scalar in nats; a head may have a faster way to it."""
         losses = self.loss(params, tables, hidden, targets, key=key, context=context)
-        return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+        return weighted_sum(losses, token_weights)
 
     def weighted_penalty(self, params, hidden, token_weights):
         """sum of token_weights * penalty, a scalar; 0 unless a head has one."""

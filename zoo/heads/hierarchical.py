@@ -29,8 +29,7 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 def token_block(tokens, size, width):
     """Tokens to take at a time, of which each reads `size` rows of `width` numbers."""
-    most = max(1, GATHERED_AT_A_TIME // (size * width))
-    return -(-tokens // -(-tokens // most))
+    return blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):

@@ -97,7 +97,7 @@ class HuffmanSoftmax(Head):
             "...ld,...d->...l",
             rows.take(params["weights"], nodes),
             hidden,
-            preferred_element_type=jnp.promote_types(hidden.dtype, jnp.float32),
+            preferred_element_type=exact.accumulator(hidden),
         )
         scores += rows.take(params["bias"], nodes)
         return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)

@@ -30,6 +30,7 @@ from zoo import signature_forms, signatures
 from zoo.errors import UserError, check_least
 from zoo.heads import blocks, exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
+from zoo.heads.token_weights import weighted_sum
 from zoo.priors import ContextualBackground
 
 
@@ -180,7 +181,7 @@ class LogLinear(Head):
                 hidden, weights, bias, of_targets, token_weights, *measure
             )
             known = self._log_background(tables, context, targets)
-        return summed - jnp.sum(jnp.where(token_weights == 0, 0, token_weights * known))
+        return summed - weighted_sum(known, token_weights)
 
     def weighted_penalty(self, params, hidden, token_weights):
         """sum of token_weights * penalty * sum_f |a_f|^penalty_norm, a scalar."""

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.heads import blocks, exact, exact_sum
+from zoo.heads.token_weights import weighted_rows, weighted_sum
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
@@ -40,9 +41,7 @@ def summed_mixture_loss(contexts, log_prior, weights, bias, targets, token_weigh
             contexts, log_prior, weights, bias, targets, token_weights, block
         )
     losses = mixture_loss(contexts, log_prior, weights, bias, targets)
-    token_weights = jax.lax.stop_gradient(token_weights)
-    # A token without weight must not turn an infinite loss into NaN.
-    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+    return weighted_sum(losses, jax.lax.stop_gradient(token_weights))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
@@ -89,14 +88,14 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
         z = exponentials.sum(axis=-1)
         joint = prior + target_logits - largest - jnp.log(z)
         log_p = jax.nn.logsumexp(joint, axis=-1)
-        # A token without weight must not turn an infinite loss into NaN.
-        total -= jnp.sum(jnp.where(u == 0, 0, u * log_p))
+        total -= weighted_sum(log_p, u)
         if not with_gradients:
             return (total, weights_gradient, bias_gradient), None
         posterior = jnp.exp(joint - log_p[:, None])
-        share = jnp.where(u[:, None] == 0, 0, u[:, None] * posterior)
+        share = weighted_rows(u[:, None] * posterior, u)
         expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
         slopes = exact.difference(expected, jnp.repeat(x, prior.shape[1]), share.reshape(-1))
+        slopes = weighted_rows(slopes, jnp.repeat(u, prior.shape[1]))
         of_rows, of_weights = exact.products_with(slopes, rows, weights)
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)

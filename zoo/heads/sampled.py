@@ -7,7 +7,9 @@ import jax.numpy as jnp
 
 from zoo import rows
 from zoo.errors import UserError, check_least
+from zoo.heads import exact
 from zoo.heads import noise as noises
+from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
 
 # Scores of noise words [K], [B, K] or [..., K].
@@ -93,12 +95,8 @@ class SampledSoftmax(Softmax):
             words == targets[..., None],
         )
 
-    def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
-        """sum of token_weights * loss: the sampled loss too, not the exact one of the softmax."""
-        losses = self.loss(params, tables, hidden, targets, key=key)
-        return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+    # The sum of what `loss` gives; the softmax's own is that of its exact loss.
+    weighted_loss = Head.weighted_loss
 
     def _scores(self, params, hidden, words, product, for_tokens=lambda bias: bias):
         """w_v . h + c_v of some words, in at least float32."""
@@ -106,7 +104,7 @@ class SampledSoftmax(Softmax):
             product,
             hidden,
             rows.take(params["weights"], words),
-            preferred_element_type=jnp.promote_types(hidden.dtype, jnp.float32),
+            preferred_element_type=exact.accumulator(hidden),
         )
         if not self.bias:
             return found

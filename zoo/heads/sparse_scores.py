@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo import sparse
 from zoo.heads import blocks, exact
+from zoo.heads.token_weights import weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -24,7 +25,7 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 def token_block(tokens: int, signatures: int) -> int:
     """Tokens to take at a time."""
     most = max(LEAST_TOKENS, min(MOST_TOKENS, exact.LOGITS_AT_A_TIME // signatures))
-    return -(-tokens // -(-tokens // most))
+    return blocks.even(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
@@ -68,8 +69,7 @@ def summed_softmax_loss(tables, weights, bias, hidden, signatures, token_weights
 @jax.custom_vjp
 def _summed(tables, weights, bias, hidden, signatures, token_weights):
     losses, _ = softmax_loss(tables, weights, bias, hidden, signatures)
-    # A token without weight must not turn an infinite loss into NaN.
-    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+    return weighted_sum(losses, token_weights)
 
 
 def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
@@ -81,9 +81,10 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
         exponentials = jnp.exp(block_scores - largest[None])
         z = exponentials.sum(axis=0)
         of_targets = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
-        total += jnp.sum(jnp.where(u == 0, 0, u * (largest + jnp.log(z) - of_targets)))
+        total += weighted_sum(largest + jnp.log(z) - of_targets, u)
         expected = exponentials * (u / z)[None]
         difference = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
+        difference = jnp.where(u[None] == 0, 0, difference)  # as weighted_rows, a token a column
         of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], difference)
         of_hidden, of_weights = exact.products_with(of_adaptors.T, h, weights)
         carry = (
@@ -95,12 +96,8 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
 
     block = token_block(len(signatures), len(tables["log_mass"]))
     columns = blocks.of_rows((hidden, signatures, token_weights), block)
-    accumulator = jnp.promote_types(hidden.dtype, jnp.float32)
-    initial = (
-        jnp.zeros((), accumulator),
-        jnp.zeros(weights.shape, jnp.promote_types(weights.dtype, jnp.float32)),
-        jnp.zeros(bias.shape, jnp.promote_types(bias.dtype, jnp.float32)),
-    )
+    zero = jnp.zeros((), exact.accumulator(hidden))
+    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
     (total, of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
     of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
     return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden)
