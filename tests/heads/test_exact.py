@@ -252,6 +252,46 @@ def test_weighted_loss_with_words_without_mass(random):
     assert np.isinf(function(hidden, weights, bias, targets, np.ones(7))[0])
 
 
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("measured", [True, False])
+def test_a_token_without_weight_gives_no_nan(random, measured):
+    """Neither the sum nor a gradient is NaN, whether all its words are massless or overflow."""
+    hidden, weights, bias, targets = problem(random)
+    token_weights = np.ones(7)
+    token_weights[4] = 0
+    log_masses = jnp.zeros((7, len(bias)))
+    given = {}
+    if measured:
+        log_measure = jax.tree_util.Partial(lambda contexts: contexts)
+        given = {"log_measure": log_measure, "contexts": log_masses.at[4].set(-jnp.inf)}
+    else:
+        hidden[4] = 1e308
+
+    def summed(hidden, weights, bias):
+        return exact_sum.weighted_softmax_loss(
+            hidden, weights, bias, targets, token_weights, 3, **given
+        )
+
+    value, gradients = jax.jit(jax.value_and_grad(summed, (0, 1, 2)))(hidden, weights, bias)
+    others = np.arange(7) != 4
+    columns = hidden[others], weights, bias, targets[others]
+    np.testing.assert_allclose(value, references.softmax_loss(*columns)[0].sum(), rtol=1e-12)
+    expected = references.softmax_gradients(*columns, np.ones(6), np.zeros(6))
+    np.testing.assert_array_equal(gradients[0][4], 0)
+    found = gradients[0][others], *gradients[1:]
+    assert_all_close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
+    """In float32, over 2,000 blocks: a logarithm a block would be off by some 1e-5."""
+    hidden, bias = random.normal(size=(5, 4)), np.zeros(32_000)
+    weights = 0.1 * random.normal(size=(32_000, 4))
+    arrays = [jnp.asarray(array, jnp.float32) for array in (hidden, weights, bias)]
+    found = jax.jit(exact.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
+    log_z = [references.log_sum_exp(weights @ state) for state in hidden]
+    np.testing.assert_allclose(found.log_z, log_z, atol=4e-6)
+
+
 @functools.cache
 def passed(block, k, with_key):
     """The jitted walk over the vocabulary."""

@@ -105,22 +105,37 @@ def _block_logits(hidden, weights, bias, start, first, block):
     return jnp.where((start + jnp.arange(block) >= first)[None], block_logits, -jnp.inf), rows
 
 
+class _Exponentials(NamedTuple):
+    """A running sum of exponentials, largest, total: [N]; its logarithm is taken at the end alone,
+    for one taken after each block would be rounded so many times."""
+
+    largest: jax.Array
+    total: jax.Array
+
+    @classmethod
+    def none(cls, tokens, dtype):
+        # The least finite number stands for -inf, whose difference with itself would be NaN.
+        return cls(jnp.full(tokens, jnp.finfo(dtype).min, dtype), jnp.zeros(tokens, dtype))
+
+    def plus(self, logits):
+        """With those of logits [N, n]."""
+        largest = jnp.maximum(self.largest, logits.max(axis=-1))
+        total = self.total * jnp.exp(self.largest - largest)
+        return _Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
+
+    def log(self):
+        return self.largest + jnp.log(self.total)
+
+
 def blocked_log_z(hidden, weights, bias, block):
     """log sum_v exp(w_v . h + c_v) for hidden [N, D] -> [N], `block` rows of W at a time."""
 
-    def step(carry, starts):
-        largest, total = carry
-        block_logits, _ = _block_logits(hidden, weights, bias, *starts, block)
-        new_largest = jnp.maximum(largest, block_logits.max(axis=-1))
-        total = total * jnp.exp(largest - new_largest)
-        total += jnp.exp(block_logits - new_largest[:, None]).sum(axis=-1)
-        return (new_largest, total), None
+    def step(sums, starts):
+        return sums.plus(_block_logits(hidden, weights, bias, *starts, block)[0]), None
 
-    tokens, dtype = hidden.shape[0], accumulator(hidden)
-    # The least finite number stands for -inf, whose difference with itself would be NaN.
-    initial = (jnp.full(tokens, jnp.finfo(dtype).min, dtype), jnp.zeros(tokens, dtype))
-    (largest, total), _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
-    return largest + jnp.log(total)
+    initial = _Exponentials.none(hidden.shape[0], accumulator(hidden))
+    sums, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
+    return sums.log()
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
@@ -200,13 +215,12 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
       hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V, at least k; need not divide V.
     """
     tokens, dtype = hidden.shape[0], accumulator(hidden)
-    lowest = jnp.finfo(dtype).min
 
     def step(carry, starts):
-        log_z, values, words, best, sample = carry
+        sums, values, words, best, sample = carry
         start, first = starts
         block_logits, _ = _block_logits(hidden, weights, bias, start, first, block)
-        log_z = jnp.logaddexp(log_z, jax.nn.logsumexp(block_logits, axis=-1))
+        sums = sums.plus(block_logits)
         if k:
             block_values, places = jax.lax.top_k(block_logits, k)
             values = jnp.concatenate([values, block_values], axis=-1)
@@ -220,19 +234,19 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
                 noisy.max(-1) > best, (noisy.argmax(-1) + start).astype(jnp.int32), sample
             )
             best = jnp.maximum(best, noisy.max(-1))
-        return (log_z, values, words, best, sample), None
+        return (sums, values, words, best, sample), None
 
     initial = (
-        jnp.full(tokens, lowest, dtype),
+        _Exponentials.none(tokens, dtype),
         jnp.full((tokens, k), -jnp.inf, dtype),
         jnp.zeros((tokens, k), jnp.int32),
         jnp.full(tokens, -jnp.inf, dtype),
         jnp.zeros(tokens, jnp.int32),
     )
-    (log_z, values, words, _, sample), _ = jax.lax.scan(
+    (sums, values, words, _, sample), _ = jax.lax.scan(
         step, initial, _blocks(weights.shape[0], block)
     )
-    return Pass(log_z, values, words, None if key is None else sample)
+    return Pass(sums.log(), values, words, None if key is None else sample)
 
 
 # ---------------------------------------------------------------- for heads: any leading axes
