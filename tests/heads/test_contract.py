@@ -225,6 +225,19 @@ def test_compiled_or_not_is_the_same(trial):
     np.testing.assert_allclose(weighted, trial.results["weighted_loss"], rtol=1e-10)
 
 
+@pytest.mark.parametrize("method", ["loss", "weighted_loss", "log_prob"])
+def test_targets_of_another_shape_are_refused(trial, method):
+    """Not flattened, nor stretched: both would give numbers."""
+    function = getattr(trial.head, method)
+    targets = trial.targets
+    others = () if method != "weighted_loss" else (jnp.ones(targets.shape),)
+    for wrong in (targets.T, targets[..., None], targets[:1], targets.astype(jnp.float32)):
+        if wrong.shape == targets.shape and wrong.dtype == targets.dtype:
+            continue
+        with pytest.raises(ValueError, match=rf"{type(trial.head).__name__}\.\w+: .*targets"):
+            function(trial.params, trial.tables, trial.hidden, wrong, *others)
+
+
 def test_top_k_sorts_log_probs(trial):
     values, words = trial.results["top_k"]
     log_probs = np.asarray(trial.results["log_probs"])

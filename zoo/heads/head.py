@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
-from zoo.heads import blocks, exact_sum
+from zoo.heads import blocks, exact_sum, shapes
 from zoo.heads.token_weights import weighted_sum
 
 
@@ -14,8 +14,9 @@ class Head:
     """What every head offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     Shapes: hidden [..., D], targets and words int32 [...], losses and log-probabilities [...] in
-    nats per token. `tables` is what `tables(lexicon)` gives; `context` is what a prior needs to
-    know beyond the hidden state.
+    nats per token. Other shapes are a ValueError; targets that are no place of a word, which
+    compiled code cannot look at, give any number. `tables` is what `tables(lexicon)` gives;
+    `context` is what a prior needs to know beyond the hidden state.
 
         tables(lexicon) -> pytree of arrays, what the head needs to know of the words
         init(key, hidden_size, lexicon) -> params
@@ -51,6 +52,13 @@ class Head:
     laid_out_by_counts = False
     # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
     loss_name = "loss"
+
+    def __init_subclass__(cls, **options):
+        """Lets the methods of every head look at the shapes of their arguments; see `shapes`."""
+        super().__init_subclass__(**options)
+        for name in shapes.CHECKED:
+            if name in vars(cls):
+                setattr(cls, name, shapes.checked(vars(cls)[name]))
 
     def tables(self, lexicon) -> dict[str, jax.Array]:
         """Nothing, unless a head says otherwise."""
