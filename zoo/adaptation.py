@@ -21,11 +21,27 @@ from zoo.shares import shares
 from zoo.workdir import Workdir
 
 
+def _run_of(workdir: str):
+    """(model, lexicon, parameters) of the run that is a background; UserError if there is none."""
+    folder = pathlib.Path(workdir).absolute()
+    if not (folder / "experiment.json").is_file():
+        raise UserError(
+            f"the background {workdir} holds no run (looked for {folder}): train one there, or "
+            "start from the folder in which its path is right."
+        )
+    return _load(str(folder))
+
+
 @functools.cache
 def _load(workdir: str):
-    """(model, lexicon, parameters) of a run."""
     folder = Workdir(workdir)
-    experiment, lexicon = folder.experiment(), folder.lexicon()
+    experiment = folder.experiment()
+    if experiment.vocabulary.open_classes:
+        raise UserError(
+            f"the model of {workdir} has strings outside its lexicon as words "
+            "(vocabulary.open_classes), which a background cannot spell: take a run without."
+        )
+    lexicon = folder.lexicon()
     _, params = folder.params(experiment, lexicon, say=lambda line: None)
     return experiment.model, lexicon, params
 
@@ -46,7 +62,7 @@ class Trained(ContextualBackground):
 
     @property
     def _model(self):
-        return _load(str(pathlib.Path(self.workdir).absolute()))[0]
+        return _run_of(self.workdir)[0]
 
     def prepare(self, lexicon, texts):
         """The run's words for those of the lexicon, and a digest of its parameters.
@@ -55,12 +71,7 @@ class Trained(ContextualBackground):
           UserError: there is no such run, it has classes of strings, or it has neither a word nor
             an unknown word.
         """
-        if Workdir(self.workdir).experiment().vocabulary.open_classes:
-            raise UserError(
-                f"the model of {self.workdir} has strings outside its lexicon as words "
-                "(vocabulary.open_classes), which a background cannot spell: take a run without."
-            )
-        _, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
+        _, theirs, params = _run_of(self.workdir)
         try:
             found = shares(theirs, lexicon)
         except LookupError as error:
@@ -77,7 +88,7 @@ class Trained(ContextualBackground):
 
     def tables(self, lexicon):
         """Parameters and tables of the run; UserError if it has changed since `prepare`."""
-        model, theirs, params = _load(str(pathlib.Path(self.workdir).absolute()))
+        model, theirs, params = _run_of(self.workdir)
         kept = lexicon.background_tables
         if not np.array_equal(kept["digest"], _digest(params)):
             raise UserError(

@@ -194,9 +194,8 @@ class LogLinear(Head):
             block_hidden, block_weights = columns
             adaptors = self.adaptor(params, block_hidden)
             adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
-            # A token without weight may have any state; 0 * inf would be NaN.
             norms = jnp.sum(adaptors**self.penalty_norm, axis=-1)
-            return jnp.sum(jnp.where(block_weights == 0, 0, block_weights * norms))[None]
+            return weighted_sum(norms, block_weights)[None]
 
         rows = hidden.reshape(-1, hidden.shape[-1]), token_weights.reshape(-1)
         block = exact_sum.token_block(len(rows[1]), len(params["bias"]))

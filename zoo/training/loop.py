@@ -229,13 +229,13 @@ class Trainer:
         compiled = False
         waiting = None  # a step that is on the devices, and its results to be
 
-        def save(kind="last"):
+        def save(kind="last", params=None):
+            """The state as the last, or parameters that are on the host already as the best."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
                 arrays = self._gather(state)
                 params = arrays.params
             else:
-                params = self._judged(state)
                 arrays = {"params": params}
             if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
@@ -314,7 +314,7 @@ class Trainer:
         better = log_perplexity < progress.best or log_perplexity == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = log_perplexity, step, 0
-            save("best")
+            save("best", params)
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
