@@ -5,16 +5,22 @@ import json
 import pytest
 
 from tests.evaluation.test_compare import keep
+from tests.training import small
+from zoo import recipes
+from zoo.data import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import sweep
+from zoo.priors import TopWords
 
 
 def run_of(folder, count, loss, changes=(), **training):
     """A folder with a result, and an experiment with a prior of `count` words; None: without."""
     changes = {"figures.log_perplexity": loss, **dict(changes)}
     keep(folder, changes)
-    features = [] if count is None else [{"component": "TopWords", "count": count}]
-    experiment = {"vocabulary": {"features": features, "lower_case": True}, "training": training}
+    features = () if count is None else (TopWords(count),)
+    vocabulary = Vocabulary(features=features, lower_case=True)
+    experiment = recipes.to_json(small.experiment(vocabulary=vocabulary, **training))
+    del experiment["vocabulary"]["open_classes"]  # as of a run that began before there were any
     (folder / "experiment.json").write_text(json.dumps(experiment))
     return str(folder)
 
@@ -72,9 +78,9 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
 def test_what_cannot_be_drawn_is_refused(tmp_path):
     one, other = run_of(tmp_path / "a", 10, 5.0), run_of(tmp_path / "b", 20, 4.0, {"tokens": 7})
     for field, folders, message in (
-        ("training.batch", [one], "none of the runs has the field training.batch"),
+        ("training.bat", [one], "none of the runs has the field training.bat"),
         ("vocabulary.lower_case", [one], "is no number, but True"),
-        ("vocabulary.features.0.count", [one, str(tmp_path)], "not the folder of a training run"),
+        ("vocabulary.features.0.count", [one, str(tmp_path)], "holds no run"),
         ("vocabulary.features.0.count", [one, other], "for tokens differs: 100 against 7"),
     ):
         with pytest.raises(UserError, match=message):

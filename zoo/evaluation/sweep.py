@@ -9,8 +9,10 @@ import json
 import pathlib
 import statistics
 
+from zoo import recipes
 from zoo.errors import UserError
 from zoo.evaluation.compare import check_comparable, columns_of, names_of, read_results
+from zoo.workdir import Workdir
 
 SEED = "training.seed"
 
@@ -46,7 +48,7 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     None if the experiment has no such place.
 
     Raises:
-      UserError: the folder has no experiment, or there is something else than a number.
+      UserError: the folder holds no run, or there is something else than a number.
     """
     value = _without(_experiment(workdir), field)[0]
     if value is None:
@@ -57,11 +59,8 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
 
 
 def _experiment(workdir):
-    path = pathlib.Path(workdir) / "experiment.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{workdir} is not the folder of a training run: {error}.") from error
+    """A run's experiment as JSON, with the defaults of fields that have come since it began."""
+    return recipes.to_json(Workdir(workdir).experiment())
 
 
 def _without(experiment, field):
