@@ -18,7 +18,8 @@ from zoo.heads import LogLinear
 def get_config() -> Experiment:
     """The experiment."""
     base = e2e_plain.get_config()
-    background = priors.Evidence(separator=base.data.separator)
+    # Of 42,061 sentences: some name the wrong restaurant, and a name must not count as usual by that.
+    background = priors.Evidence(separator=base.data.separator, minimum_count=50)
     return dataclasses.replace(
         base, model=dataclasses.replace(base.model, head=LogLinear(background=background))
     )
