@@ -18,7 +18,7 @@ from zoo.heads import LogLinear
 def get_config() -> Experiment:
     """The experiment."""
     base = e2e_plain.get_config()
-    # Of 42,061 sentences: some name the wrong restaurant, and a name must not count as usual by that.
+    # Of 42,061 sentences some have the wrong name, which must not make that name a usual word.
     background = priors.Evidence(separator=base.data.separator, minimum_count=50)
     return dataclasses.replace(
         base, model=dataclasses.replace(base.model, head=LogLinear(background=background))
