@@ -121,7 +121,7 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of({workdir: read_results(workdir) for workdir in workdirs})
     names = names_of(columns)
-    drawn, lines = {}, {}
+    drawn, lines, said = {}, {}, []
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
         for name, other in others:
@@ -131,7 +131,7 @@ def report(field: str, workdirs: list[str], file: str, say=print):
             for workdir in workdirs
             if workdir in passports
         }
-        say(f"{names[column]}, nats per token ({passport['tokens']:,} tokens)")
+        said.append(f"{names[column]}, nats per token ({passport['tokens']:,} tokens)")
         curves = points_of(losses, field)
         several = sum(curve[0].value is not None for curve in curves) > 1
         without = [point for curve in curves for point in curve if point.value is None]
@@ -143,12 +143,13 @@ def report(field: str, workdirs: list[str], file: str, say=print):
             if several:
                 label = pathlib.Path(points[0].workdirs[0]).name
                 name = f"{name}, as {label}"
-                say(f"  as {label}:")
+                said.append(f"  as {label}:")
             drawn[name] = points
             for point in points:
-                say(point.line())
+                said.append(point.line())
         for point in without:
             lines[f"{pathlib.Path(point.workdirs[0]).name}, {names[column]}"] = point.mean
-            say(point.line())
+            said.append(point.line())
     plots.sweep(field, drawn, lines, file)
-    say(file)
+    for line in (*said, file):  # after the picture: who reads the lines may stop before the last
+        say(line)
