@@ -51,3 +51,17 @@ def randomised(tree, random, scale=1.0):
 
 # The tables of a model whose components need to know nothing of the words.
 NO_TABLES = {"embedding": {}, "head": {}}
+
+
+def trained_and_other() -> tuple[Lexicon, Lexicon]:
+    """Five words that a model was trained on, and eight others: its words but <unk>, marks of their
+    own, in another order, and three new words, "x", "y" and "z"."""
+    trained = Lexicon(
+        words=("</s>", "<unk>", "b", "a", "c"),
+        counts=np.array([9, 3, 2, 4, 1]),
+        boundary="</s>",
+        unknown="<unk>",
+    )
+    words = ("x", "a", "<s>", "b", "y", "?", "c", "z")
+    other = Lexicon(words=words, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
+    return trained, other

@@ -5,24 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from zoo.lexicon import Lexicon
+from tests import examples
 from zoo.shares import shares
 
-TRAINED = Lexicon(
-    words=("</s>", "<unk>", "b", "a", "c"),
-    counts=np.array([9, 3, 2, 4, 1]),
-    boundary="</s>",
-    unknown="<unk>",
-)
-# Its own marks, in another order, and three new words.
-WORDS = ("x", "a", "<s>", "b", "y", "?", "c", "z")
-OTHER = Lexicon(words=WORDS, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
+TRAINED, OTHER = examples.trained_and_other()
 
 
 def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
     found = shares(TRAINED, OTHER)
     assert found.place.tolist() == [1, 3, 0, 2, 1, 1, 4, 1]
     assert found.shared.tolist() == [True, False, False, False, True, True, False, True]
+    evenly = np.where(found.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
+    np.testing.assert_allclose(found.log_share, evenly, rtol=1e-6)
     without = dataclasses.replace(TRAINED, unknown=None)
     with pytest.raises(LookupError, match="x"):
         shares(without, OTHER)

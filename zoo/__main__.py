@@ -14,11 +14,11 @@ def _generate(arguments):
     run = Run.load(arguments.workdir)
     model, vocabulary = run.experiment.model, run.experiment.vocabulary
     names = ("prompt", "count", "length", "temperature", "seed")
-    options = {name: getattr(arguments, name) for name in names}
+    chosen = {name: getattr(arguments, name) for name in names}
     if arguments.spell:
-        texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **options)
+        texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:
-        texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **options)
+        texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **chosen)
     for words in texts:
         if arguments.features:
             opened = vocabulary.open_words(run.lexicon)

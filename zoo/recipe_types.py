@@ -12,7 +12,7 @@ import typing
 from typing import Any
 
 from zoo.errors import UserError
-from zoo.recipes import components
+from zoo.recipes import components, with_article
 
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 
@@ -70,8 +70,7 @@ def _check_component(value, kind, name):
         _expect(False, value, name, f"{value.__name__}(), with parentheses")
     if not isinstance(value, kind):
         there = ", ".join(sorted(components(kind)))
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        wanted = f"{article} {kind.__name__}" + (f", such as {there}" if there else "")
+        wanted = with_article(kind) + (f", such as {there}" if there else "")
         _expect(False, value, name, wanted)
     if dataclasses.is_dataclass(value):
         check(value, name)

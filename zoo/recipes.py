@@ -155,13 +155,15 @@ def components(kind: type) -> dict[str, type]:
     }
 
 
+def with_article(kind: type) -> str:
+    """ "a Head", "an Optimizer", for messages."""
+    return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__
+
+
 def _default_component(text, kind, where):
     found = components(kind)
     if text not in found:
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise UserError(
-            f"{where}: {text!r} is not {article} {kind.__name__}; {_nearest(text, found)}."
-        )
+        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {_nearest(text, found)}.")
     try:
         return found[text]()
     except TypeError as error:

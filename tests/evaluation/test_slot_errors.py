@@ -1,6 +1,7 @@
 """Names in realisations: which are missing, which have no evidence."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -79,7 +80,9 @@ def test_each_condition_is_realised_once(run, monkeypatch):
         "texts": 2,
         "complete": 1,
         "slots": 3,
+        "slots_by_slot": {"name": 2, "near": 1},
         "missing": 1,
+        "missing_by_slot": {"name": 1, "near": 0},
         "wrong": 1,
         "slot_error_rate": 2 / 3,
         "without_error": 1,
@@ -91,6 +94,7 @@ def test_from_a_model_to_its_passport(run):
     assert found["figures"]["texts"] == 2
     assert all(len(text.partition(" -> ")[2]) <= 12 for text in found["figures"]["examples"])
     assert "(3 names in 2 conditions: " in slot_errors.describe(found)
+    assert re.search(r"left out \(name \d of 2, near \d of 1\), ", slot_errors.describe(found))
 
 
 def test_texts_without_conditions_are_refused(run):

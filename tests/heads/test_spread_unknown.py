@@ -12,15 +12,7 @@ from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax, SpreadUnknown
 from zoo.lexicon import Lexicon
 
-TRAINED = Lexicon(
-    words=("</s>", "<unk>", "b", "a", "c"),
-    counts=np.array([9, 3, 2, 4, 1]),
-    boundary="</s>",
-    unknown="<unk>",
-)
-# Its own marks, in another order, and three new words.
-WORDS = ("x", "a", "<s>", "b", "y", "?", "c", "z")
-OTHER = Lexicon(words=WORDS, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
+TRAINED, OTHER = examples.trained_and_other()
 SIZE = 5
 
 
@@ -38,7 +30,7 @@ def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_
         "a": known[..., 3],
         "c": known[..., 4],
     }
-    wanted = np.stack([by_word[word] for word in WORDS], axis=-1)
+    wanted = np.stack([by_word[word] for word in OTHER.words], axis=-1)
     found = spread.log_probs(params, tables, hidden)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(np.exp(found).sum(-1), np.ones((3, 2)), rtol=1e-5)

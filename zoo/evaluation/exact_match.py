@@ -48,8 +48,7 @@ def answer(
     Args:
       length: words of an answer at most, and one more for the boundary; None for LONGEST, or what
         the head's grammar allows, so that the answers that it closes at its limit are whole.
-      temperature: 0 is greedy; above it, answers are drawn, and `seed`
-        says which.
+      temperature: 0 is greedy; above it, answers are drawn, and `seed` says which.
 
     Raises:
       UserError: the corpus has no prefixes, or the model no boundary.
@@ -124,9 +123,9 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     well_formed = None
     if grammar is not None:
         own = run.experiment.model.head.background
-        limits = (
-            {} if not isinstance(own, Grammar) else {"longest": own.longest, "depth": own.depth}
-        )
+        limits = {}
+        if isinstance(own, Grammar):
+            limits = {"longest": own.longest, "depth": own.depth}
         background = Grammar(grammar, stacks=STACKS, splits=(), **limits)
         tables = jax.tree.map(jnp.asarray, background.prepare(run.lexicon, {}))
         ids, boundary = run.lexicon.ids, run.lexicon.boundary

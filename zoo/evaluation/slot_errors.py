@@ -93,15 +93,23 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
     meanings = [meaning for meaning, _ in _pairs(corpus)]
     texts = ["".join(characters) for characters, _ in answers]
     found = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
-    slots = sum(len(names_of(meaning)) for meaning in meanings)
-    missing, wrong = (sum(len(getattr(e, kind)) for e in found) for kind in ("missing", "wrong"))
+    missing_by_slot, slots_by_slot = (dict.fromkeys(SLOTS, 0) for _ in range(2))
+    for meaning, of_text in zip(meanings, found, strict=True):
+        for slot in SLOTS:
+            values = names_of(meaning, (slot,))
+            slots_by_slot[slot] += len(values)
+            missing_by_slot[slot] += sum(value in of_text.missing for value in values)
+    slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
+    wrong = sum(len(of_text.wrong) for of_text in found)
     figures = {
         "temperature": temperature,
         "seed": seed,
         "texts": len(texts),
         "complete": int(np.sum([complete for _, complete in answers])),
         "slots": slots,
+        "slots_by_slot": slots_by_slot,
         "missing": missing,
+        "missing_by_slot": missing_by_slot,
         "wrong": wrong,
         "slot_error_rate": (missing + wrong) / max(1, slots),
         "without_error": sum(not e.missing and not e.wrong for e in found),
@@ -119,10 +127,15 @@ def _pairs(corpus):
 def describe(found: dict) -> str:
     """The figures of a passport of `judge`, and what was said first."""
     figures = found["figures"]
+    of_slots = [
+        f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
+        for slot, count in figures["slots_by_slot"].items()
+    ]
     lines = [
         f"{found['split']}, temperature {figures['temperature']:g}: slot error rate "
         f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
-        f"conditions: {figures['missing']:,} left out, {figures['wrong']:,} without evidence; "
+        f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
+        f"{figures['wrong']:,} without evidence; "
         f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
