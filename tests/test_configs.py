@@ -16,7 +16,7 @@ from zoo.data.micro import Micro
 from zoo.embeddings import CharCNN, Concat
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax
-from zoo.heads.sampled import SampledSoftmax
+from zoo.heads.sampled import SampledHead
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
 
@@ -95,7 +95,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
     head = model.head
     if isinstance(head, AdaptiveSoftmax):
         head = dataclasses.replace(head, cutoffs=(2, 3))
-    if isinstance(head, SampledSoftmax):
+    if isinstance(head, SampledHead):
         head = dataclasses.replace(head, samples=5)
     if isinstance(head, CNNSoftmax):
         head = dataclasses.replace(

@@ -16,7 +16,7 @@ import dataclasses
 import jax.numpy as jnp
 
 from zoo.heads import noise as noises
-from zoo.heads.sampled import SampledSoftmax, log_sum_exp, masked
+from zoo.heads.sampled import SampledHead, log_sum_exp, masked
 
 
 def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
@@ -30,7 +30,7 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
 
 
 @dataclasses.dataclass(frozen=True)
-class BlackOut(SampledSoftmax):
+class BlackOut(SampledHead):
     """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4."""
 
     noise: noises.Noise = noises.UnigramNoise(power=0.4)

@@ -24,7 +24,7 @@ from zoo.heads import noise as noises
 from zoo.heads.head import Head
 from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
-from zoo.heads.sampled import SampledSoftmax
+from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
 
 
@@ -53,7 +53,7 @@ class CNNSoftmax(Head):
 
     def __post_init__(self):
         check_least(self, "model.head", correction=0)
-        if self.sampled is not None and not isinstance(self.sampled, SampledSoftmax):
+        if self.sampled is not None and not isinstance(self.sampled, SampledHead):
             raise UserError(
                 f"model.head.sampled is {self.sampled!r}, which has no sampled loss: give NCE, "
                 "ImportanceSampling, BlackOut or none."

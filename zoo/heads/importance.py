@@ -13,7 +13,7 @@ whole vocabulary with E = 1, the loss becomes the exact one.
 
 import dataclasses
 
-from zoo.heads.sampled import SampledSoftmax, log_sum_exp, masked
+from zoo.heads.sampled import SampledHead, log_sum_exp, masked
 
 
 def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
@@ -33,7 +33,7 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
 
 
 @dataclasses.dataclass(frozen=True)
-class ImportanceSampling(SampledSoftmax):
+class ImportanceSampling(SampledHead):
     """The softmax trained by importance sampling ("sampled softmax")."""
 
     loss_name = "sampled softmax loss"

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
-from zoo.heads.sampled import SampledSoftmax
+from zoo.heads.sampled import SampledHead
 
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
@@ -38,7 +38,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
 
 
 @dataclasses.dataclass(frozen=True)
-class NCE(SampledSoftmax):
+class NCE(SampledHead):
     """The softmax trained by noise-contrastive estimation.
 
     Attributes:

@@ -17,7 +17,7 @@ PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d
 
 
 @dataclasses.dataclass(frozen=True)
-class SampledSoftmax(Softmax):
+class SampledHead(Softmax):
     """A softmax whose training loss scores the target and K noise words instead of V words.
 
     Everything but `loss` is the exact softmax's. Subclasses say what the loss of the scores is:
