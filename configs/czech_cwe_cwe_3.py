@@ -5,9 +5,10 @@
 
 Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
 too, and are formed for the target and the noise words alone. With the full padding of their figure
-3: --set model.head.network.spelling.padding=full. Such a model has no word to learn by heart and is
-the worse for dropout and a falling rate: it is trained as in the paper, at a constant rate, with
-Adagrad's history put back twice. Results: docs/results.md.
+3, of both sides: --set model.head.network.spelling.padding=full
+--set model.embedding.parts.1.network.spelling.padding=full. Such a model has no word to learn by
+heart and is the worse for dropout and a falling rate: it is trained as in the paper, at a constant
+rate, with Adagrad's history put back twice. Results: docs/results.md.
 """
 
 import dataclasses

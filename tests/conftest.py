@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 
 import jax
 import numpy as np
@@ -15,12 +16,23 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_opti
 # Before the first array is made: JAX counts its devices once.
 jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+# Many tests train the same few models, each with functions of its own. A folder for each process
+# of the tests, and one for the programs that it runs: files in it are not written whole at once.
+CACHE = tempfile.TemporaryDirectory(prefix="zoo-tests-", ignore_cleanup_errors=True)
+jax.config.update("jax_compilation_cache_dir", f"{CACHE.name}/tests")
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = f"{CACHE.name}/programs"
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
 
 def pytest_runtest_setup(item):
-    """Tests of the corpora are skipped, and counted as such, where there are none."""
-    if item.get_closest_marker("realdata") and not files.data_folder().is_dir():
-        pytest.skip(f"no data in {files.data_folder()}: set ZOO_DATA")
+    """Tests of corpora, which the marker names, are skipped, and counted as such, where those are
+    not."""
+    marker = item.get_closest_marker("realdata")
+    for name in marker.args if marker else ():
+        if not (files.data_folder() / name).exists():
+            pytest.skip(f"no {name} in {files.data_folder()}: set ZOO_DATA")
 
 
 @pytest.fixture

@@ -49,6 +49,12 @@ def randomised(tree, random, scale=1.0):
     return jax.tree.map(lambda x: jnp.asarray(scale * random.normal(size=x.shape)), tree)
 
 
+def random_params(component, random, *arguments, scale=1.0):
+    """Normal numbers in the shapes of init(key, *arguments), whose own are not computed."""
+    shapes = jax.eval_shape(lambda key: component.init(key, *arguments), jax.random.key(0))
+    return randomised(shapes, random, scale)
+
+
 # The tables of a model whose components need to know nothing of the words.
 NO_TABLES = {"embedding": {}, "head": {}}
 

@@ -1,24 +1,45 @@
-"""The Python in docs does what docs say."""
+"""What docs show works: their Python, their shell, and the settings of their commands."""
 
 import dataclasses
+import itertools
 import pathlib
 import re
+import shlex
 import subprocess
 
 import jax
+import pytest
 
+import configs
 from tests.training import small
+from zoo import recipes
 from zoo.checkpoints import Checkpoints
 from zoo.evaluation import outputs, sentence_scores
 from zoo.heads import CharLSTM
 from zoo.spelling import Spelling
 from zoo.workdir import Workdir
 
-DOCS = pathlib.Path(__file__).parent.parent / "docs"
+ROOT = pathlib.Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.FOLDER.glob("*.py")]
+# A config and what is set in it, in a command or in running text.
+SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+)+)")
 
 
 def snippets(name, language="python"):
     return re.findall(rf"```{language}\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_commands_set_can_be_set(page):
+    text = re.sub(r"\s*\\?\n\s*", " ", page.read_text(encoding="utf-8"))
+    for name, options in SETTINGS.findall(text):
+        if name not in configs.names():
+            continue
+        words = shlex.split(options.rstrip(".,;:)"))
+        chosen = [value for flag, value in itertools.pairwise(words) if flag == "--set"]
+        # M stands for the numbers that the text gives.
+        recipes.apply_settings(configs.load(name), [re.sub("=M$", "=7", one) for one in chosen])
 
 
 def test_the_most_probable_spellings_are_printed(tmp_path, capsys):

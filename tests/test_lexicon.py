@@ -85,10 +85,20 @@ def test_mass_of_signatures_without_any():
     with np.errstate(divide="ignore"):
         background = np.log([0.25, 0.0, 0.0, 0.75])
     tables = signatures.tables(with_features(examples.plain_lexicon(4), features, background))
-    np.testing.assert_array_equal(tables["log_mass"], [0, -np.inf])
+    np.testing.assert_allclose(tables["log_mass"], [0, -np.inf], atol=1e-15)
     np.testing.assert_allclose(
         tables["log_within"], [np.log(0.25), -np.inf, -np.inf, np.log(0.75)], rtol=1e-6
     )
+
+
+def test_masses_below_any_float():
+    background = np.array([-1.0, -800.0, -2.0, -801.0])
+    features = [{"a": 1.0}, {"b": 1.0}, {}, {"b": 1.0}]
+    tables = with_features(examples.plain_lexicon(4), features, background).tables()
+    both = -800 + np.log1p(np.exp(-1))
+    np.testing.assert_allclose(tables["log_mass"], [-1, both, -2], rtol=1e-6)
+    within = [0, -800 - both, 0, -801 - both]
+    np.testing.assert_allclose(tables["log_within"], within, rtol=1e-6, atol=1e-6)
 
 
 def test_tables_are_empty_without_features():

@@ -39,8 +39,7 @@ HEAD = LogLinear()
 @pytest.fixture
 def model(random, float64):
     """(params, tables, two hidden states)"""
-    shapes = HEAD.init(jax.random.key(0), 4, OPEN.lexicon)
-    params = examples.randomised(shapes, random, 0.7)
+    params = examples.random_params(HEAD, random, 4, OPEN.lexicon, scale=0.7)
     return params, HEAD.tables(OPEN.lexicon), jnp.asarray(random.normal(size=(2, 4)))
 
 

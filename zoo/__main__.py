@@ -24,7 +24,7 @@ def _generate(arguments):
             opened = vocabulary.open_words(run.lexicon)
             print(with_features(words, run.lexicon, opened), end="\n\n")
         else:
-            print(" ".join(words))
+            print(("" if run.lexicon.of_characters else " ").join(words))
 
 
 def _score(arguments):

@@ -72,6 +72,11 @@ class Lexicon:
         marks = (self.unknown, self.boundary)
         return tuple(sorted(set().union(*(word for word in self.words if word not in marks))))
 
+    @functools.cached_property
+    def of_characters(self) -> bool:
+        """Whether the words are characters, blanks among them."""
+        return any(not word.strip() for word in self.words)
+
     def occurrences(self, words: tuple[str, ...]) -> np.ndarray:
         """How often words, of the lexicon or not, occurred in the training text, int64."""
         found = [

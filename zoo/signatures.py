@@ -35,10 +35,9 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
     log_background = lexicon.log_background
     if log_background is None:
         log_background = np.full(len(lexicon), -np.log(len(lexicon)))
-    mass = np.zeros(len(members))
-    np.add.at(mass, signature, np.exp(log_background))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_mass = np.log(mass)
+    log_mass = np.full(len(members), -np.inf)
+    np.logaddexp.at(log_mass, signature, log_background)  # masses may be below any float
+    with np.errstate(invalid="ignore"):
         # A signature without mass has words without mass: log(0 / 0) is log 0 here.
         log_within = np.where(
             np.isneginf(log_background), -np.inf, log_background - log_mass[signature]

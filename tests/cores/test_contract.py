@@ -34,7 +34,7 @@ BATCH, TIME, INPUT_SIZE = 3, 6, 4
 
 def core_problem(core: Core, random):
     """(params, inputs [B, T, E], a carry that is not zero)."""
-    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random, 0.7)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     return params, inputs, examples.randomised(core.initial_carry(BATCH), random)
 

@@ -86,7 +86,7 @@ def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(ra
 @pytest.mark.parametrize(("layers", "projection"), [(1, 0), (2, 0), (3, 0), (2, 3)])
 def test_values_are_those_of_a_loop(random, layers, projection):
     core = LSTM(SIZE, layers=layers, projection=projection)
-    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random, 0.7)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
     assert params[0]["input"].shape == (INPUT_SIZE, 4 * SIZE)
     carry = examples.randomised(core.initial_carry(BATCH), random)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
@@ -100,7 +100,7 @@ def test_values_are_those_of_a_loop(random, layers, projection):
 @pytest.mark.usefixtures("float64")
 def test_gradients_of_a_layer_are_those_of_a_loop(random):
     core = LSTM(2)
-    (params,) = examples.randomised(core.init(jax.random.key(0), 3), random, 0.7)
+    (params,) = examples.random_params(core, random, 3, scale=0.7)
     ((hidden, cell),) = examples.randomised(core.initial_carry(2), random)
     arrays = {
         **params,
@@ -148,7 +148,7 @@ def test_new_parameters():
 
 def masks_of(core, random):
     """Hidden states with dropout over those without: the masks [B, T, D] of the last layer."""
-    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random)
+    params = examples.random_params(core, random, INPUT_SIZE)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     carry = examples.randomised(core.initial_carry(BATCH), random)
     apply = jax.jit(core.apply)
@@ -174,7 +174,7 @@ def test_a_variational_mask_is_the_same_at_all_positions(random):
 
 def test_dropped_recurrent_weights_are_those_of_one_mask_for_all_rows_and_positions(random):
     core = LSTM(SIZE, layers=2, recurrent_dropout=0.5)
-    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random)
+    params = examples.random_params(core, random, INPUT_SIZE)
     inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
     carry = examples.randomised(core.initial_carry(BATCH), random)
     key, apply = jax.random.key(4), jax.jit(core.apply)

@@ -34,7 +34,7 @@ def reference(params, inputs, reset):
 @pytest.mark.parametrize(("order", "layers"), [(2, 1), (3, 1), (4, 2), (9, 1)])
 def test_hidden_states_are_those_of_the_formula(order, layers, random):
     core = NGram(SIZE, order, layers)
-    params = examples.randomised(core.init(jax.random.key(0), INPUT_SIZE), random)
+    params = examples.random_params(core, random, INPUT_SIZE)
     inputs = random.normal(size=(BATCH, TIME, INPUT_SIZE))
     reset = np.zeros((BATCH, TIME), bool)
     reset[0, [0, 2]] = reset[1, 3] = True

@@ -4,9 +4,8 @@ import pytest
 
 import configs
 
-pytestmark = pytest.mark.realdata
 
-
+@pytest.mark.realdata("ptb")
 def test_penn_treebank():
     recipe = configs.load("ptb_small")
     lexicon, corpora = recipe.vocabulary.build(recipe.data)
@@ -19,6 +18,7 @@ def test_penn_treebank():
 
 
 @pytest.mark.slow
+@pytest.mark.realdata("ud_french")
 def test_french_treebank():
     recipe = configs.load("llrnn_french")
     lexicon, corpora = recipe.vocabulary.build(recipe.data)

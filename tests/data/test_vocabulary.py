@@ -129,6 +129,13 @@ def test_a_text_that_has_marks_of_its_own(unknown, counted):
     assert (spellings, found_counted) == (["a", UNKNOWN], counted)
 
 
+def test_a_boundary_in_the_text_is_a_word_where_the_vocabulary_adds_none():
+    source = Given(train=f"a b {BOUNDARY}\nb {BOUNDARY}", validation=f"b {BOUNDARY}")
+    lexicon, _ = Vocabulary(boundary="none").build(source)
+    assert lexicon.boundary is None and BOUNDARY in lexicon.words
+    assert encoded(source=source, boundary="none") == (["b", BOUNDARY], [True, True], [0])
+
+
 def features_of(lexicon, word):
     return set(lexicon.features_of(lexicon.ids[word]))
 

@@ -103,3 +103,13 @@ def test_features_of_generated_words():
 def test_words_without_features_have_none_to_show():
     with pytest.raises(UserError, match="have no features"):
         with_features(["word 1"], examples.plain_lexicon())
+
+
+def test_a_prompt_of_characters_is_read_by_the_character():
+    lexicon = Lexicon(words=("<unk>", *"ab \n"), counts=np.ones(5, np.int64), unknown="<unk>")
+    params = MODEL.init(jax.random.key(3), lexicon)
+    chosen = {"prompt": "a ba\n", "count": 2, "length": 3}
+    vocabulary = Vocabulary(boundary="none")
+    for text in generate(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, **chosen):
+        assert text[:5] == [*"a ba\n"]
+        assert len(text) == 8

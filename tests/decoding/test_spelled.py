@@ -32,7 +32,7 @@ MODEL = LanguageModel(
 
 @pytest.fixture
 def params(random):
-    return examples.randomised(MODEL.init(jax.random.key(0), LEXICON), random, 1.0)
+    return examples.random_params(MODEL, random, LEXICON, scale=1.0)
 
 
 def test_drawn_words_are_read_again_by_their_letters(params):

@@ -65,7 +65,7 @@ WORDS = np.array([[0, 2, 2], [12, 9, 5]])
 def test_vectors_and_gradients_of_an_embedding(embedding_case, lexicon, random):
     embedding = embedding_case.embedding
     tables = embedding.tables(lexicon)
-    params = examples.randomised(embedding.init(jax.random.key(0), lexicon), random)
+    params = examples.random_params(embedding, random, lexicon)
     cotangent = random.normal(size=(2, 3, SIZE))
 
     @jax.jit

@@ -1,15 +1,20 @@
 """Agreement pairs of a treebank of a few lines."""
 
 import dataclasses
+import json
 import math
 
 import numpy as np
 import pytest
 
+from tests import examples
+from tests.training import small
+from zoo.checkpoints import Checkpoints
 from zoo.data import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import agreement
 from zoo.evaluation.minimal_pairs import PairScores
+from zoo.workdir import Workdir
 
 # id, form, lemma, part of speech, features, head, relation
 TRAIN = """
@@ -146,7 +151,31 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
     assert agreement.pooled(splits) == {"number, 1": 0.25}
 
 
-def test_a_run_is_judged_on_its_treebank(run, source):
+def test_a_run_is_judged_on_its_treebank(source, tmp_path):
+    experiment = dataclasses.replace(small.experiment(), data=source)
+    lexicon, _ = experiment.build()
+    workdir = Workdir(tmp_path / "run")
+    workdir.claim(experiment)
+    workdir.keep_lexicon(lexicon)
+    params = examples.random_params(experiment.model, np.random.default_rng(0), lexicon)
+    checkpoints = Checkpoints(workdir.path / "checkpoints")
+    checkpoints.save("best", 1, {"params": params}, {})
+    checkpoints.close()
+    said, picture = [], tmp_path / "agreement.png"
+    agreement.report([str(workdir.path)], ["train"], str(picture), said.append)
+    assert picture.exists() and said[-1] == str(picture)
+    (result,) = workdir.path.glob("results/*.json")
+    figures = json.loads(result.read_text())["figures"]
+    # The four of test_pairs_with_their_distance; the third sentence has none.
+    assert figures["pairs"] == 4
+    pairs = {name: case["pairs"] for name, case in figures["cases"].items() if case["pairs"]}
+    assert pairs == {"number, 1": 2, "number, 2-4": 2, "number, all": 4}
+    right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
+    assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
+    assert str(result) in said[1]
+
+
+def test_runs_without_agreement_pairs_are_refused(run, source):
     with pytest.raises(UserError, match="made from a treebank"):
         agreement.judge(run, "test")
     judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))

@@ -81,6 +81,15 @@ def test_strings_outside_the_lexicon_are_of_their_classes(run):
     np.testing.assert_array_equal(last.strings.counts, text.strings.counts[12:])
 
 
+def test_the_name_of_a_class_in_a_text_is_a_string_as_any_other(run):
+    lexicon, vocabulary = run.lexicon, run.experiment.vocabulary
+    text = vocabulary.encode(Corpus("text", [["le", "<digits>", "<letters>"]]), lexicon)
+    assert text.known.tolist() == [True, False, False, True]
+    assert [lexicon.words[word] for word in text.words[1:3]] == [UNKNOWN, UNKNOWN]
+    assert not vocabulary.has("<digits>", lexicon)
+    assert vocabulary.has("le", lexicon) and vocabulary.has("37", lexicon)
+
+
 def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys):
     text, scores = run.score(run.read("test"))
     closed = dataclasses.replace(text, strings=None)

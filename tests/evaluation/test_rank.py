@@ -1,6 +1,5 @@
 """Ranks of log-probability matrices: of matrices by hand, and of heads on random contexts."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def test_the_rank_of_a_product_by_hand(random):
 )
 def test_only_a_mixture_of_softmaxes_passes_the_bound(random, head, bounded):
     size, lexicon = 4, examples.plain_lexicon(29)
-    params = examples.randomised(head.init(jax.random.key(0), size, lexicon), random)
+    params = examples.random_params(head, random, size, lexicon)
     hidden = jnp.asarray(random.normal(size=(23, size)), jnp.float32)
     found = rank.spectrum(np.asarray(head.log_probs(params, head.tables(lexicon), hidden)))
     assert (found.rank <= size + 2) == bounded

@@ -17,7 +17,7 @@ HEAD = AdaptiveSoftmax(cutoffs=(4, 9), division=2.0)
 def test_losses_are_those_of_pytorch(random):
     torch = pytest.importorskip("torch")
     lexicon = examples.plain_lexicon()  # ranks are ids
-    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    params = examples.random_params(HEAD, random, 8, lexicon)
     theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 13, [4, 9], div_value=2.0, head_bias=True)
     with torch.no_grad():
         theirs.head.weight[:] = torch.tensor(np.asarray(params["head"]))
@@ -42,7 +42,7 @@ def test_clusters_follow_frequency_not_the_order_of_the_lexicon(random):
     tables = HEAD.tables(lexicon)
     np.testing.assert_array_equal(tables["rank"], 12 - counts)
     np.testing.assert_array_equal(tables["word"][tables["rank"]], np.arange(13))
-    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    params = examples.random_params(HEAD, random, 8, lexicon)
     hidden = jnp.asarray(random.normal(size=(13, 8)), jnp.float32)
     found = HEAD.log_probs(params, tables, hidden)
     sorted_lexicon = examples.plain_lexicon()
@@ -53,7 +53,7 @@ def test_clusters_follow_frequency_not_the_order_of_the_lexicon(random):
 @pytest.mark.parametrize("tokens", [1, 6, 10])
 def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
     lexicon = examples.plain_lexicon()
-    params = examples.randomised(HEAD.init(jax.random.key(0), 8, lexicon), random)
+    params = examples.random_params(HEAD, random, 8, lexicon)
     tables, hidden = HEAD.tables(lexicon), jnp.asarray(random.normal(size=(tokens, 8)), jnp.float32)
     targets = jnp.asarray(random.integers(13, size=tokens))
     weights = jnp.asarray(random.uniform(size=tokens), jnp.float32)
@@ -74,7 +74,7 @@ def test_memory_does_not_grow_with_tokens(random):
     """Neither logits nor tails are kept for the backward pass of every block of tokens."""
     size, words = 32, 5000
     head, lexicon = AdaptiveSoftmax((20, 50), division=1.0), examples.plain_lexicon(words)
-    params = examples.randomised(head.init(jax.random.key(0), size, lexicon), random)
+    params = examples.random_params(head, random, size, lexicon)
     tables = head.tables(lexicon)
 
     def memory(tokens):

@@ -11,6 +11,7 @@ import scipy.stats
 from tests import examples, references
 from zoo.heads import LogLinear, exact, exact_sum, measured
 from zoo.priors import ContextualBackground
+from zoo.priors.contextual import sum_by_signature
 
 SIZE, VOCABULARY = 5, 13
 CONTEXTS = np.array([[3, 0, 12], [7, 7, 2]])
@@ -50,9 +51,9 @@ HEAD = LogLinear(background=Bigrams())
 @pytest.fixture
 def arguments(float64, random):
     lexicon = examples.lexicon()
-    params = HEAD.init(jax.random.key(0), SIZE, lexicon)
     hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
-    return examples.randomised(params, random), HEAD.tables(lexicon), hidden
+    params = examples.random_params(HEAD, random, SIZE, lexicon)
+    return params, HEAD.tables(lexicon), hidden
 
 
 def reference(params, hidden):
@@ -191,3 +192,13 @@ def test_samples_have_the_declared_probabilities(arguments):
     possible = expected > 0
     result = scipy.stats.chisquare(observed[possible], draws * expected[possible])
     assert result.pvalue > 1e-3
+
+
+def test_words_far_less_probable_than_others_keep_their_mass():
+    """In float32, whose least number is e^-103; also where words have none at all."""
+    log_probs = np.array([[0, -95, -96, -np.inf, -np.inf], [-400, -np.inf, -200, -np.inf, -300]])
+    signature = np.array([0, 1, 1, 2, 0])
+    found = sum_by_signature(jnp.asarray(log_probs, jnp.float32), signature, 3)
+    with np.errstate(divide="ignore"):
+        first = [0, -95 + np.log1p(np.exp(-1)), -np.inf]
+    np.testing.assert_allclose(found, [first, [-300, -200, -np.inf]], rtol=1e-6)

@@ -20,7 +20,7 @@ SIZE = 5
 
 def problem(head, random):
     lexicon = examples.plain_lexicon()
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(head, random, SIZE, lexicon)
     return head.tables(lexicon), params, jnp.asarray(random.normal(size=(2, 3, SIZE)))
 
 

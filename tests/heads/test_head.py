@@ -33,7 +33,7 @@ HEADS = {
 def problem(head, random, tokens, words=13):
     """(params, tables, hidden)."""
     lexicon = examples.lexicon() if words == 13 else examples.plain_lexicon(words)
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(head, random, SIZE, lexicon)
     return params, head.tables(lexicon), jnp.asarray(random.normal(size=(*tokens, SIZE)))
 
 

@@ -15,7 +15,7 @@ HEAD = HierarchicalSoftmax()
 def problem(random):
     """(params, tables, hidden [2, 4, D], targets [2, 4])."""
     lexicon = examples.plain_lexicon()
-    params = examples.randomised(HEAD.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(HEAD, random, SIZE, lexicon)
     hidden, targets = random.normal(size=(2, 4, SIZE)), random.integers(13, size=(2, 4))
     return params, HEAD.tables(lexicon), jnp.asarray(hidden), jnp.asarray(targets)
 

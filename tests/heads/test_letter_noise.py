@@ -171,7 +171,7 @@ def problem(per, random):
         NETWORK,
         sampled=NCE(noise=LetterNoise(order=2), samples=4, noise_per=per, learned_partition=True),
     )
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, WORDS), random)
+    params = examples.random_params(head, random, SIZE, WORDS)
     return head, head.tables(WORDS), params, jnp.asarray(random.normal(size=(2, 3, SIZE)))
 
 

@@ -119,11 +119,18 @@ def test_words_without_mass_are_refused():
         UnigramNoise(smoothing=0).probabilities(COUNTS)
 
 
+@pytest.mark.parametrize("log_q", [-39.0, -41.0, -90.0, -138.0])
+def test_words_that_are_hardly_ever_drawn_are_expected_as_often_kept_or_dropped(log_q):
+    """exp(log q) may be below any float32."""
+    found = noise.log_expected_count(jnp.float32(log_q), 10, True)
+    np.testing.assert_allclose(found, log_q + np.log(10), rtol=1e-6)
+
+
 def test_one_certain_word_has_an_expected_count_of_one():
     assert float(noise.log_expected_count(jnp.zeros(()), 5, True)) == 0
 
 
-@pytest.mark.realdata
+@pytest.mark.realdata("lm1b/word_freq.npy")
 @pytest.mark.parametrize("recipe", [LogUniformNoise(), UnigramNoise(), UnigramNoise(power=0.75)])
 def test_samplers_over_the_billion_words_draw_what_they_declare(recipe):
     """Over the 793,471 counts of the 1 Billion Word benchmark, in 200 bins of like mass."""

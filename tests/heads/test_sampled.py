@@ -65,7 +65,7 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     kind, lexicon = HEADS[name], examples.plain_lexicon()
     head = kind(noise=UnigramNoise(power=0.5), samples=DRAWS, noise_per=unit, distinct=distinct)
     tables = head.tables(lexicon)
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(head, random, SIZE, lexicon)
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
@@ -220,7 +220,7 @@ def test_a_learned_partition_gets_a_gradient_and_enters_log_z(random):
 @pytest.mark.parametrize("name", HEADS)
 def test_reported_probabilities_are_the_exact_softmax(random, name):
     head, lexicon = HEADS[name](noise=LogUniformNoise(), samples=3), examples.plain_lexicon()
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(head, random, SIZE, lexicon)
     hidden, targets = random.normal(size=(4, SIZE)), np.array([0, 12, 5, 5])
     log_prob = head.log_prob(
         params, head.tables(lexicon), jnp.asarray(hidden, jnp.float32), jnp.asarray(targets)
@@ -232,7 +232,7 @@ def test_reported_probabilities_are_the_exact_softmax(random, name):
 @pytest.mark.parametrize("name", HEADS)
 def test_tokens_without_weight_give_no_gradient(random, name):
     head, lexicon = HEADS[name](noise=UniformNoise(), samples=4), examples.plain_lexicon()
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, lexicon), random)
+    params = examples.random_params(head, random, SIZE, lexicon)
     hidden = jnp.asarray(random.normal(size=(1, 3, SIZE)))
     arguments = head.tables(lexicon), hidden, jnp.asarray([[1, 2, 3]]), jnp.asarray([[1.0, 0, 2]])
     of_hidden = jax.jit(

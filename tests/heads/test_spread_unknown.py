@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ SIZE = 5
 @pytest.mark.parametrize("head", [Softmax(), AdaptiveSoftmax(cutoffs=(2,), division=2)])
 def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_s(head, random):
     spread = SpreadUnknown(head, TRAINED)
-    params = examples.randomised(head.init(jax.random.key(0), SIZE, TRAINED), random)
+    params = examples.random_params(head, random, SIZE, TRAINED)
     tables, hidden = spread.tables(OTHER), jnp.asarray(random.normal(size=(3, 2, SIZE)))
     known = np.asarray(head.log_probs(params, head.tables(TRAINED), hidden), np.float64)
     part = known[..., 1] - np.log(4)  # x, y, z and the unknown word itself

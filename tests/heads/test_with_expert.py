@@ -10,10 +10,11 @@ import scipy.stats
 
 from tests import examples, references
 from zoo.errors import UserError
-from zoo.heads import LogLinear, Softmax, WithExpert
+from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
 from zoo.heads.with_expert import log_expert_mass
 from zoo.priors import NGram
 from zoo.priors.expert import NOTHING, Expert
+from zoo.spelling import Spelling
 
 SIZE, VOCABULARY = 5, 13
 # The expert knows nothing at one place, is right at two and has word 9, without mass, at another.
@@ -40,9 +41,9 @@ HEADS = {"log-linear": WithExpert(Told(), LogLinear()), "softmax": WithExpert(To
 @pytest.fixture(params=HEADS)
 def arguments(request, float64, random):
     head, lexicon = HEADS[request.param], examples.lexicon(MASSLESS)
-    params = head.init(jax.random.key(0), SIZE, lexicon)
     hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)))
-    return head, examples.randomised(params, random), head.tables(lexicon), hidden
+    params = examples.random_params(head, random, SIZE, lexicon)
+    return head, params, head.tables(lexicon), hidden
 
 
 def reference(head, params, hidden):
@@ -158,3 +159,15 @@ def test_samples_have_the_declared_probabilities(arguments):
 def test_heads_that_need_more_from_the_model_are_refused(head):
     with pytest.raises(UserError, match=r"heads\.WithExpert takes a head of its own"):
         WithExpert(Told(), head)
+
+
+def test_over_a_head_of_all_spellings_words_have_what_they_have_by_themselves(float64, random):
+    """The probabilities of the lexicon's words do not sum to 1 then."""
+    lexicon = examples.plain_lexicon()
+    head = WithExpert(Told(), CharLSTM(Spelling(longest=8), size=4, letter_size=3))
+    params = examples.random_params(head, random, SIZE, lexicon)
+    arguments = params, head.tables(lexicon), jnp.asarray(random.normal(size=(2, 3, SIZE)))
+    log_probs = head.log_probs(*arguments, context=CONTEXTS)
+    log_prob = head.log_prob(*arguments, TARGETS, context=CONTEXTS)
+    np.testing.assert_allclose(of_targets(log_probs), log_prob, rtol=1e-6)
+    assert np.exp(log_probs).sum(-1).max() < 0.999

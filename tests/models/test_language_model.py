@@ -51,7 +51,7 @@ MODELS = {
 def test_log_prob_and_loss_along_a_sequence(name, lexicon, random):
     model = MODELS[name]
     tables = model.tables(lexicon)
-    params = examples.randomised(model.init(jax.random.key(0), lexicon), random)
+    params = examples.random_params(model, random, lexicon)
     carry = examples.randomised(model.core.initial_carry(2), random)
     token_weights = random.uniform(size=(2, 4))
 
@@ -128,7 +128,7 @@ def test_components_get_keys_of_their_own(lexicon):
 
 def test_a_key_turns_dropout_on(lexicon, random):
     model = LanguageModel(Lookup(3), LSTM(SIZE, dropout=0.5), Softmax())
-    params = examples.randomised(model.init(jax.random.key(0), lexicon), random)
+    params = examples.random_params(model, random, lexicon)
 
     @jax.jit
     def loss(params, key):

@@ -159,9 +159,7 @@ def test_whatever_is_drawn_parses(tmp_path, name, limits):
         tmp_path, text, words, depth=depth, longest=longest, stacks=stacks
     )
     model = LanguageModel(Lookup(4), LSTM(5), LogLinear(background=background))
-    params = examples.randomised(
-        model.init(jax.random.key(0), lexicon), np.random.default_rng(limits), 0.7
-    )
+    params = examples.random_params(model, np.random.default_rng(limits), lexicon, scale=0.7)
     tables = model.tables(lexicon)
     texts = generate(
         model, params, tables, lexicon, Vocabulary(), count=60, length=longest + 1, seed=depth

@@ -245,7 +245,7 @@ def test_a_head_over_it_that_has_learnt_nothing_is_it(kinds):
     ) == pytest.approx(0, abs=1e-5)
 
 
-@pytest.mark.realdata
+@pytest.mark.realdata("ptb")
 def test_the_penn_treebank_has_the_perplexity_that_others_report():
     """148.3, the trigrams "KN3" of Mikolov et al. (2011), table 1, on the same files."""
     source = Text("ptb/ptb.train.txt", "ptb/ptb.valid.txt", ("ptb/ptb.test.txt",))

@@ -51,8 +51,7 @@ COLUMNS = step.Columns(
 
 def trained(model, recipe, sparse, steps=3, clip=0.05):
     """(parameters after some steps, their metrics, the parameters before)."""
-    params = model.init(jax.random.key(1), LEXICON)
-    params = examples.randomised(params, np.random.default_rng(0), 0.5)
+    params = examples.random_params(model, np.random.default_rng(0), LEXICON, scale=0.5)
     if sparse:
         paths = model.row_tables(params)
         optimizer = row_sparse.RowSparseOptimizer(recipe, clip, paths, 5, 20)

@@ -14,8 +14,9 @@ from zoo.checkpoints import Checkpoints
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.errors import Interrupted, UserError
-from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, Softmax
+from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam
+from zoo.priors import TopWords
 from zoo.spelling import Spelling
 from zoo.training import start
 from zoo.training.step import Columns
@@ -189,6 +190,24 @@ def test_parts_of_other_sizes_are_new(first):
     assert found.lines[2].startswith("head: taken from ")
     with pytest.raises(UserError, match=r"frozen names 'embedding', which cannot be taken .*6\]"):
         start.read(str(first), recipe.model, recipe.build()[0], ("embedding",))
+
+
+def test_rows_of_features_are_no_rows_of_words(tmp_path):
+    """As many features as words: all shapes are equal, and each row is of something else."""
+    vocabulary = Vocabulary(features=(TopWords(count=20),))
+    recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary)
+    lexicon, _ = recipe.build()
+    assert len(lexicon) == len(lexicon.feature_names)
+    assert lexicon.feature_names != tuple(f"Word:{word}" for word in lexicon.words)
+    folder = str(saved(tmp_path / "first", recipe))
+    assert len(start.read(folder, small.LOG_LINEAR, lexicon).params) == 3
+    found = start.read(folder, small.MODEL, lexicon)
+    assert list(found.params) == ["core"]
+    anew = "initialised anew (its rows are of features there, of words here)."
+    assert found.lines[1:] == [f"embedding: {anew}", f"head: {anew}"]
+    other = dataclasses.replace(small.LOG_LINEAR, head=LogLinear(kinds=("Word",)))
+    with pytest.raises(UserError, match="rows are of features there, of features Word here"):
+        start.read(folder, other, lexicon, frozen=("head",))
 
 
 def test_a_model_of_which_nothing_fits(first):

@@ -112,7 +112,7 @@ def test_a_penalty_is_trained_and_reported_apart(float64):
     plain = LanguageModel(Features(size=3), LSTM(size=3), LogLinear())
     penalised = dataclasses.replace(plain, head=LogLinear(penalty=0.1))
     lexicon = examples.lexicon()
-    params = examples.randomised(plain.init(jax.random.key(3), lexicon), np.random.default_rng(4))
+    params = examples.random_params(plain, np.random.default_rng(4), lexicon)
     carry, tables = plain.core.initial_carry(2), plain.tables(lexicon)
     key = jax.random.key_data(jax.random.key(1))
 

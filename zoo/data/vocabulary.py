@@ -122,7 +122,8 @@ class Vocabulary:
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
             unknown=UNKNOWN if UNKNOWN in words else None,
-            boundary=BOUNDARY if BOUNDARY in words else None,
+            # A text may have </s> written in it.
+            boundary=BOUNDARY if self.boundary != "none" else None,
             left_out={word: count for word, count in in_text if word not in known},
         )
         return self._opened(self._with_priors(lexicon, seen, entries)), corpora
@@ -238,7 +239,7 @@ class Vocabulary:
     def has(self, word: str, lexicon: Lexicon) -> bool:
         """Whether a word is of the lexicon, or a string of one of its classes."""
         opened = self.open_words(lexicon)
-        return word in lexicon.ids or (opened is not None and opened.class_of(word) is not None)
+        return word in lexicon.ids if opened is None else opened.class_of(word) is not None
 
     def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
         """{word that is not of the lexicon, nor a string of its classes: its count}, the most
@@ -264,7 +265,8 @@ class Vocabulary:
         # Not lists, which take eight bytes and more for what is four, or one, in the end.
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
-        boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if lexicon.boundary else []
+        has_boundary = lexicon.boundary is not None and self.boundary != "none"
+        boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if has_boundary else []
         marks = len(boundaries)
         opened = self.open_words(lexicon)
         log_within, string_counts = array.array("d"), array.array("q")
@@ -272,9 +274,10 @@ class Vocabulary:
         for sentence, prefix in zip(corpus.sentences, prefixes, strict=True):
             starts.append(len(words))
             for number, word in enumerate(sentence):
-                place = lexicon.ids.get(word)
-                if opened is not None:
-                    place, within, count = _way(word, place, opened)
+                if opened is None:
+                    place = lexicon.ids.get(word)
+                else:
+                    place, within, count = _way(word, opened)
                     log_within.append(within)
                     string_counts.append(count)
                 if place is None and self.unknown == "refused":
@@ -308,9 +311,9 @@ def _open_words(lexicon, classes):
     return OpenWords.within(lexicon, classes)
 
 
-def _way(word, place, opened):
+def _way(word, opened):
     """(its id or None, log p of the string in its class, its count, or -1 if it is of none)."""
-    if place is not None:
-        return place, 0.0, -1
     way = opened.way(word)
-    return (None, 0.0, -1) if way is None else (*way, opened.lexicon.left_out.get(word, 0))
+    if way is None:
+        return None, 0.0, -1
+    return *way, opened.lexicon.left_out.get(word, 0) if way[0] in opened.class_ids else -1

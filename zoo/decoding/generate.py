@@ -69,7 +69,8 @@ def generate(
 def words_of(
     prompt: str, count: int, length: int, seed: int, lexicon: Lexicon, vocabulary: Vocabulary
 ) -> list[str]:
-    """The words of a prompt, in the vocabulary's case, if texts can be made with these options.
+    """The words of a prompt, or its characters where these are the words, in the vocabulary's case,
+    if texts can be made with these options.
 
     Raises:
       UserError: there is neither prompt nor boundary to start from, or a number is out of range.
@@ -77,7 +78,8 @@ def words_of(
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length} should both be 1 or more.")
     check_seed(seed, "the seed")
-    words = (prompt.lower() if vocabulary.lower_case else prompt).split()
+    prompt = prompt.lower() if vocabulary.lower_case else prompt
+    words = [*prompt] if lexicon.of_characters else prompt.split()
     if lexicon.boundary is None and not words:
         raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
     return words

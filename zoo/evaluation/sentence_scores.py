@@ -215,7 +215,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
       UserError: the run's text is no plain sentences of words, or what `read` and `score` raise.
     """
     vocabulary, data = run.experiment.vocabulary, run.experiment.data
-    if any(not word.strip() for word in run.lexicon.words):
+    if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
             "are scored: judge its text with evaluate.py --data FILE --surprisal FILE."

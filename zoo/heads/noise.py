@@ -27,6 +27,7 @@ NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
 UNITS = ("batch", "lane", "token")
 
 
+SELDOM = -40.0  # log q of words that no draws repeat
 MOST_POWER = 10.0  # of counts, which stay within float64
 
 
@@ -156,9 +157,13 @@ class Sample(NamedTuple):
 
 def log_expected_count(log_q, draws: int, distinct: bool):
     """log of the expected count of a word in `draws` draws, repeats kept or dropped (distinct)."""
+    kept = log_q + jnp.log(draws).astype(log_q.dtype)
     if not distinct:
-        return log_q + jnp.log(draws).astype(log_q.dtype)
-    return jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q))))
+        return kept
+    # A word that is hardly ever drawn is not drawn twice; its q may be below any float.
+    seldom = log_q < SELDOM
+    log_q = jnp.where(seldom, SELDOM, log_q)
+    return jnp.where(seldom, kept, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
 
 
 def per_unit(function, key, shape, draws: int, per: str):

@@ -142,5 +142,8 @@ class WithExpert(Head):
         """log p' of every word, nats, [..., V]."""
         log_probs = self.head.log_probs(params["head"], tables["head"], hidden)
         weight = self.expert_weight(params, hidden, context)[..., None]
+        words = jnp.maximum(context, 0)[..., None]
+        # Not a softmax of the sums: the head within may say words outside the lexicon, too.
+        added = log_expert_mass(jnp.take_along_axis(log_probs, words, axis=-1), weight)
         is_expert = jax.nn.one_hot(context, log_probs.shape[-1], dtype=bool)
-        return jax.nn.log_softmax(log_probs + jnp.where(is_expert, weight, 0), axis=-1)
+        return log_probs + jnp.where(is_expert, weight, 0) - added

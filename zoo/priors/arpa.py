@@ -39,8 +39,9 @@ class Arpa(backoff.Backoff):
     """b(x | the last order - 1 words) of an ARPA file, restricted to the words of the lexicon.
 
     The lexicon's boundary is <s> in a context and </s> where it is predicted. Words that the file
-    does not have share the probability of <unk>. n-grams of words that the lexicon does not have
-    are left out, and their mass with them: the head normalises.
+    does not have share the probability of <unk> as a single word; longer n-grams with <unk> in them
+    are those of the lexicon's own unknown word alone. n-grams of words that the lexicon does not
+    have are left out, and their mass with them: the head normalises.
 
     Attributes:
       path: the file, perhaps compressed with gzip; read once, when the run begins.

@@ -69,14 +69,15 @@ def sum_by_signature(log_probs, signature, signatures: int):
     """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
 
     Signatures are numbered in the order of their first words; where there are as many as words,
-    each word is its own. Else the largest of each row is factored out, so that a row of very small
-    numbers keeps its mass.
+    each word is its own. Else the largest of each signature is factored out, so that one of words
+    with very small numbers keeps its mass.
     """
     if signatures == log_probs.shape[-1]:
         return log_probs
-    largest = jnp.max(log_probs, axis=-1, keepdims=True)
-    largest = jnp.where(jnp.isfinite(largest), largest, 0)
     # Words first: whole rows are added then, which is many times faster than single numbers.
-    rows = jnp.moveaxis(jnp.exp(log_probs - largest), -1, 0)
-    sums = jax.ops.segment_sum(rows, signature, num_segments=signatures)
-    return jnp.log(jnp.moveaxis(sums, 0, -1)) + largest
+    rows = jnp.moveaxis(log_probs, -1, 0)
+    largest = jax.ops.segment_max(rows, signature, num_segments=signatures)
+    largest = jnp.where(jnp.isfinite(largest), largest, 0)
+    shares = jnp.exp(rows - largest[signature])
+    sums = jax.ops.segment_sum(shares, signature, num_segments=signatures)
+    return jnp.moveaxis(jnp.log(sums) + largest, 0, -1)

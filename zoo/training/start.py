@@ -5,6 +5,7 @@ model until it converges, freeze it, and put a head that spells in the place of 
 the second stage is an experiment of its own, with `init_from` and `training.frozen`.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -49,7 +50,8 @@ def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> St
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
-        difference = _difference(arrays.get(name, {}), part)
+        components = getattr(experiment.model, name), getattr(model, name)
+        difference = _difference(arrays.get(name, {}), part) or _other_rows(*components)
         if difference is None:
             _check_words(path, name, model, arrays[name], theirs, lexicon)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
@@ -85,6 +87,27 @@ def _difference(theirs, ours) -> str | None:
         if here.get(name) != there.get(name):
             return f"{name} is {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
     return None
+
+
+def _other_rows(theirs, ours) -> str | None:
+    """In which way rows of equal shapes are of other things: of words, or of some features."""
+    there, here = (", ".join(_rows(component)) for component in (theirs, ours))
+    if there == here:
+        return None
+    return f"its rows are of {there or 'words'} there, of {here or 'words'} here"
+
+
+def _rows(component) -> list[str]:
+    """What a component, or those in it, have rows of, if it is not of words."""
+    found = []
+    if hasattr(component, "kinds"):
+        found.append(" ".join(("features", *component.kinds)))
+    for field in dataclasses.fields(component):
+        value = getattr(component, field.name)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if dataclasses.is_dataclass(inner):
+                found += _rows(inner)
+    return found
 
 
 def _shapes(part):
