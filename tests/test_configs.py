@@ -148,6 +148,7 @@ def test_a_config_says_what_it_is(name):
 # these, shrunk, have the components of a recipe that takes its step.
 LIKE_OTHERS = {
     "countries_softmax",
+    "czech_ce_3",
     "czech_ce_6",
     "czech_cwe_6",
     "czech_cwe_cwe_6",
@@ -156,7 +157,10 @@ LIKE_OTHERS = {
     "geoquery",
     "llrnn_french_best",
     "overnight",
+    "overnight_constrained",
     "ptb_cnn_softmax",
+    "ptb_softmax",
+    "rare_words_log_linear",
     "rare_words_softmax",
 }
 STEPPING = [

@@ -130,6 +130,21 @@ def test_text_without_answers_is_refused(run):
         exact_match.answer(run, run.read("test"))
 
 
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [([], "needs a grammar: give --grammar"), (["--grammar", "forms"], "leave --constrain out")],
+)
+def test_constrain_wants_a_grammar_and_a_head_that_can_take_it(
+    workdir, monkeypatch, given, refusal
+):
+    """The head of this run has its grammar already."""
+    grammar = str(workdir.parent / "forms.grammar")
+    given = [grammar if word == "forms" else word for word in given]
+    monkeypatch.setattr(sys, "argv", ["evaluate", "--workdir", str(workdir), "--constrain", *given])
+    with pytest.raises(UserError, match=refusal):
+        evaluate.main()
+
+
 @pytest.mark.slow
 def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     grammar = str(workdir.parent / "forms.grammar")
