@@ -94,6 +94,11 @@ def test_tuples_within_tuples():
         changed("training.rates=((head,a lot),)")
 
 
+def test_a_comma_within_quotes_is_part_of_an_item():
+    frozen = changed("training.frozen='a,b',\"c\",l'art").training.frozen
+    assert frozen == ("a,b", "c", "l'art")
+
+
 def test_several_settings_apply_in_order():
     found = changed(
         "training.optimizer=RMSProp",

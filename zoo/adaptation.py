@@ -164,6 +164,10 @@ class WithWordsOf(Source):
         """Those of the source."""
         return self.source.parts(split)
 
+    def within(self):
+        """The source, which reads the text."""
+        return self.source.within()
+
     def lexicon_entries(self):
         """The words of the run, with what the source knows of them."""
         folder = Workdir(self.workdir)

@@ -119,11 +119,17 @@ def parse(text: str, kind: Any, where: str) -> Any:
 
 
 def _items(text: str) -> list[str]:
-    """The items of a tuple: parted by the commas outside of inner parentheses, without quotes."""
-    items, depth = [""], 0
+    """The items of a tuple, without quotes: parted by the commas that are not within parentheses or
+    quotes."""
+    items, depth, quote = [""], 0, ""
     for letter in _within_parentheses(text):
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth <= 0:
+        if quote:
+            quote = quote.replace(letter, "")  # closed by its like
+        elif letter in "'\"" and not items[-1].strip():
+            quote = letter
+        else:
+            depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0 and not quote:
             items.append("")
         else:
             items[-1] += letter

@@ -9,13 +9,14 @@ import pytest
 
 from tests.training import small
 from zoo import recipes
+from zoo.adaptation import WithWordsOf
 from zoo.cores import LSTM
 from zoo.data import Conllu, Mixed, Prefixed, Text, Vocabulary
 from zoo.data.corpus import Mixture
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.run import _as_test
+from zoo.evaluation.run import _as_test, texts_of
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.models import LanguageModel
 
@@ -127,6 +128,14 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     kinds = {path: type(_as_test(source, path)) for path in ("x.conllu", "x.tsv[:3]", "x.txt", "x")}
     assert [*kinds.values()] == [Conllu, Prefixed, Text, Text]
     assert _as_test(source, "x.conllu").tests == ("x.conllu",)
+    # A wrapper is read as what is in it.
+    wrapped = WithWordsOf(source.corpora[1], "run")
+    assert _as_test(wrapped, "x.conllu") == _as_test(source.corpora[1], "x.conllu")
+    assert (
+        dataclasses.replace(source, corpora=(*source.corpora[:1], wrapped, source.corpora[2])).fused
+        == "split"
+    )
+    assert texts_of(wrapped) == [source.corpora[1]] and texts_of(source) == [*source.corpora]
 
 
 def test_a_recipe_like_others(mixed):

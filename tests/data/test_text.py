@@ -1,6 +1,7 @@
 """Plain text and tables of text, through `datasets`."""
 
 import gc
+import gzip
 import json
 
 import pytest
@@ -32,6 +33,15 @@ CONTENTS = {
 def test_each_kind_of_file(tmp_path, name):
     (tmp_path / name).write_text(CONTENTS[name], encoding="utf-8", newline="")
     assert sentences(tmp_path / name) == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.json", "a.csv", "a.tsv"])
+def test_a_suffix_is_known_in_capitals_and_before_gz(tmp_path, name):
+    content = CONTENTS[name].encode()
+    (tmp_path / name.upper()).write_bytes(content)
+    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
+    assert sentences(tmp_path / name.upper()) == EXPECTED
+    assert sentences(tmp_path / f"{name}.gz") == EXPECTED
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -11,7 +11,7 @@ import pytest
 import evaluate
 from tests.training import small
 from zoo.cores import LSTM
-from zoo.data import Prefixed
+from zoo.data import Corpus, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -123,6 +123,14 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
         "complete": 24,
         "well_formed": 24,
     }
+
+
+def test_only_sentences_with_a_question_are_asked():
+    corpus = Corpus("both", [["a", "b"], ["q", "|||", "r"]], prefixes=[0, 2])
+    asked = exact_match.questions(corpus)
+    assert (asked.sentences, asked.prefixes) == ([["q", "|||", "r"]], [2])
+    with pytest.raises(UserError, match="no sentence of both has a question"):
+        exact_match.questions(dataclasses.replace(corpus, prefixes=[0, 0]))
 
 
 def test_text_without_answers_is_refused(run):

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from tests import examples
+from zoo.adaptation import WithWordsOf
 from zoo.data import Conllu, Micro, Vocabulary
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.experiment import Experiment
@@ -54,6 +55,7 @@ def test_priors_of_the_training_text_saw_no_other():
         ({"splits": ("train", "test2")}, ["vocabulary"]),
         ({"splits": ("train", "test1")}, []),
         ({"features": (TopWords(), Morphology(splits=("train",)))}, ["features: TopWords"]),
+        ({"features": (TopWords(), TopWords(splits=("train",)))}, ["features: TopWords"]),
         ({"background": Unigram()}, ["background: Unigram"]),
         ({"background": Uniform()}, []),
     ],
@@ -70,9 +72,9 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "two.conllu").write_text("x")
     for path in ("two.conllu", "two.conllu[:3]", str(tmp_path / "two.conllu")):
-        assert saw("data:two.conllu", path, splits=("test2",), background=Uniform()) == [
-            "vocabulary"
-        ]
+        for source in (FILES, WithWordsOf(FILES, "run")):
+            chosen = {"splits": ("test2",), "background": Uniform()}
+            assert saw("data:two.conllu", path, source, **chosen) == ["vocabulary"]
         assert saw("data:two.conllu", path, splits=("train",), background=Uniform()) == []
     # In part from the same file: the range is not looked at.
     assert saw("data:bank", "bank.conllu[-3:]", splits=("train",), background=Uniform()) == [

@@ -1,12 +1,15 @@
 """Ranks of log-probability matrices: of matrices by hand, and of heads on random contexts."""
 
+import shutil
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.evaluation import rank
+from zoo.evaluation import plots, rank
+from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
 
 
@@ -40,6 +43,23 @@ def test_the_report_prints_ranks_and_draws(tmp_path, trained):
     assert "rank " in lines[0]
     assert "7 contexts of validation" in lines[0]
     assert (tmp_path / "rank.png").stat().st_size > 1000
+
+
+def test_impossible_words_have_no_rank(tmp_path, trained, monkeypatch):
+    matrix = np.array([[0, -np.inf], [-1, -1]])
+    monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: matrix)
+    with pytest.raises(UserError, match="some words to be impossible"):
+        rank.report([str(trained)], 2, "validation", str(tmp_path / "rank.png"))
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
+    folders = [str(shutil.copytree(trained, tmp_path / name / "seed1")) for name in "ab"]
+    monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: np.eye(3))
+    drawn = {}
+    monkeypatch.setattr(plots, "spectra", lambda curves, file: drawn.update(curves))
+    rank.report(folders, 3, "validation", str(tmp_path / "rank.png"), print)
+    assert [*drawn] == folders
+    assert short_names(["runs/a", "runs/b", "runs/a"]) == ["a", "b", "a"]
 
 
 def test_no_contexts_are_refused(tmp_path):

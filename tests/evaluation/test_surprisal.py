@@ -1,12 +1,15 @@
 """The surprisal table adds up to the perplexity."""
 
 import csv
+import types
 
 import numpy as np
 import pytest
 
+from zoo.data import Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import surprisal
+from zoo.lexicon import Lexicon
 
 
 @pytest.fixture
@@ -39,6 +42,15 @@ def test_the_sum_over_counted_rows_is_the_log_perplexity(table):
     assert len(nats) == scores.tokens
     np.testing.assert_allclose(sum(nats) / len(nats), scores.log_perplexity, atol=1e-6)
     np.testing.assert_allclose(2 ** (sum(bits) / len(bits)), scores.perplexity, rtol=1e-5)
+
+
+def test_characters_that_would_break_the_table_are_written_as_escapes():
+    lexicon = Lexicon(words=("a", "\n", "\t"), counts=np.ones(3, np.int64))
+    corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
+    text = boundary.encode(corpus, lexicon)
+    scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
+    words = [row[2] for row in surprisal.rows(corpus, text, scores, lexicon)]
+    assert words == ["a", "\\t", "\\n"]
 
 
 def test_a_path_that_cannot_be_written_is_named(run, tmp_path):

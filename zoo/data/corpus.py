@@ -74,6 +74,7 @@ class Source:
     read(split) -> Corpus
     lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
     parts(split) -> names of the texts that a split is put together from, which can be read alone
+    within() -> the source that reads the text: itself, unless it is a wrapper of another
     """
 
     def splits(self) -> tuple[str, ...]:
@@ -91,3 +92,7 @@ class Source:
     def parts(self, split: str) -> tuple[str, ...]:
         """Names under which `read` gives parts of a split; none, as a rule."""
         return ()
+
+    def within(self) -> "Source":
+        """The source that reads the text: itself, as a rule."""
+        return self

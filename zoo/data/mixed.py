@@ -75,8 +75,12 @@ class Mixed(Source):
     def fused(self):
         """How those corpora that have fused forms are read; None if there is none, or no one
         way."""
-        ways = {corpus.fused for corpus in self.corpora if hasattr(corpus, "fused")}
+        ways = {corpus.fused for corpus in self.texts() if hasattr(corpus, "fused")}
         return ways.pop() if len(ways) == 1 else None
+
+    def texts(self) -> list[Source]:
+        """The sources that read the corpora."""
+        return [corpus.within() for corpus in self.corpora]
 
     def splits(self):
         """("train", "validation", the tests of each corpus as "NAME.SPLIT")."""
@@ -115,7 +119,7 @@ class Mixed(Source):
 
     def like(self, path: str) -> Source | None:
         """The first corpus whose training file has the suffix of the file at `path`, if any."""
-        for corpus in self.corpora:
+        for corpus in self.texts():
             train = files.Part.parse(getattr(corpus, "train", "")).path
             if pathlib.Path(train).suffix == pathlib.Path(files.Part.parse(path).path).suffix:
                 return corpus

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import glob
+import pathlib
 import sys
 
 from zoo import files
@@ -59,13 +60,14 @@ class Text(FileSource):
             raise UserError(f"{path} is a folder without files: give one with text.")
         lines = []
         for member in members:
-            reader = READERS.get(member.suffix, "text")
+            suffix = pathlib.PurePath(member.name.lower().removesuffix(".gz")).suffix
+            reader = READERS.get(suffix, "text")
             if reader in ("text", "csv", "json"):
                 files.read_text(member)  # its errors are clearer than the library's
             options = dict(OPTIONS.get(reader, {}))
             if reader == "csv":  # "007" and "NA" are text, not a number and nothing
                 options["converters"] = {self.column: str}
-            if member.suffix == ".tsv":  # a quotation mark is text there
+            if suffix == ".tsv":  # a quotation mark is text there
                 options |= {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
             lines += self._read(
                 member,

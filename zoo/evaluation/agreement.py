@@ -124,7 +124,7 @@ def judge(run, split: str) -> dict:
     Raises:
       UserError: the run's data are no treebank, or there are no pairs that can be scored.
     """
-    source, vocabulary = run.experiment.data, run.experiment.vocabulary
+    source, vocabulary = run.experiment.data.within(), run.experiment.vocabulary
     if not isinstance(source, Conllu):
         raise UserError(
             "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
@@ -185,20 +185,20 @@ def report(workdirs: list[str], splits: list[str], file: str, say=print):
       UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
     """
     from zoo.evaluation import plots
-    from zoo.evaluation.run import Run, splits_of
+    from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     accuracies = {}
-    for workdir in workdirs:
+    for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
         of_splits = []
         for split in chosen[workdir]:
             found = judge(run, split)
-            say(f"{run.path.name}, {describe(found)}")
+            say(f"{name}, {describe(found)}")
             say(f"  {passport.write(run, found)}")
             of_splits.append(found["figures"]["cases"])
-        accuracies[run.path.name] = pooled(of_splits)
+        accuracies[name] = pooled(of_splits)
     plots.accuracy(accuracies, file)
     say(file)
 

@@ -70,7 +70,8 @@ def answer(
     for row, (start, prefix) in enumerate(zip(text.starts, corpus.prefixes, strict=True)):
         prompts[row, width - prefix :] = text.words[start : start + prefix]
         real[row, width - prefix - 1 :] = True
-    step = steps.of_language_model(model, run.params, run.tables)
+    prepared = model.prepared(run.params, run.tables)
+    step = steps.of_language_model(model, prepared, run.tables)
     answers = []
     for first in range(0, len(prompts), ROWS):
         rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
@@ -108,12 +109,28 @@ def _read(step, words, real, carry):
     return jax.lax.scan(read, carry, (words.T, real.T))[0]
 
 
+def questions(corpus: Corpus) -> Corpus:
+    """The sentences that begin with something given, of a mixture; UserError if there is none."""
+    if corpus.prefixes is None:
+        return corpus  # `answer` says what is wrong
+    kept = np.flatnonzero(corpus.prefixes)
+    if not len(kept):
+        raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
+    return dataclasses.replace(
+        corpus,
+        sentences=[corpus.sentences[place] for place in kept],
+        features=None if corpus.features is None else [corpus.features[place] for place in kept],
+        prefixes=[corpus.prefixes[place] for place in kept],
+    )
+
+
 def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     """Answers every question of a corpus.
 
     Args:
       grammar: the path of a grammar of the answers, or None not to parse them.
     """
+    corpus = questions(corpus)
     answers = answer(run, corpus)
     given = [
         sentence[prefix:]

@@ -33,7 +33,7 @@ def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: 
     judged = judged or _splits_from(source, path)
     estimates = {"vocabulary": [vocabulary.splits]}
     for prior in vocabulary.features:
-        estimates[f"features: {type(prior).__name__}"] = [*_choices(prior)]
+        estimates.setdefault(f"features: {type(prior).__name__}", []).extend(_choices(prior))
     if lexicon.log_background is not None:
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
@@ -64,6 +64,7 @@ def _choices(prior) -> Iterator[tuple[str, ...]]:
 
 def _splits_from(source: Source, path: str) -> set[str]:
     """The splits of a source that are read from the file at `path`, or from a part of it."""
+    source = source.within()
     if isinstance(source, Mixed):
         return {
             split if split in ("train", "validation") else f"{name}.{split}"

@@ -15,8 +15,8 @@ from zoo.data.encoded import EncodedText
 from zoo.data.micro import Micro
 from zoo.errors import UserError
 from zoo.evaluation import compare, minimal_pairs, passport, plots
-from zoo.evaluation.perplexity import Scores
-from zoo.evaluation.run import Run
+from zoo.evaluation.perplexity import Scores, perplexity_of
+from zoo.evaluation.run import Run, short_names
 
 PAIRS, PAIRS_SEED = 2000, 7
 SPLIT = "test"
@@ -71,10 +71,8 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
       UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
         one, or are not judged alike; or the plots cannot be written.
     """
-    names = [pathlib.Path(path).name for path in workdirs]
-    if len(set(names)) < len(names):
-        names = workdirs  # whole paths, where the folders' own names do not tell them apart
-    runs = {name: Run.load(path) for name, path in zip(names, workdirs, strict=True)}
+    named = zip(short_names(workdirs), workdirs, strict=True)
+    runs = {name: Run.load(path) for name, path in named}
     language = _language_of(runs)
     folder = pathlib.Path(workdirs[0]).parent
     files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
@@ -151,7 +149,7 @@ def _say_totals(say, own, totals):
     say(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
     for name, value in totals.items():
         above = value - own.log_perplexity
-        say(f"{name:18}{value:16.4f}{math.exp(value):12.2f}{above:17.4f}")
+        say(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:17.4f}")
 
 
 def _say_bands(say, own_bands, bands):

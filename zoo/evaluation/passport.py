@@ -185,7 +185,7 @@ def policies(run: Run) -> dict:
         "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
         "unknown": vocabulary.unknown,
         "lower_case": vocabulary.lower_case,
-        "fused": getattr(run.experiment.data, "fused", None),
+        "fused": getattr(run.experiment.data.within(), "fused", None),
     }
 
 

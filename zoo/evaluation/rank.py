@@ -14,7 +14,8 @@ import numpy as np
 from zoo.data.corpus import Corpus
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
-from zoo.evaluation.run import Run
+from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run, short_names
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -78,7 +79,7 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
     """Prints rank and spectrum of each run on one split and draws them in one picture.
 
     Raises:
-      UserError: there would be no context, or no picture.
+      UserError: there would be no context, or no picture, or a word has no probability.
     """
     from zoo.evaluation import plots
 
@@ -86,14 +87,20 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
         raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
     plots.check_file(file)
     curves = {}
-    for workdir in workdirs:
+    for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
-        found = spectrum(log_prob_matrix(run, run.read(split), contexts))
-        values = found.singular_values / found.singular_values[0]
-        curves[run.path.name] = values
+        with jax.default_matmul_precision(PRECISION):
+            matrix = log_prob_matrix(run, run.read(split), contexts)
+        if not np.isfinite(matrix).all():
+            raise UserError(
+                f"{workdir} holds some words to be impossible, whose log-probabilities are not "
+                "finite: its matrix has no rank."
+            )
+        found = spectrum(matrix)
+        curves[name] = found.singular_values / found.singular_values[0]
         model = run.experiment.model
         say(
-            f"{run.path.name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
+            f"{name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
     plots.spectra(curves, file)

@@ -25,8 +25,8 @@ _NAME = re.compile(r"[^\W\d_]{2,}")
 def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
     """{"number": word ids, "name": word ids} of the lexicon, by their spelling.
 
-    A number is written in digits. A name has letters only, the first of them a capital, and is not
-    in the lexicon in lower case too.
+    A number is written in digits. A name has letters only, the first of them a capital and the
+    others none, and is not in the lexicon in lower case too.
     """
     found = {"number": [], "name": []}
     for place, word in enumerate(lexicon.words):

@@ -111,7 +111,7 @@ class Run:
         head = self.experiment.model.head
         if not hasattr(head, "renormalised"):
             raise UserError(
-                f"a {type(head).__name__} is normalised over the lexicon as it is: leave out "
+                f"a {type(head).__name__} has nothing to renormalise, itself: leave out "
                 "--renormalise."
             )
         model = dataclasses.replace(
@@ -129,7 +129,8 @@ class Run:
         background becomes priors.Grammar, its parameters stay.
 
         Raises:
-          UserError: the head is no LogLinear without a background, or the grammar is wrong.
+          UserError: the head is no LogLinear without a background, the grammar is wrong, or some
+            texts have a separator and others another one or none.
         """
         head = self.experiment.model.head
         if not isinstance(head, LogLinear) or head.background is not None:
@@ -137,8 +138,13 @@ class Run:
                 "a grammar takes the place of the background of a heads.LogLinear that has none of "
                 "its own, and this run's head is another: leave --constrain out."
             )
-        separator = getattr(self.experiment.data, "separator", "")
-        background = Grammar(grammar, start=separator, stacks=8, splits=())
+        separators = {getattr(source, "separator", "") for source in texts_of(self.experiment.data)}
+        if len(separators) > 1:
+            raise UserError(
+                f"the texts of {self.path} begin their answers in different ways: leave "
+                "--constrain out."
+            )
+        background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
         prepared = background.prepare(self.lexicon, {})
         lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
         model = dataclasses.replace(
@@ -211,8 +217,21 @@ def _words_of(path, lexicon, lower_case, marks):
     return words
 
 
+def texts_of(source: Source) -> list[Source]:
+    """The sources that read the texts of a source: itself, or those of a mixture."""
+    source = source.within()
+    return source.texts() if isinstance(source, Mixed) else [source]
+
+
+def short_names(workdirs: list[str]) -> list[str]:
+    """The folders' own names, for tables and pictures; whole paths where they are not different."""
+    names = [pathlib.Path(path).name for path in workdirs]
+    return names if len({*names}) == len({*workdirs}) else [str(path) for path in workdirs]
+
+
 def _as_test(source: Source, path: str) -> Source:
     """The source with `path` as its only test file; a source without files gives way to text."""
+    source = source.within()
     if isinstance(source, Mixed):
         source = source.like(path) or source
     if any(field.name == "tests" for field in dataclasses.fields(source)):

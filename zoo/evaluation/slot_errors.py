@@ -63,7 +63,8 @@ def conditions(corpus: Corpus) -> Corpus:
     for number, (sentence, prefix) in enumerate(
         zip(corpus.sentences, corpus.prefixes, strict=True)
     ):
-        first.setdefault(tuple(sentence[:prefix]), number)
+        if prefix:
+            first.setdefault(tuple(sentence[:prefix]), number)
     return dataclasses.replace(
         corpus,
         sentences=[corpus.sentences[number] for number in first.values()],
@@ -84,7 +85,10 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
     source = run.experiment.data
     names = set()
     for name in source.splits():
-        for meaning in {meaning for meaning, _ in _pairs(conditions(run.read(name)))}:
+        text = run.read(name)
+        if text.prefixes is None:
+            continue  # a text of a mixture that has no conditions
+        for meaning in {meaning for meaning, _ in _pairs(conditions(text))}:
             names.update(names_of(meaning))
     if not names:
         raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: there are no names.")

@@ -19,13 +19,16 @@ COLUMNS = (
     "surprisal_bits",
     "counted",
 )
+# Characters may be words, and would break the table.
+BLANKS = str.maketrans({"\n": "\\n", "\t": "\\t", "\r": "\\r"})
 
 
 def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """A tuple of `COLUMNS` for each word and each boundary, in the order of the text.
 
     sentence and position count from 1; a boundary stands at the end of its sentence. The word is
-    the one of the text even where the model reads <unk>; then training_count is 0.
+    the one of the text even where the model reads <unk>; then training_count is 0. Line breaks and
+    tabs among characters are written \\n, \\r and \\t.
     surprisal = -log p(word | words before), empty where nothing was predicted. counted: "yes" where
     perplexities count it: the sum over those rows divided by their number is the log-perplexity.
     """
@@ -39,7 +42,7 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
             yield (
                 number,
                 position,
-                word,
+                word.translate(BLANKS),
                 _yes(text.known[place]),
                 int(occurrences[place]),
                 "" if math.isnan(nats) else f"{nats:.6f}",

@@ -115,12 +115,14 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         the picture cannot be written.
     """
     from zoo.evaluation import plots
+    from zoo.evaluation.run import short_names
 
     plots.check_file(file)
     if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of({workdir: read_results(workdir) for workdir in workdirs})
     names = names_of(columns)
+    labels = dict(zip(workdirs, short_names(workdirs), strict=True))
     drawn, lines, said = {}, {}, []
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
@@ -141,14 +143,14 @@ def report(field: str, workdirs: list[str], file: str, say=print):
                 continue
             name = names[column]
             if several:
-                label = pathlib.Path(points[0].workdirs[0]).name
+                label = labels[points[0].workdirs[0]]
                 name = f"{name}, as {label}"
                 said.append(f"  as {label}:")
             drawn[name] = points
             for point in points:
                 said.append(point.line())
         for point in without:
-            lines[f"{pathlib.Path(point.workdirs[0]).name}, {names[column]}"] = point.mean
+            lines[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
             said.append(point.line())
     plots.sweep(field, drawn, lines, file)
     for line in (*said, file):  # after the picture: who reads the lines may stop before the last
