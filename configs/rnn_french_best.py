@@ -3,7 +3,8 @@
 As rnn_french, with the same words, but with Adam on a cosine, dropout, an average of the
 parameters, windows of 35 words and an output layer that is the table of the inputs; what is left of
 the difference to llrnn_french_best is what its features and its background know. Trained by
-importance sampling, on 2,048 noise words a step, and judged over all 42,503. Not run to its end.
+importance sampling, on 2,048 noise words a step, and judged over all 42,504. Its best epoch was the
+sixth, and it was stopped by hand after the ninth.
 
     python train.py --config rnn_french_best --workdir runs/rnn_french_best
     python evaluate.py --workdir runs/rnn_french_best
