@@ -162,6 +162,7 @@ LIKE_OTHERS = {
     "ptb_softmax",
     "rare_words_log_linear",
     "rare_words_softmax",
+    "two_languages_char",
 }
 STEPPING = [
     pytest.param(name, marks=pytest.mark.slow)

@@ -194,11 +194,15 @@ def test_samples_have_the_declared_probabilities(arguments):
     assert result.pvalue > 1e-3
 
 
-def test_words_far_less_probable_than_others_keep_their_mass():
+@pytest.mark.parametrize("depth", [95, 60])
+def test_words_far_less_probable_than_others_keep_their_mass(depth):
     """In float32, whose least number is e^-103; also where words have none at all."""
-    log_probs = np.array([[0, -95, -96, -np.inf, -np.inf], [-400, -np.inf, -200, -np.inf, -300]])
-    signature = np.array([0, 1, 1, 2, 0])
-    found = sum_by_signature(jnp.asarray(log_probs, jnp.float32), signature, 3)
-    with np.errstate(divide="ignore"):
-        first = [0, -95 + np.log1p(np.exp(-1)), -np.inf]
-    np.testing.assert_allclose(found, [first, [-300, -200, -np.inf]], rtol=1e-6)
+    none = -np.inf
+    log_probs = np.array([[0, -depth, -depth - 1, none, none], [-100 - depth, none, -100, none, 0]])
+    signature = np.array([0, 1, 1, 2, 2])
+    found = jax.jit(sum_by_signature, static_argnums=2)(
+        jnp.asarray(log_probs, jnp.float32), signature, 3
+    )
+    both = -depth + np.log1p(np.exp(-1))
+    expected = [[0, both, none], [-100 - depth, -100, 0]]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

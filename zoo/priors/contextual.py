@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
+
 
 class Contextual:
     """What is known at each position of a sequence from the words before it: its context.
@@ -69,15 +71,28 @@ def sum_by_signature(log_probs, signature, signatures: int):
     """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
 
     Signatures are numbered in the order of their first words; where there are as many as words,
-    each word is its own. Else the largest of each signature is factored out, so that one of words
-    with very small numbers keeps its mass.
+    each word is its own. Else the largest of each row is factored out, or, where some word is so
+    far below it that nothing would be left, the largest of each signature, which takes longer.
     """
     if signatures == log_probs.shape[-1]:
         return log_probs
     # Words first: whole rows are added then, which is many times faster than single numbers.
     rows = jnp.moveaxis(log_probs, -1, 0)
-    largest = jax.ops.segment_max(rows, signature, num_segments=signatures)
-    largest = jnp.where(jnp.isfinite(largest), largest, 0)
-    shares = jnp.exp(rows - largest[signature])
-    sums = jax.ops.segment_sum(shares, signature, num_segments=signatures)
-    return jnp.moveaxis(jnp.log(sums) + largest, 0, -1)
+    largest = _or_zero(jnp.max(rows, axis=0, keepdims=True))
+
+    def by_row(rows):
+        sums = jax.ops.segment_sum(jnp.exp(rows - largest), signature, num_segments=signatures)
+        return jnp.log(sums) + largest
+
+    def by_signature(rows):
+        largest = _or_zero(jax.ops.segment_max(rows, signature, num_segments=signatures))
+        shares = jnp.exp(rows - largest[signature])
+        return jnp.log(jax.ops.segment_sum(shares, signature, num_segments=signatures)) + largest
+
+    lost = jnp.any(jnp.isfinite(rows) & (rows < largest - MOST_BELOW))
+    return jnp.moveaxis(jax.lax.cond(lost, by_signature, by_row, rows), 0, -1)
+
+
+def _or_zero(largest):
+    """The largest of some numbers, or 0 where all of them are -inf."""
+    return jnp.where(jnp.isfinite(largest), largest, 0)
