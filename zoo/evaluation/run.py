@@ -106,13 +106,13 @@ class Run:
         """The same run with a head whose probabilities are over the words of the lexicon.
 
         Raises:
-          UserError: they are already.
+          UserError: the head does not spell; its probabilities are over the lexicon already.
         """
         head = self.experiment.model.head
         if not hasattr(head, "renormalised"):
             raise UserError(
-                f"a {type(head).__name__} has nothing to renormalise, itself: leave out "
-                "--renormalise."
+                f"a {type(head).__name__} spells no words itself, so has nothing to renormalise: "
+                "leave out --renormalise."
             )
         model = dataclasses.replace(
             self.experiment.model, head=dataclasses.replace(head, renormalised=True)
