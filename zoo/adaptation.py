@@ -168,6 +168,10 @@ class WithWordsOf(Source):
         """The source, which reads the text."""
         return self.source.within()
 
+    def texts(self):
+        """Those of the source."""
+        return self.source.texts()
+
     def lexicon_entries(self):
         """The words of the run, with what the source knows of them."""
         folder = Workdir(self.workdir)

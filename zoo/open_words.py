@@ -17,6 +17,7 @@ lexicon and all strings outside it sum to 1.
 """
 
 import dataclasses
+import functools
 import math
 
 import jax
@@ -102,7 +103,7 @@ class OpenWords:
                 )
         return cls(lexicon, distributions, np.log1p(-inside))
 
-    @property
+    @functools.cached_property
     def class_ids(self) -> np.ndarray:
         """The places of the classes in the lexicon, [C]."""
         count = len(self.distributions)

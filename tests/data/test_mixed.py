@@ -16,7 +16,7 @@ from zoo.data.corpus import Mixture
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.run import _as_test, texts_of
+from zoo.evaluation.run import _as_test
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.models import LanguageModel
 
@@ -131,11 +131,11 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     # A wrapper is read as what is in it.
     wrapped = WithWordsOf(source.corpora[1], "run")
     assert _as_test(wrapped, "x.conllu") == _as_test(source.corpora[1], "x.conllu")
-    assert (
-        dataclasses.replace(source, corpora=(*source.corpora[:1], wrapped, source.corpora[2])).fused
-        == "split"
-    )
-    assert texts_of(wrapped) == [source.corpora[1]] and texts_of(source) == [*source.corpora]
+    assert wrapped.texts() == [source.corpora[1]]
+    corpora = (source.corpora[0], wrapped, source.corpora[2])
+    with_wrapper = dataclasses.replace(source, corpora=corpora)
+    assert with_wrapper.fused == "split"
+    assert with_wrapper.texts() == source.texts() == [*source.corpora]
 
 
 def test_a_recipe_like_others(mixed):

@@ -75,6 +75,7 @@ class Source:
     lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
     parts(split) -> names of the texts that a split is put together from, which can be read alone
     within() -> the source that reads the text: itself, unless it is a wrapper of another
+    texts() -> the sources that read the text, one by one: itself, unless it is put together
     """
 
     def splits(self) -> tuple[str, ...]:
@@ -96,3 +97,7 @@ class Source:
     def within(self) -> "Source":
         """The source that reads the text: itself, as a rule."""
         return self
+
+    def texts(self) -> list["Source"]:
+        """The sources that read the text, one by one: itself, as a rule."""
+        return [self]

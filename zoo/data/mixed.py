@@ -79,8 +79,8 @@ class Mixed(Source):
         return ways.pop() if len(ways) == 1 else None
 
     def texts(self) -> list[Source]:
-        """The sources that read the corpora."""
-        return [corpus.within() for corpus in self.corpora]
+        """Those of the corpora."""
+        return [text for corpus in self.corpora for text in corpus.texts()]
 
     def splits(self):
         """("train", "validation", the tests of each corpus as "NAME.SPLIT")."""

@@ -316,4 +316,4 @@ def _way(word, opened):
     way = opened.way(word)
     if way is None:
         return None, 0.0, -1
-    return *way, opened.lexicon.left_out.get(word, 0) if way[0] in opened.class_ids else -1
+    return *way, opened.lexicon.left_out.get(word, 0) if way[0] >= opened.class_ids[0] else -1

@@ -10,6 +10,7 @@ from zoo.data.corpus import Corpus
 from zoo.decoding import steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
+from zoo.evaluation.perplexity import PRECISION
 from zoo.priors import Grammar
 
 # Questions answered side by side; matters for speed only.
@@ -76,16 +77,17 @@ def answer(
     for first in range(0, len(prompts), ROWS):
         rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
         words = prompts[rows]
-        carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
-        found, _ = sample(
-            step,
-            words[:, -1],
-            carry,
-            jax.random.fold_in(jax.random.key(seed), first),
-            length + 1,
-            temperature=temperature,
-            boundary=boundary,
-        )
+        with jax.default_matmul_precision(PRECISION):
+            carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
+            found, _ = sample(
+                step,
+                words[:, -1],
+                carry,
+                jax.random.fold_in(jax.random.key(seed), first),
+                length + 1,
+                temperature=temperature,
+                boundary=boundary,
+            )
         for row in np.asarray(found)[: len(prompts) - first]:
             ends = np.flatnonzero(row == boundary)
             ids = row[: ends[0]] if len(ends) else row[:length]

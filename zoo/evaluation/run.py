@@ -138,7 +138,8 @@ class Run:
                 "a grammar takes the place of the background of a heads.LogLinear that has none of "
                 "its own, and this run's head is another: leave --constrain out."
             )
-        separators = {getattr(source, "separator", "") for source in texts_of(self.experiment.data)}
+        texts = self.experiment.data.texts()
+        separators = {getattr(source, "separator", "") for source in texts}
         if len(separators) > 1:
             raise UserError(
                 f"the texts of {self.path} begin their answers in different ways: leave "
@@ -215,12 +216,6 @@ def _words_of(path, lexicon, lower_case, marks):
     if not words:
         raise UserError(f"{path} has no words: give a file with one a line.")
     return words
-
-
-def texts_of(source: Source) -> list[Source]:
-    """The sources that read the texts of a source: itself, or those of a mixture."""
-    source = source.within()
-    return source.texts() if isinstance(source, Mixed) else [source]
 
 
 def short_names(workdirs: list[str]) -> list[str]:

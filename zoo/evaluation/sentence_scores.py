@@ -19,7 +19,6 @@ from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import outputs, perplexity
-from zoo.evaluation.run import texts_of
 from zoo.lexicon import Lexicon
 
 # The figures do not depend on these two; they suit sentences of about ten words.
@@ -221,7 +220,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
             "are scored: judge its text with evaluate.py --data FILE --surprisal FILE."
         )
-    if any(hasattr(source, "separator") for source in texts_of(data)):
+    if any(hasattr(source, "separator") for source in data.texts()):
         raise UserError(
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "judge its text with evaluate.py --data FILE --surprisal FILE."
