@@ -14,13 +14,14 @@ import json
 import pathlib
 import zipfile
 import zlib
+from collections.abc import Iterable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo import signature_forms, signatures
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ class Lexicon:
         lexicon that takes the place of another after training has the other's.
       left_out: occurrences in the training text of words that it has and the lexicon has not. No
         model depends on them; they tell words never seen from those that were <unk>.
+      fused: {surface form: the words that the training text has in its place}, see `data.Corpus`.
     """
 
     words: tuple[str, ...]
@@ -55,6 +57,7 @@ class Lexicon:
     background_tables: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     alphabet: tuple[str, ...] | None = None
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
+    fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def __len__(self):
         return len(self.words)
@@ -84,6 +87,19 @@ class Lexicon:
             for word in words
         ]
         return np.array(found, np.int64)
+
+    def fused_note(self, unknown: Iterable[str]) -> str | None:
+        """What is to be said of those unknown words that are fused forms which the training text
+        has as their words; None if there are none."""
+        found = [word for word in unknown if word in self.fused and word not in self.ids]
+        if not found:
+            return None
+        first = found[0]
+        return (
+            f"{named(found, 3)}: fused forms, which the run was trained without, on their words "
+            f"({first!r} as {' '.join(self.fused[first])!r}): for text as it is written train with "
+            "data.fused=surface"
+        )
 
     def features_of(self, word: int) -> dict[str, float]:
         """{name: value} of the features of a word, by its id."""
@@ -179,7 +195,7 @@ class Lexicon:
         return _digest(*(name.encode() + array.tobytes() for name, array in self._arrays().items()))
 
     def _arrays(self):
-        """The lexicon as arrays, for storage and hashing; `left_out` is not among them."""
+        """The lexicon as arrays, for storage and hashing; without what no model depends on."""
         strings = {
             "words": self.words,
             "feature_names": self.feature_names,
@@ -198,7 +214,8 @@ class Lexicon:
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            np.savez_compressed(file, left_out=_as_bytes(self.left_out), **self._arrays())
+            notes = {name: _as_bytes(getattr(self, name)) for name in ("left_out", "fused")}
+            np.savez_compressed(file, **notes, **self._arrays())
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
@@ -229,13 +246,14 @@ class Lexicon:
             background_tables=background,
             alphabet=None if alphabet is None else tuple(alphabet),
             left_out=strings.get("left_out", {}),
+            fused={form: tuple(words) for form, words in strings.get("fused", {}).items()},
             **arrays,
         )
 
 
 _ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
 _BACKGROUND = "background_tables."
-_OPTIONAL = ("alphabet", "left_out")
+_OPTIONAL = ("alphabet", "left_out", "fused")
 
 
 def _as_bytes(value) -> np.ndarray:

@@ -1,9 +1,12 @@
 """Treebanks, by hand."""
 
+import dataclasses
+
 import pytest
 
-from zoo.data import Conllu
+from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 
 BANK = """# sent_id = 1
 # text = Il parle du chat.
@@ -27,6 +30,8 @@ FEATURES = {
     "Oui": ("POS:INTJ",),
 }
 
+DU = ("POS:ADP", "POS:DET", "Gender:Masc")  # of "de" and of "le"
+
 
 def read(path, **options):
     return Conllu(train=str(path), validation="", **options).read("train")
@@ -42,16 +47,62 @@ def bank(tmp_path):
     ("fused", "first"),
     [
         ("split", ["Il", "parle", "de", "le", "chat"]),
+        ("surface", ["Il", "parle", "du", "chat"]),
         ("kept", ["Il", "parle", "du", "de", "le", "chat"]),
     ],
 )
 def test_words_and_features(bank, fused, first):
     corpus = read(bank, fused=fused)
     assert corpus.sentences == [first, ["Oui"]]
-    assert corpus.features == [[FEATURES[word] for word in s] for s in corpus.sentences]
+    known = FEATURES | {"du": DU} if fused == "surface" else FEATURES
+    assert corpus.features == [[known[word] for word in s] for s in corpus.sentences]
     lower = corpus.lower_cased()
     assert lower.sentences[1] == ["oui"]
     assert lower.features == corpus.features
+
+
+def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):
+    assert read(bank).fused == {"du": ("de", "le")}
+    assert read(bank, fused="surface").fused == read(bank, fused="kept").fused == {}
+    assert read(f"{bank}[-1:]").fused == {}
+    # Of several ways the most frequent; and a form as it stands rather than its capitals.
+    capital = BANK.replace("\tdu\t", "\tDU\t").replace("\tde\tde", "\tD\tde")
+    other = BANK.replace("\tle\tle", "\tl'\tle")
+    bank.write_text("\n".join([other, BANK, capital, BANK]), encoding="utf-8")
+    corpus = read(bank)
+    assert corpus.fused == {"du": ("de", "le"), "DU": ("D", "le")}
+    assert corpus.lower_cased().fused == {"du": ("de", "le")}
+    lexicon, _ = Vocabulary().build(Conllu(train=str(bank), validation=str(bank)))
+    lexicon.save(bank.parent / "lexicon.npz")
+    assert Lexicon.load(bank.parent / "lexicon.npz").fused == corpus.fused
+    assert dataclasses.replace(lexicon, fused={}).digest() == lexicon.digest()
+
+
+def test_unknown_fused_forms_are_told(bank):
+    lexicon, _ = Vocabulary().build(Conllu(train=str(bank), validation=str(bank)))
+    assert lexicon.fused_note(["zèbre", "du", "le"]) == (
+        "'du': fused forms, which the run was trained without, on their words ('du' as 'de le'): "
+        "for text as it is written train with data.fused=surface"
+    )
+    assert lexicon.fused_note(["zèbre", "le"]) is None
+    with pytest.raises(UserError, match=r"'du'; leave them out.*data\.fused=surface\)\.$"):
+        Vocabulary(unknown="refused").encode(Corpus("text", [["Il", "parle", "du"]]), lexicon)
+
+
+@pytest.mark.parametrize("fused", ["split", "surface", "kept"])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("3-4\tdu", "3-5000000000\tdu"),
+        ("3-4\tdu", "4-5\tdu"),
+        ("4\tle\tle", "6\tle\tle"),
+        ("4\tle\tle", "4-5\tau\t_\t_\t_\t_\t_\t_\t_\t_\n4\tle\tle"),
+    ],
+)
+def test_a_fused_form_without_its_words_is_refused(bank, fused, old, new):
+    bank.write_text(BANK.replace(old, new), encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 5: the words .*'du' is made, are not the next ones"):
+        read(bank, fused=fused)
 
 
 def test_a_range_of_sentences(bank):
@@ -101,7 +152,7 @@ def test_the_last_column_may_have_two_spaces(bank):
 
 
 def test_other_errors(bank, tmp_path):
-    with pytest.raises(UserError, match=r"data.fused is 'both': give 'split' or 'kept'"):
+    with pytest.raises(UserError, match=r"data.fused is 'both': give one of split, surface, kept"):
         read(bank, fused="both")
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
         read(tmp_path)

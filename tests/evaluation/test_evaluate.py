@@ -69,6 +69,22 @@ def test_minimal_pairs(call, workdir, tmp_path):
     ]
 
 
+def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tmp_path):
+    lexicon = Workdir(workdir).lexicon()
+    dataclasses.replace(lexicon, fused={"zèbre": ("zè", "bre")}).save(workdir / "lexicon.npz")
+    note = "'zèbre': fused forms, which the run was trained without, on their words ('zèbre' as "
+    pairs, text = tmp_path / "pairs.txt", tmp_path / "text.txt"
+    pairs.write_text("True\tle zèbre dort\nFalse\tle zèbre dorment\n")
+    text.write_text("le zèbre dort\n")
+    # An unknown word that both sentences have is no reason to skip a pair.
+    for options in (("--split", "test"), ("--data", text), ("--minimal-pairs", pairs)):
+        code, _, errors = call(evaluate, "--workdir", workdir, *options)
+        assert code == 0 and errors.startswith(note) and errors.count("\n") == 1
+    code, _, errors = call(evaluate, "--workdir", workdir, "--split", "validation")
+    assert (code, errors) == (0, "")
+    assert note in call(commands, "score", workdir, text)[2]
+
+
 def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):
     pairs, table = tmp_path / "pairs.txt", tmp_path / "pairs.tsv"
     pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\n")

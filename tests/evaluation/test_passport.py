@@ -122,11 +122,19 @@ def test_what_counts_is_said_in_words(run, changes, expected):
     assert expected in passport.counts_sentence(with_vocabulary(run, **changes))
 
 
-def test_fused_forms_are_named(run):
-    source = Conllu(train="", validation="", fused="kept")
+@pytest.mark.parametrize(
+    ("fused", "expected"),
+    [
+        ("split", "syntactic words (a fused"),
+        ("surface", "words as they are written (a fused form is one)"),
+        ("kept", "syntactic words, and fused forms"),
+    ],
+)
+def test_fused_forms_are_named(run, fused, expected):
+    source = Conllu(train="", validation="", fused=fused)
     experiment = dataclasses.replace(run.experiment, data=source)
     said = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
-    assert said.startswith("syntactic words, and fused forms")
+    assert said.startswith(expected)
 
 
 def test_it_is_kept_as_strict_json(judged, run, tmp_path):

@@ -1,6 +1,8 @@
 """Treebanks in CoNLL-U: words, UPOS and FEATS (https://universaldependencies.org/format.html)."""
 
+import collections
 import dataclasses
+import itertools
 
 import conllu.exceptions
 import conllu.parser
@@ -11,6 +13,7 @@ from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 COLUMNS = 10
+CHOICES = ("split", "surface", "kept")
 
 
 def token_features(upos: str | None, feats: dict[str, str] | None) -> tuple[str, ...]:
@@ -33,48 +36,101 @@ class Conllu(FileSource):
       train, validation: paths, each perhaps with a range of sentences: 'fr-ud-train.conllu[:-728]'.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       fused: "split" reads the syntactic words (French "des" as "de" "les") and leaves the fused
-        form out; "kept" also reads the fused form, as a token with the tag "_" before its words.
-        Empty nodes (8.1) are no words and are always left out.
+        form out; "surface" reads the fused form in the place of its words, with the tags of them
+        all; "kept" reads it, as a token with the tag "_", before its words. Text that is no
+        treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
     """
 
     fused: str = "split"
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
-        sentences = self.tokens(split)
-        words = [[token["form"] for token in sentence] for sentence in sentences]
-        features = [
-            [token_features(token["upos"], token["feats"]) for token in sentence]
-            for sentence in sentences
-        ]
-        return Corpus(self.part(split).path, words, features)
+        sentences = self._read(split)
+        tokens = [self._chosen(sentence) for sentence in sentences]
+        words = [[token["form"] for token in sentence] for sentence in tokens]
+        features = [[_features(token, self.fused) for token in sentence] for sentence in tokens]
+        fused = fused_forms(sentences) if self.fused == "split" else {}
+        return Corpus(self.part(split).path, words, features, fused=fused)
 
     def tokens(self, split):
-        """The sentences of a split with all their columns, a dict a token, as `read` takes them."""
-        if self.fused not in ("split", "kept"):
-            raise UserError(f"data.fused is {self.fused!r}: give 'split' or 'kept'.")
+        """The sentences of a split with all their columns, a dict a token, as `read` takes them.
+
+        A fused form has its words' tokens under "parts", and no columns but its form.
+        """
+        return [self._chosen(sentence) for sentence in self._read(split)]
+
+    def _read(self, split):
+        if self.fused not in CHOICES:
+            raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
         part = self.part(split)
-        sentences = read_conllu(files.find(part.path), keep_fused=self.fused == "kept")
-        return ranged(part, sentences)
+        return ranged(part, read_conllu(files.find(part.path)))
+
+    def _chosen(self, sentence):
+        """The tokens of a sentence that are words of the text."""
+        if self.fused == "kept":
+            return sentence
+        if self.fused == "split":
+            return [token for token in sentence if "parts" not in token]
+        within = {part["id"] for token in sentence for part in token.get("parts", ())}
+        return [token for token in sentence if token["id"] not in within]
 
 
-def read_conllu(path, keep_fused=False):
-    """The sentences of a file, a dict of columns a token; UserError with the line where it is not
-    CoNLL-U."""
+def _features(token, fused):
+    """The tags of a token; those of all its words where a fused form stands for them."""
+    parts = token.get("parts", (token,)) if fused == "surface" else (token,)
+    tags = (token_features(part["upos"], part["feats"]) for part in parts)
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
+
+
+def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
+    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent."""
+    ways = collections.defaultdict(collections.Counter)
+    for token in itertools.chain.from_iterable(sentences):
+        if "parts" in token:
+            ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
+    return {form: counts.most_common(1)[0][0] for form, counts in ways.items()}
+
+
+def read_conllu(path) -> list[list[dict]]:
+    """The sentences of a file, a dict of columns a token, fused forms before their words.
+
+    Raises:
+      UserError: with the line, where it is not CoNLL-U.
+    """
     sentences, tokens = [], []
     for number, line in enumerate([*files.read_text(path).split("\n"), ""], 1):
         if line.startswith("#"):
             continue
         if line.strip():
-            token = _token(line.rstrip("\r"), f"{path}, line {number}")
+            where = f"{path}, line {number}"
+            token = _token(line.rstrip("\r"), where)
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
-            fused = isinstance(token["id"], tuple) and token["id"][1] == "-"
-            if isinstance(token["id"], int) or (fused and keep_fused):
-                tokens.append(token)
+            if isinstance(token["id"], int):
+                tokens.append((token, where))
+            elif token["id"][1] == "-":
+                tokens.append((token | {"parts": []}, where))
         elif tokens:
-            sentences.append(tokens)
+            sentences.append(_joined(tokens))
             tokens = []
     return sentences
+
+
+def _joined(tokens):
+    """The tokens of a sentence, each fused form with its words; UserError where these are not the
+    next ones."""
+    for place, (token, where) in enumerate(tokens):
+        if "parts" in token:
+            first, _, last = token["id"]
+            parts = [part for part, _ in tokens[place + 1 : place + 2 + last - first]]
+            ids = [part["id"] for part in parts]
+            # The lengths first: a slip may give a range of billions.
+            if len(ids) != last + 1 - first or ids != [*range(first, last + 1)]:
+                raise UserError(
+                    f"{where}: the words {first} to {last}, of which {token['form']!r} is made, "
+                    "are not the next ones: correct the range or the words."
+                )
+            token["parts"] += parts
+    return [token for token, _ in tokens]
 
 
 def _token(line, where):

@@ -49,6 +49,8 @@ class Corpus:
       prefixes: of each sentence how many of its first words are given (a question, a condition):
         they are read, but neither trained nor counted. None if there are none.
       mixture: how an epoch of training draws its sentences; None if it takes each once.
+      fused: {surface form: the words that the text has in its place}, as {"du": ("de", "le")}, of
+        the forms that a treebank is read without.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Corpus:
     features: list[list[tuple[str, ...]]] | None = None
     prefixes: list[int] | None = None
     mixture: Mixture | None = None
+    fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         if not any(self.sentences):
@@ -64,7 +67,12 @@ class Corpus:
     def lower_cased(self) -> "Corpus":
         """The same with every word in lower case."""
         sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
-        return dataclasses.replace(self, sentences=sentences)
+        fused = {
+            form.lower(): tuple(word.lower() for word in words)
+            # A form in lower case stands for itself, whatever "Du" is made of.
+            for form, words in sorted(self.fused.items(), key=lambda item: item[0].islower())
+        }
+        return dataclasses.replace(self, sentences=sentences, fused=fused)
 
 
 class Source:

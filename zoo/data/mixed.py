@@ -145,4 +145,5 @@ def _joined(found: list[Corpus], mixture: Mixture | None) -> Corpus:
             prefix for corpus in found for prefix in corpus.prefixes or [0] * len(corpus.sentences)
         ]
     name = " + ".join(corpus.name for corpus in found)
-    return Corpus(name, sentences, features, prefixes, mixture)
+    fused = {form: words for corpus in found for form, words in corpus.fused.items()}
+    return Corpus(name, sentences, features, prefixes, mixture, fused)

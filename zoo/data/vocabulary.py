@@ -125,6 +125,7 @@ class Vocabulary:
             # A text may have </s> written in it.
             boundary=BOUNDARY if self.boundary != "none" else None,
             left_out={word: count for word, count in in_text if word not in known},
+            fused=corpora["train"].fused,
         )
         return self._opened(self._with_priors(lexicon, seen, entries)), corpora
 
@@ -250,10 +251,11 @@ class Vocabulary:
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
         judge = "" if self.open_classes else "judge with --lexicon FILE, a file with them, "
+        note = lexicon.fused_note(words)
         return UserError(
             f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
             f"lexicon has not: {named(words)}; leave them out, {judge}or train with "
-            "vocabulary.unknown=counted or skipped."
+            f"vocabulary.unknown=counted or skipped{f' ({note})' if note else ''}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:

@@ -195,6 +195,7 @@ def counts_sentence(run: Run) -> str:
     words = {
         None: "words",
         "split": "syntactic words (a fused form counts as the words in it)",
+        "surface": "words as they are written (a fused form is one)",
         "kept": "syntactic words, and fused forms beside the words in them",
     }[chosen["fused"]]
     marks = chosen["boundary_marks"]

@@ -167,6 +167,13 @@ class Run:
         """A file of the same kind as the data, as the vocabulary reads it."""
         return self.experiment.vocabulary.read(_as_test(self.experiment.data, path), "test")
 
+    def fused_note(self, sentences: list[list[str]]) -> str | None:
+        """What is to be said of fused forms in a text, which a run may not know as words; else
+        None. See `Lexicon.fused_note`."""
+        if not self.lexicon.fused:
+            return None
+        return self.lexicon.fused_note(self.experiment.vocabulary.missing(sentences, self.lexicon))
+
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """(the corpus as word ids, exact log-probabilities of them under the state policy).
 
