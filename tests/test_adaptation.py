@@ -142,3 +142,15 @@ def test_the_same_words_are_not_gathered(trained):
         found.append((background.log_prob(given, contexts, words), masses))
         np.testing.assert_allclose(np.exp(masses).sum(-1), np.ones((2, 3)), rtol=1e-5)
     jax.tree.map(np.testing.assert_array_equal, *found)
+
+
+def test_a_damaged_best_of_the_background_is_said(tmp_path, caplog):
+    folder = small.run_in(tmp_path / "run", small.experiment(epochs=4))
+    older, newer = sorted(int(path.name) for path in (folder / "checkpoints/best").iterdir())
+    metadata = folder / "checkpoints" / "best" / str(newer) / "progress" / "metadata"
+    metadata.write_text("{}")
+    recipe = adapted(folder)
+    recipe.build()
+    assert f"the checkpoint of step {newer} in " in caplog.text
+    assert "passed over (its progress is not as it was saved)" in caplog.text
+    assert older < newer

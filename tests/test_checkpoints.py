@@ -73,6 +73,86 @@ def test_one_that_is_cut_short_is_passed_over_and_said_so(checkpoints, part, siz
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore("last", STATE)[1], state_of(7))
 
 
+BYTES = np.random.default_rng(3).integers(0, 256, size=(3, 4001), dtype=np.uint8)
+
+
+def flip_a_bit(folder: pathlib.Path, array=BYTES):
+    """Changes one bit of an array of random bytes, which lie in a file as they are.
+
+    orbax keeps a checksum of no more than the indices of its files.
+    """
+    found = 0
+    for path in folder.rglob("*"):
+        if path.is_file() and (place := path.read_bytes().find(array.tobytes()[:99])) >= 0:
+            raw = bytearray(path.read_bytes())
+            raw[place + 50] ^= 4
+            path.write_bytes(raw)
+            found += 1
+    assert found == 1
+
+
+def test_a_flipped_bit_is_found(checkpoints):
+    state = {**STATE, "bytes": BYTES}
+    for step in (1, 2):
+        checkpoints.save("last", step, state, {"epoch": step})
+    flip_a_bit(checkpoints.folder / "last" / "2")
+    said = []
+    step, arrays, progress = checkpoints.restore("last", state, said.append)
+    assert (step, progress) == (1, {"epoch": 1})
+    np.testing.assert_array_equal(arrays["bytes"], BYTES)
+    (line,) = said
+    assert "step 2" in line and line.endswith("passed over (bytes is not as it was saved).")
+
+
+def test_a_changed_number_of_the_progress_is_found(checkpoints):
+    for step in (1, 2):
+        checkpoints.save("last", step, STATE, {"epoch": step, "best": 3.25})
+    path = checkpoints.folder / "last" / "2" / "progress" / "metadata"
+    path.write_text(path.read_text().replace("3.25", "3.75"))
+    said = []
+    assert checkpoints.restore("last", STATE, said.append)[2] == {"epoch": 1, "best": 3.25}
+    assert "its progress is not as it was saved" in said[0]
+
+
+def test_a_checkpoint_from_before_there_were_digests_is_read(checkpoints):
+    checkpoints.save("last", 1, STATE, {"epoch": 1})
+    shutil.rmtree(checkpoints.folder / "last" / "1" / "digests")
+    step, arrays, progress = checkpoints.restore("last", STATE)
+    assert (step, progress) == (1, {"epoch": 1})
+    jax.tree.map(np.testing.assert_array_equal, arrays, STATE)
+
+
+@pytest.mark.parametrize("digests", [True, False])
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"weights": np.zeros((13, 3), np.float32)},
+            r"weights is float32\[2, 3\] there, and float32\[13, 3\] in the model",
+        ),
+        (
+            {"weights": np.zeros((2, 3), np.float16)},
+            r"weights is float32\[2, 3\] there, and float16\[2, 3\] in the model",
+        ),
+    ],
+)
+def test_arrays_of_another_model_are_refused(checkpoints, changed, said, digests):
+    checkpoints.save("last", 1, STATE, {})
+    if not digests:
+        shutil.rmtree(checkpoints.folder / "last" / "1" / "digests")
+    with pytest.raises(UserError, match=f"none .* can be read .step 1: {said}"):
+        checkpoints.restore("last", STATE | changed, [].append)
+
+
+def test_reading_changes_nothing(checkpoints):
+    checkpoints.save("best", 1, STATE, {})
+    before = sorted(checkpoints.folder.rglob("*"))
+    reading = Checkpoints(checkpoints.folder, ("best",), read_only=True)
+    jax.tree.map(np.testing.assert_array_equal, reading.restore("best", STATE)[1], STATE)
+    reading.close()
+    assert sorted(checkpoints.folder.rglob("*")) == before
+
+
 def test_where_none_can_be_read_nothing_is_overwritten(checkpoints):
     for step in (1, 2):
         checkpoints.save("last", step, state_of(step), {})

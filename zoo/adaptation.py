@@ -8,6 +8,7 @@ to depart from it.
 import dataclasses
 import functools
 import hashlib
+import logging
 import pathlib
 
 import jax
@@ -19,6 +20,8 @@ from zoo.errors import UserError
 from zoo.priors import ContextualBackground
 from zoo.shares import shares
 from zoo.workdir import Workdir
+
+logger = logging.getLogger(__name__)
 
 
 def _run_of(workdir: str):
@@ -42,7 +45,7 @@ def _load(workdir: str):
             "(vocabulary.open_classes), which a background cannot spell: take a run without."
         )
     lexicon = folder.lexicon()
-    _, params = folder.params(experiment, lexicon, say=lambda line: None)
+    _, params = folder.params(experiment, lexicon, say=logger.warning)
     return experiment.model, lexicon, params
 
 

@@ -1,7 +1,8 @@
 """Checkpoints through orbax: the last two states of a run, and its two best parameters.
 
 A state is everything that a resumed run needs to go on bit for bit: parameters, optimiser state,
-carry and step as arrays; cursor, best-so-far and sums as JSON.
+carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all of it are kept in the
+same checkpoint and compared when it is read.
 """
 
 import pathlib
@@ -11,6 +12,7 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
+from zoo import digests
 from zoo.errors import UserError
 
 
@@ -23,17 +25,22 @@ def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
 class Checkpoints:
     """The checkpoints under one folder, `last` and `best`, two of each kind."""
 
-    def __init__(self, folder: pathlib.Path):
-        """Opens or makes the folder."""
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        kinds: tuple[str, ...] = ("last", "best"),
+        read_only: bool = False,
+    ):
+        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed."""
         self.folder = folder.absolute()
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=2,
+            create=not read_only,
+            read_only=read_only,
+            enable_async_checkpointing=False,
+        )
         self._managers = {
-            kind: ocp.CheckpointManager(
-                self.folder / kind,
-                options=ocp.CheckpointManagerOptions(
-                    max_to_keep=2, create=True, enable_async_checkpointing=False
-                ),
-            )
-            for kind in ("last", "best")
+            kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
@@ -41,9 +48,11 @@ class Checkpoints:
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
+        arrays = jax.tree.map(np.asarray, arrays)
         arguments = ocp.args.Composite(
-            arrays=ocp.args.StandardSave(jax.tree.map(np.asarray, arrays)),
+            arrays=ocp.args.StandardSave(arrays),
             progress=ocp.args.JsonSave(progress),
+            digests=ocp.args.JsonSave(_digests(arrays, progress)),
         )
         try:
             manager.save(step, args=arguments, force=True)
@@ -65,35 +74,92 @@ class Checkpoints:
 
         Args:
           like: a pytree of arrays or shapes as they were saved.
-          say: told of each checkpoint that is cut short and passed over.
+          say: told of each checkpoint that is damaged or of another model, and passed over.
 
         Raises:
           UserError: there are checkpoints, and none of them can be read.
         """
-        manager = self._managers[kind]
-        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
+        first = None
         for step in self.steps(kind):
-            arguments = ocp.args.Composite(
-                arrays=ocp.args.StandardRestore(shapes), progress=ocp.args.JsonRestore()
-            )
             try:
-                restored = manager.restore(step, args=arguments)
-                return step, restored["arrays"], restored["progress"]
+                return step, *self._read(kind, step, like)
             except Exception as error:  # a damaged file shows itself in many ways
-                reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else error
+                reason = _reason(error)
+                first = first or f"step {step}: {reason}"
                 say(
                     f"the checkpoint of step {step} in {self.folder / kind} is damaged and passed "
-                    f"over ({type(error).__name__}: {reason})."
+                    f"over ({reason})."
                 )
-        if self.steps(kind):
+        if first:
             raise UserError(
-                f"none of the checkpoints in {self.folder / kind} can be read: put back a copy of "
-                f"one, go on with the version of the zoo that wrote them, or delete {self.folder} "
-                "to begin again."
+                f"none of the checkpoints in {self.folder / kind} can be read ({first}): put back "
+                "a copy of one, go on with the version of the zoo that wrote them, or delete "
+                f"{self.folder} to begin again."
             )
         return None
+
+    def _read(self, kind, step, like):
+        """(arrays, progress) of a checkpoint; _Damaged, or any error of orbax, if it is."""
+        manager = self._managers[kind]
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
+        items = {"arrays": ocp.args.StandardRestore(shapes), "progress": ocp.args.JsonRestore()}
+        if (self.folder / kind / str(step) / "digests").exists():  # older checkpoints have none
+            items["digests"] = ocp.args.JsonRestore()
+        restored = manager.restore(step, args=ocp.args.Composite(**items))
+        arrays, progress = restored["arrays"], restored["progress"]
+        if not isinstance(progress, dict):
+            raise _Damaged("its progress is no JSON object")
+        # orbax gives another shape back as it is, and turns one dtype into another.
+        _check_layout(manager.item_metadata(step)["arrays"], shapes)
+        if "digests" in items:
+            found = _digests(arrays, progress)
+            if difference := _first_difference(restored["digests"], found):
+                raise _Damaged(f"{difference} is not as it was saved")
+        return arrays, progress
 
     def close(self):
         """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
+
+
+class _Damaged(Exception):
+    """A checkpoint that orbax can read and that is not what was saved, or not for this model."""
+
+
+def _reason(error):
+    """One line on an error."""
+    text = str(error).strip()
+    if isinstance(error, _Damaged):
+        return text
+    return f"{type(error).__name__}: {text.splitlines()[0][:200] if text else error!r}"
+
+
+def _digests(arrays, progress):
+    """What is kept in a checkpoint to know it again."""
+    return {"arrays": digests.of_arrays(arrays), "progress": digests.of_json(progress)}
+
+
+def _first_difference(kept, found) -> str | None:
+    """The first array in which two of `_digests` differ, or the progress; None if none does."""
+    for name, digest in found["arrays"].items():
+        if kept["arrays"].get(name) != digest:
+            return name
+    return "its progress" if kept["progress"] != found["progress"] else None
+
+
+def _check_layout(metadata, shapes):
+    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes.
+
+    The metadata of an older checkpoint's format may be without a tree, and tell nothing.
+    """
+    tree = getattr(metadata, "tree", metadata)
+    there = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+    here = digests.leaf_names(shapes)
+    for name in [*here, *there]:
+        found, expected = (
+            digests.layout(leaves[name]) if name in leaves else "missing"
+            for leaves in (there, here)
+        )
+        if found != expected:
+            raise _Damaged(f"{name} is {found} there, and {expected} in the model")

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo import recipes, storage
-from zoo.checkpoints import Checkpoints
+from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -132,12 +132,15 @@ class Workdir:
 
     def best(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any, dict]:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
+        folder = self.path / "checkpoints"
         like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
-        checkpoints = Checkpoints(self.path / "checkpoints")
-        try:
-            restored = checkpoints.restore("best", {"params": like}, say)
-        finally:
-            checkpoints.close()
+        restored = None
+        if any_kept(folder, "best"):
+            checkpoints = Checkpoints(folder, ("best",), read_only=True)
+            try:
+                restored = checkpoints.restore("best", {"params": like}, say)
+            finally:
+                checkpoints.close()
         if restored is None:
             raise UserError(
                 f"{self.path} has no checkpoint of a validated model yet: train it further."

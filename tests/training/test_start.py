@@ -302,3 +302,17 @@ def test_a_run_without_a_checkpoint(tmp_path):
     Workdir(tmp_path / "first").keep_lexicon(recipe.build()[0])
     with pytest.raises(UserError, match=r"init_from: .* has no checkpoint of a validated"):
         small.trainer(second(tmp_path / "first"), tmp_path / "second")
+
+
+def test_a_damaged_best_is_said(first, tmp_path):
+    """The one before is taken."""
+    folder = tmp_path / "first"
+    small.run_in(folder, small.experiment(epochs=4, patience=0))
+    kept = sorted(int(path.name) for path in (folder / "checkpoints" / "best").iterdir())
+    assert len(kept) == 2
+    best = folder / "checkpoints" / "best" / str(kept[1])
+    (best / "progress" / "metadata").write_text('{"epoch": 0}')
+    found = read(folder, second(folder, small.MODEL.head, ()))
+    assert found.record["checkpoint"] == kept[0]
+    assert f"init_from: the checkpoint of step {kept[1]} in " in found.lines[0]
+    assert "its progress is not as it was saved" in found.lines[0]

@@ -19,7 +19,7 @@ from zoo.workdir import Workdir
 
 class Start(NamedTuple):
     """params: the parts taken, {part: parameters on the host}. record: what is to be known of them
-    later, as JSON. lines: what was taken and what was not, for the log."""
+    later, as JSON. lines: what was taken and what was not, and damaged checkpoints, for the log."""
 
     params: dict[str, Any]
     record: dict
@@ -40,13 +40,15 @@ def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> St
         words or letters; no part fits, or one of `frozen` does not.
     """
     source = Workdir(path)
+    taken, lines = {}, []
     try:
         experiment, theirs = source.experiment(), source.lexicon()
-        step, arrays, progress = source.best(experiment, theirs, say=lambda line: None)
+        step, arrays, progress = source.best(
+            experiment, theirs, say=lambda line: lines.append(f"init_from: {line}")
+        )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
     wanted = jax.eval_shape(lambda key: model.init(key, lexicon), jax.random.key(0))
-    taken, lines = {}, []
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
