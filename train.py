@@ -22,13 +22,18 @@ def main():
     )
     parser.add_argument("--devices", type=int, default=0, help="local devices to use (0: all)")
     parser.add_argument("--list", action="store_true", help="lists the configs and leaves")
+    parser.add_argument("--show", metavar="NAME", help="prints the whole recipe of a config")
     arguments = parser.parse_args()
     if arguments.list:
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")
         return
+    if arguments.show:
+        recipe = recipes.apply_settings(configs.load(arguments.show), arguments.set)
+        print(recipes.describe(recipe))
+        return
     if not arguments.config or not arguments.workdir:
-        parser.error("give --config NAME and --workdir DIR, or --list")
+        parser.error("give --config NAME and --workdir DIR, --list, or --show NAME")
 
     # What the zoo chooses by itself, such as the form of a head's scores.
     logger = logging.getLogger("zoo")

@@ -1,4 +1,8 @@
-"""Recipes: each file has a docstring that says what it is, and get_config() -> zoo.Experiment."""
+"""Recipes, in families: a file has a docstring that says what it is, and get_config().
+
+A recipe is known by the name of its file alone, on the command line and in imports: `configs/ptb/
+ptb_nce.py` is `--config ptb_nce` and `from configs import ptb_nce`.
+"""
 
 import ast
 import difflib
@@ -12,27 +16,36 @@ from zoo import Experiment
 from zoo.errors import UserError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
+# Saved recipes name functions of configs, and configs import each other, without the family.
+__path__ += [str(FOLDER / family) for family in FAMILIES]
+
+
+def paths() -> dict[str, pathlib.Path]:
+    """{name: file} of the configs here, in the order of their names."""
+    files = (path for path in FOLDER.glob("*/*.py") if not path.stem.startswith("_"))
+    return {path.stem: path for path in sorted(files, key=lambda path: path.stem)}
 
 
 def names() -> list[str]:
     """The names of the configs here."""
-    return sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+    return [*paths()]
 
 
 def summary(name: str) -> str:
     """The first line of a config's docstring."""
-    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    tree = ast.parse(paths()[name].read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
 def load(name: str) -> Experiment:
     """The experiment of a config: one of `names()`, or the path of a file with get_config()."""
-    path = FOLDER / f"{name}.py"
+    path = paths().get(name)
     if name.endswith(".py"):
         path = pathlib.Path(name)
         if not path.is_file():
             raise UserError(f"there is no config file {name}.")
-    elif name not in names():
+    elif path is None:
         if pathlib.Path(f"{name}.py").is_file():
             raise UserError(f"there is no config {name!r}, but a file: give --config {name}.py.")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
@@ -49,7 +62,7 @@ def load(name: str) -> Experiment:
     except UserError:
         raise
     except Exception as error:
-        if path.parent.resolve() == FOLDER:  # one of ours, which has to be right
+        if path.resolve() in paths().values():  # one of ours, which has to be right
             raise
         kind = type(error).__name__
         raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
@@ -68,6 +81,6 @@ def _line(error, path):
 
 def _module_name(path):
     """configs.NAME here; for a file elsewhere a name of its own, the same in every process."""
-    if path.parent == FOLDER.resolve():
+    if path in paths().values():
         return f"configs.{path.stem}"
     return f"config_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"

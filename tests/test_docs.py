@@ -21,7 +21,7 @@ from zoo.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.FOLDER.glob("*.py")]
+PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.paths().values()]
 # A config and what is set in it, in a command or in running text.
 SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+)+)")
 

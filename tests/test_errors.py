@@ -211,3 +211,11 @@ def test_the_list_has_every_config(monkeypatch, capsys):
     assert all(len(line) < 120 for line in lines)
     assert any(line.startswith("micro_softmax ") and "quickstart" in line for line in lines)
     assert len(lines) == len(configs.names())
+
+
+def test_a_recipe_is_shown_whole_with_its_settings(monkeypatch, capsys):
+    words = ["train.py", "--show", "ptb_nce", "--set", "training.epochs=2"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert cli.run(train.main) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {"    epochs = 2", "    head: NCE", "      samples = 100"} <= set(lines)

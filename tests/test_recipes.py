@@ -257,7 +257,7 @@ def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
     assert recipe.model.head.scale == 2.0
     assert recipes.from_json(recipes.to_json(recipe)) == recipe
     assert type(recipe.model.head).__module__.startswith("config_llrnn_french_")
-    in_folder = configs.load(str(configs.FOLDER / "llrnn_french.py"))
+    in_folder = configs.load(str(configs.paths()["llrnn_french"]))
     assert in_folder == configs.load("llrnn_french") != recipe
 
 

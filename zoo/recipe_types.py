@@ -29,17 +29,18 @@ def check(recipe: Any, place: str = ""):
     kinds = typing.get_type_hints(type(recipe))
     for field in dataclasses.fields(recipe):
         name = f"{place}.{field.name}" if place else field.name
-        _check_value(getattr(recipe, field.name), kinds[field.name], name)
+        check_value(getattr(recipe, field.name), kinds[field.name], name)
 
 
-def _check_value(value, kind, name):
+def check_value(value: Any, kind: Any, name: str):
+    """UserError unless a value, and all that is in it, is of the declared type; `name` is its."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         if value is None and type(None) in arguments:
             return
         arguments = [argument for argument in arguments if argument is not type(None)]
         if len(arguments) == 1:
-            _check_value(value, arguments[0], name)
+            check_value(value, arguments[0], name)
     elif origin is tuple:
         _check_tuple(value, arguments, name)
     elif kind is bool:
@@ -62,7 +63,7 @@ def _check_tuple(value, kinds, name):
         kinds = (kinds[0],) * len(value)
     _expect(len(value) == len(kinds), value, name, f"a tuple of {len(kinds)}")
     for number, (item, kind) in enumerate(zip(value, kinds, strict=True)):
-        _check_value(item, kind, f"{name}.{number}")
+        check_value(item, kind, f"{name}.{number}")
 
 
 def _check_component(value, kind, name):

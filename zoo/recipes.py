@@ -6,7 +6,6 @@ registry is kept.
 """
 
 import dataclasses
-import difflib
 import importlib
 import inspect
 import math
@@ -16,6 +15,7 @@ import typing
 from typing import Any
 
 from zoo.errors import UserError
+from zoo.recipe_paths import nearest, replaced
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
@@ -32,52 +32,12 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
         path, equals, value = setting.partition("=")
         if not equals:
             raise UserError(f"--set {setting}: write it as field=value, as in training.batch=16.")
-        recipe = _set(recipe, type(recipe), path.strip().split("."), value.strip(), setting)
+
+        def new_value(kind, where, text=value.strip()):
+            return parse(text, kind, where)
+
+        recipe = replaced(recipe, path.strip(), f"--set {setting}", new_value)
     return recipe
-
-
-def _set(recipe, kind, path, text, setting):
-    if not path:
-        return parse(text, kind, f"--set {setting}")
-    name, *rest = path
-    if isinstance(recipe, tuple):
-        if not name.isdecimal() or int(name) >= len(recipe):
-            raise UserError(
-                f"--set {setting}: {name!r} is none of the {len(recipe)} items there, which are "
-                "numbered from 0."
-            )
-        place = int(name)
-        kinds = typing.get_args(kind)
-        kind = kinds[0] if kinds[-1] is ... else kinds[place]
-        value = _set(recipe[place], kind, rest, text, setting)
-        return (*recipe[:place], value, *recipe[place + 1 :])
-    if not dataclasses.is_dataclass(recipe):
-        raise UserError(
-            f"--set {setting}: nothing is below a value such as {recipe!r}; drop .{name}."
-        )
-    names = [field.name for field in dataclasses.fields(recipe)]
-    if not names:
-        place = setting.partition("=")[0].strip().removesuffix("." + ".".join(path))
-        raise UserError(
-            f"--set {setting}: {type(recipe).__name__} has no fields; put a component that has "
-            f"{name!r} in its place first, with --set {place}=COMPONENT."
-        )
-    if name not in names:
-        raise UserError(
-            f"--set {setting}: {type(recipe).__name__} has no field {name!r}; "
-            f"{_nearest(name, names)}."
-        )
-    kind = typing.get_type_hints(type(recipe))[name]
-    value = _set(getattr(recipe, name), kind, rest, text, setting)
-    return dataclasses.replace(recipe, **{name: value})
-
-
-def _nearest(name, names):
-    """The names most like one, whatever its case, or all."""
-    lower = {other.lower(): other for other in names}
-    found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
-    close = [lower[other] for other in found]
-    return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
@@ -169,7 +129,7 @@ def with_article(kind: type) -> str:
 def _default_component(text, kind, where):
     found = components(kind)
     if text not in found:
-        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {_nearest(text, found)}.")
+        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, found)}.")
     try:
         return found[text]()
     except TypeError as error:

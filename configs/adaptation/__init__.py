@@ -1,0 +1,1 @@
+"""Adaptation: a small model over a trained one."""

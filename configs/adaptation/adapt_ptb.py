@@ -1,0 +1,59 @@
+"""A model of the Penn Treebank adapted to captions of photographs, with 500 of them.
+
+    python train.py --config ptb_small --workdir runs/ptb_small
+    python train.py --config adapt_ptb --workdir runs/adapt_ptb
+    python evaluate.py --workdir runs/adapt_ptb
+
+The background is the run of ptb_small, frozen; a small log-linear model over it learns what the
+captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it is its background
+exactly. The words are those of the background, so that its figures can be put beside these. Other
+sizes: --set data.source.train='multi30k/train.lc.norm.tok.en[:5000]'; another background: --set
+data.workdir=DIR --set model.head.background.workdir=DIR. Data: multi30k/ in $ZOO_DATA. Expected:
+test perplexity 48.3 (validation 47.2); the background alone has 158.9. Results:
+docs/backgrounds.md.
+"""
+
+from zoo import Evaluation, Experiment, Training, priors
+from zoo.adaptation import Trained, WithWordsOf
+from zoo.cores import LSTM
+from zoo.data import Text, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import LogLinear
+from zoo.models import LanguageModel
+from zoo.optimizers import Adam
+
+BACKGROUND = "runs/ptb_small"
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=WithWordsOf(
+            Text(
+                train="multi30k/train.lc.norm.tok.en[:500]",
+                validation="multi30k/val.lc.norm.tok.en",
+                tests=("multi30k/test_2016_flickr.lc.norm.tok.en",),
+            ),
+            workdir=BACKGROUND,
+        ),
+        vocabulary=Vocabulary(
+            minimum_count=1_000_000,  # no words but those of the background
+            features=(priors.TopWords(count=500, splits=("train",)),),
+        ),
+        model=LanguageModel(
+            embedding=Lookup(size=64),
+            core=LSTM(size=64, dropout=0.3, input_dropout=0.3),
+            head=LogLinear(initial_scale=0.0, background=Trained(BACKGROUND)),
+        ),
+        training=Training(
+            batch=20,
+            length=35,
+            state="sentences",
+            shuffle=True,
+            optimizer=Adam(learning_rate=0.003),
+            clip=1.0,
+            epochs=30,
+            patience=3,
+        ),
+        evaluation=Evaluation(state="sentences"),
+    )

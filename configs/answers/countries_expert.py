@@ -1,0 +1,28 @@
+"""Questions about countries, new ones in the test, with a knowledge base as an expert.
+
+    python train.py --config countries_expert --workdir runs/countries_expert
+    python evaluate.py --workdir runs/countries_expert --split known --split test --exact-match
+
+A word is its class (a country, a capital ...) or, of the forms of questions and answers, itself:
+the network says when a capital comes, the expert which (Dymetman and Xiao 2016, section 6). Without
+the expert: --set model.head=LogLinear. The table of facts is configs/countries.tsv; nothing is
+downloaded. Expected: all answers right, about known and new countries. Results:
+docs/backgrounds.md.
+"""
+
+from configs import countries_softmax
+from zoo import Experiment, changed, priors
+from zoo.embeddings import Features
+from zoo.heads import LogLinear, WithExpert
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        countries_softmax.get_config(),
+        {
+            "vocabulary.features": (priors.Morphology(),),
+            "model.embedding": Features(size=32),
+            "model.head": WithExpert(priors.KnowledgeBase("configs/countries.tsv"), LogLinear()),
+        },
+    )

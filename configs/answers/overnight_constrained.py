@@ -1,0 +1,33 @@
+"""Questions of Overnight's calendar domain to logical forms that a grammar allows.
+
+    python train.py --config overnight_constrained --workdir runs/overnight_constrained
+    python evaluate.py --workdir runs/overnight_constrained --split test --exact-match \
+        --grammar configs/overnight_calendar.grammar
+
+As overnight, but over a background that has no mass for words with which no form of the grammar
+goes on (Dymetman and Xiao 2016, section 4). Data: overnight/ in $ZOO_DATA. Expected: 26 of 168 test
+questions right, all answers parse; at most 16 minutes on one CPU core. Results:
+docs/backgrounds.md.
+"""
+
+from configs import overnight
+from zoo import Experiment, changed, priors
+from zoo.heads import LogLinear
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        overnight.get_config(),
+        {
+            "model.head": LogLinear(
+                background=priors.Grammar(
+                    "configs/overnight_calendar.grammar",
+                    start="|||",
+                    splits=("train", "validation"),
+                    depth=12,
+                    stacks=6,
+                )
+            ),
+        },
+    )

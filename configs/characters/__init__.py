@@ -1,0 +1,1 @@
+"""Characters as words, and words as characters."""

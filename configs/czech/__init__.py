@@ -1,0 +1,1 @@
+"""Czech newspapers, n-gram models, words from their letters: Labeau and Allauzen (2017)."""

@@ -1,0 +1,31 @@
+"""Czech with a trigram model, letters in, and an LSTM that spells the next word.
+
+    python train.py --config czech_char_lstm_3 --workdir runs/czech_char_lstm_3
+    python evaluate.py --workdir runs/czech_char_lstm_3
+
+As czech_cwe_3, but for the head (Jozefowicz et al. 2016, section 3.3), which has no noise to be
+contrasted with, and for Adam on larger batches. The perplexity is over all spellings. Not run to
+its end yet.
+"""
+
+from configs import czech_we_3
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.heads import CharLSTM
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        czech_we_3.get_config(),
+        {
+            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
+            "model.head": CharLSTM(size=128),
+            "training.row_sparse": True,
+            "training.batch": 64,
+            "training.epochs": 10,
+            "training.optimizer": Adam(learning_rate=0.001, schedule=Cosine(warmup=500)),
+            "training.clip": 1.0,
+        },
+    )

@@ -1,0 +1,23 @@
+"""Czech with a feed-forward 6-gram model, words and letters in ("CWE").
+
+    python train.py --config czech_cwe_6 --workdir runs/czech_cwe_6
+    python evaluate.py --workdir runs/czech_cwe_6
+
+As czech_cwe_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
+Expected: test perplexity 324.6, at most 22 minutes on one CPU core. Results: docs/results.md.
+"""
+
+from configs import czech_we_3
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN, Concat, Lookup
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        czech_we_3.get_config(),
+        {
+            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
+            "model.core.order": 6,
+        },
+    )

@@ -1,0 +1,35 @@
+"""Czech with a feed-forward trigram model, letters in and out ("CWE-CWE").
+
+    python train.py --config czech_cwe_cwe_3 --workdir runs/czech_cwe_cwe_3
+    python evaluate.py --workdir runs/czech_cwe_cwe_3
+
+Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
+too, and are formed for the target and the noise words alone. With the full padding of their figure
+3, of both sides: --set model.head.network.spelling.padding=full --set
+model.embedding.parts.1.network.spelling.padding=full. Such a model has no word to learn by heart
+and is the worse for dropout and a falling rate: it is trained as in the paper, at a constant rate,
+with Adagrad's history put back twice. Expected: test perplexity 511.2, of epoch 9, at most 14
+minutes on one CPU core. Results: docs/results.md.
+"""
+
+from configs import czech_we_3
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.heads import NCE, CNNSoftmax, UnigramNoise
+from zoo.optimizers import Adagrad
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        czech_we_3.get_config(),
+        {
+            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
+            "model.core.dropout": 0.0,
+            "model.core.input_dropout": 0.0,
+            "model.head": CNNSoftmax(
+                sampled=NCE(noise=UnigramNoise(), samples=25, noise_per="token")
+            ),
+            "training.optimizer": Adagrad(learning_rate=0.1, reset_every=5),
+        },
+    )

@@ -1,0 +1,34 @@
+"""Czech with a trigram model, letters in and out, against noise words of any spelling.
+
+    python train.py --config czech_cwe_cwe_3_open --workdir runs/czech_cwe_cwe_3_open
+    python evaluate.py --workdir runs/czech_cwe_cwe_3_open
+
+As czech_cwe_cwe_3, but for the noise: Labeau and Allauzen (2017), section 4.4, name the closed
+vocabulary of noise as what keeps their model from learning of unknown words, and leave another
+noise to later work. Here it is a trigram model of the letters of the training words. Perplexities
+are over the words of the lexicon, as those of czech_cwe_cwe_3. It does not help: docs/results.md
+has the figures of a run with --set model.head.sampled.noise_per=lane, and why. Expected: a
+validation perplexity of 20,066 after the first epoch, and none better later.
+"""
+
+from configs import czech_we_3
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.heads import NCE, CNNSoftmax, LetterNoise
+from zoo.optimizers import Adagrad
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        czech_we_3.get_config(),
+        {
+            "model.embedding": Concat((Lookup(size=128), CharCNN(size=128))),
+            "model.core.dropout": 0.0,
+            "model.core.input_dropout": 0.0,
+            "model.head": CNNSoftmax(
+                sampled=NCE(noise=LetterNoise(order=3), samples=25, noise_per="token")
+            ),
+            "training.optimizer": Adagrad(learning_rate=0.1, reset_every=5),
+        },
+    )

@@ -1,0 +1,19 @@
+"""What the models with letters share: the core of BIG LSTM and the convolution over letters.
+
+Jozefowicz et al. (2016), table 1 and section 4.2. How the 4,096 filters are shared out over widths
+is open in the paper: eight widths, twice as many filters for each.
+"""
+
+from zoo.convolution import Convolution
+from zoo.cores import LSTM
+from zoo.spelling import Spelling
+
+BIG = LSTM(size=8192, layers=2, projection=1024, dropout=0.25, input_dropout=0.25)
+LETTERS = Convolution(
+    spelling=Spelling(longest=50),
+    letter_size=16,
+    widths=(1, 2, 3, 4, 5, 6, 7, 8),
+    filters=(32, 32, 64, 128, 256, 512, 1024, 2048),
+    pooling="max",
+    highway=2,
+)

@@ -1,0 +1,32 @@
+"""BIG LSTM that spells the next word, on the 1 Billion Word benchmark.
+
+    python train.py --config lm1b_char_lstm --workdir runs/lm1b_char_lstm
+    python evaluate.py --workdir runs/lm1b_char_lstm
+
+Jozefowicz et al. (2016), table 1, BIG + CNN inputs + char-LSTM predictions: test perplexity 49.0,
+47.9 after renormalising over V (--renormalise, for a few sentences given with --data: a position
+takes the spellings of all words), 0.23 billion parameters; not run here. The paper trains the
+speller on a frozen, converged word model: --set init_from=runs/lm1b_cnn_inputs --set
+'training.frozen=("embedding","core")'; without these everything is trained together. Its size is
+open in the paper; 1,024 cells give its parameters. Everything else is as in lm1b_cnn_inputs, but
+that no table is updated by rows, for there is none.
+"""
+
+from configs import lm1b_lstm_2048_512
+from configs.lm1b._shared import BIG, LETTERS
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN
+from zoo.heads import CharLSTM
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        lm1b_lstm_2048_512.get_config(),
+        {
+            "model.embedding": CharCNN(size=1024, network=LETTERS),
+            "model.core": BIG,
+            "model.head": CharLSTM(size=1024),
+            "training.row_sparse": False,
+        },
+    )

@@ -1,0 +1,33 @@
+"""BIG LSTM with characters in and out on the 1 Billion Word benchmark.
+
+    python train.py --config lm1b_cnn_softmax --workdir runs/lm1b_cnn_softmax
+    python evaluate.py --workdir runs/lm1b_cnn_softmax
+
+Jozefowicz et al. (2016), table 1, BIG + CNN inputs + CNN softmax: test perplexity 39.8, 0.29
+billion parameters; not run here. Everything else is as in lm1b_cnn_inputs, but that no table is
+updated by rows, for the output vectors of a step come from the network, which ties all logits and
+so has "a much smaller learning rate" in the paper: here a tenth.
+"""
+
+from configs import lm1b_lstm_2048_512
+from configs.lm1b._shared import BIG, LETTERS
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN
+from zoo.heads import CNNSoftmax, ImportanceSampling, LogUniformNoise
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        lm1b_lstm_2048_512.get_config(),
+        {
+            "model.embedding": CharCNN(size=1024, network=LETTERS),
+            "model.core": BIG,
+            "model.head": CNNSoftmax(
+                network=LETTERS,
+                sampled=ImportanceSampling(noise=LogUniformNoise(), samples=8192, distinct=True),
+            ),
+            "training.row_sparse": False,
+            "training.rates": (("head/network", 0.1),),
+        },
+    )

@@ -1,0 +1,1 @@
+"""The micro language, which is generated: the quickstart."""

@@ -1,0 +1,1 @@
+"""The Penn Treebank: one core and one budget, a head a config."""

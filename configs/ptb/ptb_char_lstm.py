@@ -1,0 +1,36 @@
+r"""The Penn Treebank with a small LSTM that spells the next word.
+
+    python train.py --config ptb_char_lstm --workdir runs/ptb_char_lstm
+    python evaluate.py --workdir runs/ptb_char_lstm
+    python evaluate.py --workdir runs/ptb_char_lstm --renormalise --data 'ptb/ptb.test.txt[:50]'
+
+or, as in the paper, on a frozen word model:
+
+    python train.py --config ptb_char_lstm --set init_from=runs/ptb_softmax \
+        --set 'training.frozen=("embedding","core")' --workdir runs/ptb_char_lstm_frozen
+
+Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
+over the words of the lexicon, whose spellings it takes at every position: a twentieth of a second
+each, so it is for a part of a text. Data, core and epochs are those of ptb_softmax; Adam takes
+steps that a recurrent head stands, and windows of ten words make more of them. Expected, of the
+second way: test perplexity 183.6 over all spellings, at most 33 minutes on one of two CPU cores.
+Results: docs/results.md; the first has not been run to its end.
+"""
+
+from configs import ptb_softmax
+from zoo import Experiment, changed
+from zoo.heads import CharLSTM
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        ptb_softmax.get_config(),
+        {
+            "model.head": CharLSTM(size=256),
+            "training.length": 10,
+            "training.optimizer": Adam(learning_rate=0.003, schedule=Cosine(warmup=100)),
+            "training.clip": 1.0,
+        },
+    )

@@ -1,0 +1,34 @@
+"""The Penn Treebank with output vectors from the letters of words.
+
+    python train.py --config ptb_cnn_softmax --workdir runs/ptb_cnn_softmax
+    python evaluate.py --workdir runs/ptb_cnn_softmax
+
+Jozefowicz et al. (2016), section 3.2, with the small network of Kim et al. (2016), trained by
+importance sampling as there: the vectors of some thousand words a step are computed, not of all.
+Data and core are those of ptb_softmax, and so are the epochs; logits that are tied by the network
+need smaller steps, here Adam's. The perplexity is the exact one. Expected: test perplexity 124.6
+(validation 129.1), at most 14 minutes on one of two CPU cores. Results: docs/results.md.
+"""
+
+from configs import ptb_softmax
+from configs.ptb._shared import KIM
+from zoo import Experiment, changed
+from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        ptb_softmax.get_config(),
+        {
+            "model.head": CNNSoftmax(
+                KIM,
+                sampled=ImportanceSampling(
+                    noise=UnigramNoise(power=0.75), samples=1024, distinct=True
+                ),
+            ),
+            "training.optimizer": Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
+            "training.clip": 1.0,
+        },
+    )

@@ -1,0 +1,26 @@
+"""The Penn Treebank by importance sampling: 1,024 noise words a batch.
+
+    python train.py --config ptb_is --workdir runs/ptb_is
+    python evaluate.py --workdir runs/ptb_is
+
+Jozefowicz et al. (2016), section 3.1. Data and budget are those of ptb_softmax; steps update the
+rows that they touch. The perplexity is the exact one, over all words. Expected: test perplexity
+106.0 (validation 109.4), at most 9 minutes on one of two CPU cores. Results: docs/results.md.
+"""
+
+from configs import ptb_softmax
+from zoo import Experiment, changed
+from zoo.heads import ImportanceSampling, UnigramNoise
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        ptb_softmax.get_config(),
+        {
+            "model.head": ImportanceSampling(
+                noise=UnigramNoise(power=0.75), samples=1024, distinct=True
+            ),
+            "training.row_sparse": True,
+        },
+    )

@@ -1,0 +1,23 @@
+"""The Penn Treebank with a mixture of three softmaxes, at the parameters of one.
+
+    python train.py --config ptb_mixture --workdir runs/ptb_mixture
+    python evaluate.py --workdir runs/ptb_mixture
+
+Yang et al. (2018). Word vectors of 237 numbers make up for the projections, so that the parameters
+are no more than those of ptb_softmax; data and budget are the same. Expected: test perplexity 98.5
+(validation 101.5), at most 88 minutes on one of two CPU cores. Results: docs/results.md.
+"""
+
+from configs import ptb_softmax
+from zoo import Experiment, changed
+from zoo.heads import MixtureOfSoftmaxes
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        ptb_softmax.get_config(),
+        {
+            "model.head": MixtureOfSoftmaxes(components=3, size=237),
+        },
+    )

@@ -1,0 +1,41 @@
+"""A softmax on the Penn Treebank: what the heads of the other ptb_ configs are measured by.
+
+    python train.py --config ptb_softmax --workdir runs/ptb_softmax
+    python evaluate.py --workdir runs/ptb_softmax
+
+One core and one budget for all ptb_ configs: 256 LSTM cells, five epochs of stochastic gradient
+descent; only the head differs. Figures count every word and </s>, with <unk> as a word and the
+state carried over sentences. Data: ptb/ (Mikolov's files) in $ZOO_DATA. Expected: test perplexity
+105.4 (validation 108.6), at most 22 minutes on one of two CPU cores. Results: docs/results.md.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import LSTM
+from zoo.data import Text, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=Text(
+            train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt", tests=("ptb/ptb.test.txt",)
+        ),
+        vocabulary=Vocabulary(),
+        model=LanguageModel(
+            embedding=Lookup(size=256),
+            core=LSTM(size=256, dropout=0.2, input_dropout=0.2),
+            head=Softmax(),
+        ),
+        training=Training(
+            batch=20,
+            length=35,
+            optimizer=SGD(learning_rate=20.0, schedule=Cosine()),
+            clip=0.25,
+            epochs=5,
+        ),
+        evaluation=Evaluation(state="carried", lanes=8, length=64),
+    )

@@ -1,0 +1,1 @@
+"""News, little of it: what heads know of rare numbers and names."""

@@ -1,0 +1,45 @@
+"""News with a log-linear head that knows numbers and capitals by their spelling.
+
+    python train.py --config rare_words_log_linear --workdir runs/rare_words_log_linear
+    python -m zoo rare-words runs/rare_words_log_linear
+
+As rare_words_softmax, but a word is the set of its features, in and out: its identity if it is
+among the 2,000 most frequent of the training text, what its digits say, whether it has a capital,
+its ending (Dymetman and Xiao 2016, section 3). All of it, and the background, is of the training
+text or of the spelling alone. Data: lm1b/ in $ZOO_DATA. Expected: validation perplexity 250 over
+the same words. Results: docs/log_linear.md.
+"""
+
+from configs import rare_words_softmax
+from zoo import Experiment, changed, priors
+from zoo.embeddings import Features
+from zoo.heads import LogLinear
+
+FEATURES = (
+    priors.TopWords(count=2000, splits=("train",)),
+    priors.Numbers(),
+    priors.WordFunction("configs.rare_words_log_linear:shape"),
+    priors.Affixes(prefixes=(), suffixes=(2, 3), minimum_words=100),
+)
+
+
+def shape(word: str) -> list[str]:
+    """Whether a word has capitals: the first letter, all, or some."""
+    if word.istitle():
+        return ["Shape:Capital"]
+    if word.isupper():
+        return ["Shape:CAPITALS"]
+    return ["Shape:mIxed"] if word != word.lower() else []
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        rare_words_softmax.get_config(),
+        {
+            "vocabulary.features": FEATURES,
+            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+            "model.embedding": Features(size=64),
+            "model.head": LogLinear(),
+        },
+    )

@@ -1,0 +1,48 @@
+"""News over infinitely many words: all numbers, and all strings of letters.
+
+    python train.py --config rare_words_open --workdir runs/rare_words_open
+    python evaluate.py --workdir runs/rare_words_open
+    python -m zoo generate --workdir runs/rare_words_open --features
+
+As rare_words_log_linear, but the lexicon has only the words that occur twice in the training text.
+Other strings of digits are words of a class whose background falls geometrically with their length,
+other words of two classes with a letter model each, those with a capital and the rest: log-linear
+models over an infinite domain (Dymetman and Xiao 2016, section 4). Few strings are left to <unk>.
+Data: lm1b/ in $ZOO_DATA. Expected: strings outside the lexicon cost 22.0 nats each on the test.
+Results: docs/log_linear.md.
+"""
+
+from configs import rare_words_softmax
+from configs.rare_words_log_linear import FEATURES
+from zoo import Experiment, changed, priors
+from zoo.embeddings import Features
+from zoo.heads import LogLinear
+
+RARE = "Word:@not_top"
+CLASSES = (
+    priors.DigitStrings(("Number:any", "Number:digits", RARE), name="<digits>", share=0.01),
+    priors.LetterStrings(
+        ("Shape:Capital", RARE),
+        name="<Name>",
+        share=0.04,
+        order=5,
+        smoothing=0.8,
+        first="capital",
+    ),
+    priors.LetterStrings((RARE,), name="<word>", share=0.04, order=5, smoothing=0.8, first="other"),
+)
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        rare_words_softmax.get_config(),
+        {
+            "vocabulary.splits": ("train",),
+            "vocabulary.features": FEATURES,
+            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+            "model.embedding": Features(size=64),
+            "model.head": LogLinear(),
+            "vocabulary.open_classes": CLASSES,
+        },
+    )
