@@ -30,7 +30,8 @@ class SampledHead(Softmax):
     Attributes:
       noise: the distribution. samples: K, draws. noise_per: what has draws of its own, the
         "batch", each "lane" or each "token": tokens that share them make their scores one product.
-        distinct: repeated draws are dropped.
+        distinct: repeated draws are dropped; losses over slots, such as that of
+        `zoo.heads.importance`, then have a slot a word instead of one a draw.
     """
 
     noise: noises.Noise = noises.LogUniformNoise()
@@ -94,6 +95,14 @@ class SampledHead(Softmax):
             kept,
             words == targets[..., None],
         )
+
+    def without_slot(self, kept, hits):
+        """Draws [..., K] that have no slot in a loss over the slots of the target and the draws.
+
+        A draw that is the target stays, for the noise does draw it, unless slots are of words: then
+        the target has its own already.
+        """
+        return ~kept | hits if self.distinct else ~kept
 
     # The sum of what `loss` gives; the softmax's own is that of its exact loss.
     weighted_loss = Head.weighted_loss
