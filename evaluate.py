@@ -62,7 +62,7 @@ def main():
         text, scores = run.score(corpus)
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
             surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
-        _say(run.fused_note(corpus.sentences))
+        _say(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
         print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
         if arguments.exact_match:
@@ -71,16 +71,16 @@ def main():
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        _say(run.fused_note([sentence for pair in pairs for sentence in pair]))
+        _say(run.notes([sentence for pair in pairs for sentence in pair]))
         result = passport.write(run, passport.of_pairs(run, path, pairs, scores))
         table = arguments.pairs_table or result.with_suffix(".tsv")
         outputs.write_table(table, minimal_pairs.COLUMNS, minimal_pairs.rows(pairs, scores))
         print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
 
 
-def _say(note):
-    """Prints what is to be known of a text, if anything, where it is not among the figures."""
-    if note:
+def _say(notes):
+    """Prints what is to be known of a text, where it is not among the figures."""
+    for note in notes:
         print(note, file=sys.stderr)
 
 

@@ -9,7 +9,11 @@ class UserError(Exception):
 
     The message is one sentence: what is wrong, where, and what to do. The entry scripts print it
     without a traceback and leave with exit code 2. Anything else is a bug and keeps its traceback.
+    Line breaks, which a quoted name or another library's message may have, become blanks.
     """
+
+    def __init__(self, message: str):
+        super().__init__(" ".join(message.splitlines()))
 
 
 def check_least(recipe, name: str, **least: float):
@@ -55,6 +59,11 @@ class Interrupted(Exception):
     def __init__(self, message: str, signal: signal.Signals):
         super().__init__(message)
         self.signal = signal
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """The text, or its beginning and "..." if it is long, for messages."""
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def named(words: list[str], most: int = 10) -> str:

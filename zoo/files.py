@@ -1,16 +1,35 @@
 """Paths of data files, whole or in part, and reading them with clear errors."""
 
+import bz2
 import dataclasses
 import gzip
+import lzma
 import os
 import pathlib
 import re
 import zlib
 
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 
-_GZIP = b"\x1f\x8b"  # the first bytes of what it writes
-_SLICE = re.compile(r"^(?P<path>.*)\[(?P<start>-?\d*):(?P<stop>-?\d*)\]$")
+# What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
+# bzip2 has other ones after the ninth.)
+DECOMPRESS = (
+    (re.compile(rb"\x1f\x8b"), gzip.decompress),
+    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.decompress),
+    (re.compile(rb"\xfd7zXZ\0"), lzma.decompress),
+)
+# What is not read, and what to do instead.
+OTHERS = (
+    (b"PK\x03\x04", "is a zip archive: unpack it"),
+    (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it"),
+    (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
+    (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
+)
+_RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
+# Sixteen digits are more than any file has sentences; Python refuses to read some thousands.
+_BOUND = re.compile(r"(-?[0-9]{1,16})?")
+# What a slip makes of a bound; anything else within the brackets belongs to the path, or to a hub.
+_SLIP = re.compile(r"[-+:,._\s\d]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +41,24 @@ class Part:
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]'; numbers may be negative."""
-        match = _SLICE.match(text)
+        """'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]'; numbers may be negative.
+
+        Raises:
+          UserError: for a range that is none, such as 'path[-:]' or 'path[1:9:2]'.
+        """
+        match = _RANGE.fullmatch(text)
         if not match:
             return cls(text, slice(None))
-        bounds = (int(match[name]) if match[name] else None for name in ("start", "stop"))
-        return cls(match["path"], slice(*bounds))
+        bounds = match["start"], match["stop"]
+        if all(map(_BOUND.fullmatch, bounds)):
+            return cls(match["path"], slice(*(int(b) if b else None for b in bounds)))
+        if all(map(_SLIP.fullmatch, bounds)):
+            given = text[len(match["path"]) :]
+            raise UserError(
+                f"{match['path']}: the range {shortened(given)} is none: write [start:stop], "
+                "[start:] or [:stop] with whole numbers."
+            )
+        return cls(text, slice(None))
 
 
 def data_folder() -> pathlib.Path:
@@ -36,10 +67,25 @@ def data_folder() -> pathlib.Path:
 
 
 def find(path: str) -> pathlib.Path:
-    """The file or folder at `path`, taken from the working folder or else from `data_folder`."""
+    """The file or folder at `path`, taken from the working folder or else from `data_folder`.
+
+    Raises:
+      UserError: there is none, or the path is empty.
+    """
+    if not path.strip():
+        raise UserError(
+            "a path is empty: give that of a file (a shell makes nothing of a variable that is not "
+            "set, as in --set data.train=$FILE)."
+        )
     for candidate in (pathlib.Path(path), data_folder() / path):
-        if candidate.exists():
-            return candidate
+        try:
+            if candidate.exists():
+                return candidate
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise UserError(
+                f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
+            ) from error
     beside = f", nor {data_folder() / path}" if os.environ.get("ZOO_DATA") else ""
     raise UserError(
         f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "
@@ -48,7 +94,7 @@ def find(path: str) -> pathlib.Path:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """The text of a UTF-8 file, perhaps compressed with gzip.
+    """The text of a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
 
     Raises:
       UserError: if it cannot be read, or is empty, binary or not UTF-8.
@@ -56,14 +102,26 @@ def read_text(path: pathlib.Path) -> str:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    if content.startswith(_GZIP):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as error:
-            raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
+        raise UserError(f"{path} cannot be read: {error.strerror}: give a file of text.") from error
+    content = _decompressed(content, path)
     check_utf8(content, path)
     return content.decode("utf-8-sig")  # without the mark that some editors put first
+
+
+def _decompressed(content, path):
+    for magic, decompress in DECOMPRESS:
+        if magic.match(content):
+            try:
+                return decompress(content)
+            # ValueError of a bzip2 file that is cut short.
+            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+                raise UserError(
+                    f"{path} cannot be decompressed ({error}): get it again."
+                ) from error
+    for magic, what in OTHERS:
+        if content.startswith(magic):
+            raise UserError(f"{path} {what} first.")
+    return content
 
 
 def check_utf8(content: bytes, path: pathlib.Path):

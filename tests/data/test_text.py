@@ -1,9 +1,13 @@
 """Plain text and tables of text, through `datasets`."""
 
+import bz2
 import gc
 import gzip
 import json
+import logging
+import lzma
 
+import datasets
 import pytest
 
 from zoo.data import Text
@@ -36,12 +40,58 @@ def test_each_kind_of_file(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.json", "a.csv", "a.tsv"])
-def test_a_suffix_is_known_in_capitals_and_before_gz(tmp_path, name):
+def test_a_suffix_is_known_in_capitals_and_before_that_of_compression(tmp_path, name):
     content = CONTENTS[name].encode()
     (tmp_path / name.upper()).write_bytes(content)
-    (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
     assert sentences(tmp_path / name.upper()) == EXPECTED
-    assert sentences(tmp_path / f"{name}.gz") == EXPECTED
+    for suffix, compress in {"gz": gzip, "bz2": bz2, "xz": lzma}.items():
+        (tmp_path / f"{name}.{suffix}").write_bytes(compress.compress(content))
+        assert sentences(tmp_path / f"{name}.{suffix}") == EXPECTED
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compression_is_known_by_content_and_damage_is_told(tmp_path, compress):
+    path = tmp_path / "a.txt"
+    content = compress(CONTENTS["a.txt"].encode() * 9)
+    path.write_bytes(content)
+    assert sentences(path) == EXPECTED * 9
+    for damaged in (content[:-9], content[:20] + b"damage" + content[26:]):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"a\.txt cannot be decompressed .*: get it again\."):
+            sentences(path)
+    path.write_bytes(compress(b""))
+    with pytest.raises(UserError, match="is empty"):
+        sentences(path)
+
+
+def test_a_data_set_saved_to_disk(tmp_path):
+    rows = {"text": ["one two", None, "three\nfour été"], "other": ["x", "y", "z"]}
+    split = datasets.Dataset.from_dict(rows)
+    split.save_to_disk(str(tmp_path / "one"))
+    datasets.DatasetDict({"train": split, "test": split}).save_to_disk(str(tmp_path / "two"))
+    assert sentences(tmp_path / "one") == sentences(tmp_path / "two" / "train") == EXPECTED
+    assert sentences(f"{tmp_path / 'one'}[1:]") == EXPECTED[1:]
+    with pytest.raises(UserError, match=r"two has the splits test, train .*, as in \S*two/test\."):
+        sentences(tmp_path / "two")
+    next((tmp_path / "one").glob("*.arrow")).write_bytes(b"damage")
+    with pytest.raises(UserError, match="one cannot be read by datasets"):
+        sentences(tmp_path / "one")
+
+
+def test_a_cell_is_a_string_or_a_list_of_strings(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": ["one", "two"]}\n{"text": []}\n{"text": null}\n{"text": ["three"]}\n')
+    assert sentences(path) == EXPECTED[:2]
+    for cell, kind in {
+        "3": "a int",
+        "true": "a bool",
+        '{"a": "b"}': "a dict",
+        '["one", null]': "a list with items of type NoneType",
+        "[[1, 2]]": "a list with items of type list",
+    }.items():
+        path.write_text(f'{{"text": {cell}}}\n')
+        with pytest.raises(UserError, match=f"a.jsonl, row 1: the column 'text' has {kind}, where"):
+            sentences(path)
 
 
 @pytest.mark.parametrize("streaming", [False, True])
@@ -62,6 +112,62 @@ def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="is a folder without files"):
         sentences(tmp_path / "empty")
+
+
+def test_what_is_beside_the_text_of_a_folder_is_left_out(tmp_path, caplog):
+    for name in (".hidden.txt", ".git/a.txt", "a.txt~", "b.txt.bak", "#c.txt#", ".a.txt.swp"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("wrong\n")
+    for name in ("README.md", "README.txt", "readme", "LICENSE", "COPYING.txt", "notes.md"):
+        (tmp_path / name).write_text("wrong\n")
+    with pytest.raises(UserError, match="a folder without files of text but '#c"):
+        sentences(tmp_path)
+    for name, line in {"readmes.txt": "one two", "b.txt": "three", "a.txt": "four été"}.items():
+        (tmp_path / name).write_text(f"{line}\n")
+    with caplog.at_level(logging.INFO, "zoo"):
+        assert sentences(tmp_path) == [EXPECTED[2], EXPECTED[1], EXPECTED[0]]
+    names = ", ".join(repr(str(tmp_path / name)) for name in ("a.txt", "b.txt", "readmes.txt"))
+    assert caplog.messages == [f"{tmp_path}: 3 files: {names}"]
+
+
+def test_a_folder_of_shards_and_one_of_several_kinds(tmp_path):
+    for number, line in enumerate(("one two", "three", "four été")):
+        (tmp_path / f"news.en-0000{number}-of-00100").write_text(f"{line}\n")
+    assert sentences(tmp_path) == EXPECTED
+    (tmp_path / "news.de-00000-of-00100").write_text("eins\n")
+    with pytest.raises(UserError, match=r"several kinds \('\.de', '\.en'\): .* '\S*/\*\.en'"):
+        sentences(tmp_path)
+    assert sentences(tmp_path / "*.en-*") == EXPECTED
+    assert sentences(f"{tmp_path}/*.en-*[:-1]") == EXPECTED[:2]
+
+
+def test_a_pattern(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA", str(tmp_path))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "b.txt").write_text("three\n")
+    (tmp_path / "a.txt").write_text("one two\n")
+    (tmp_path / "deep" / "c.txt").write_text("four été\n")
+    monkeypatch.chdir(tmp_path / "deep")
+    assert sentences("c*") == EXPECTED[2:]  # of the working folder first
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert sentences("*.txt") == EXPECTED[:2]
+    assert sentences("**/*.txt") == EXPECTED
+    assert sentences("[b-z].txt") == EXPECTED[1:2]
+    with pytest.raises(UserError, match=r"no file is of the pattern \*\.json"):
+        sentences("*.json")
+
+
+@pytest.mark.parametrize("path", ["", " ", "."])
+def test_the_working_folder_is_read_by_nobody(tmp_path, monkeypatch, path):
+    (tmp_path / "a.txt").write_text("wrong\n")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"a path is empty|is the working folder, or one around"):
+        sentences(path)
+    monkeypatch.chdir(tmp_path / "b")
+    with pytest.raises(UserError, match="is the working folder, or one around"):
+        sentences("..")
 
 
 def test_a_quotation_mark_is_text_where_tabs_separate(tmp_path):

@@ -1,32 +1,33 @@
-"""Plain text, a sentence a line, words between white space; read through `datasets`."""
+"""Plain text, a sentence a line, words between white space; tables are read through `datasets`."""
 
 import csv
 import dataclasses
 import glob
-import pathlib
 import sys
 
 from zoo import files
+from zoo.data import folders
 from zoo.data.corpus import Corpus
 from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
-# The suffix of a file tells which of the library's readers takes it; any other is plain text.
+# The kind of a file tells which of the library's readers takes it; any other is plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
-# utf-8-sig: without the mark that some editors put first.
-OPTIONS = {
-    "text": {"encoding": "utf-8-sig"},
-    "csv": {"encoding": "utf-8-sig", "keep_default_na": False},
-}
+# What `save_to_disk` of the library leaves in the folder of a data set, and in one of several.
+SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 
 
 @dataclasses.dataclass(frozen=True)
 class Text(FileSource):
     """Text files, tables with a column of text, folders of them, or data sets of a hub.
 
+    A file may be compressed with gzip, bzip2 or xz. A cell of text may have several lines, each a
+    sentence, or be a list of strings, the words of one sentence.
+
     Attributes:
       train, validation: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv,
-        or a folder of such files), perhaps with a range of the lines that are not blank
+        a folder of such files or a pattern of their paths, see `folders.text_files`; a split that
+        `datasets` saved to disk), perhaps with a range of the lines that are not blank
         ('news.txt[:-1000]'), or
         'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'
         ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
@@ -47,47 +48,44 @@ class Text(FileSource):
         return Corpus(part.path, ranged(part, sentences))
 
     def _lines(self, path):
-        import datasets  # a second of import that CoNLL-U and the micro language do without
+        if path.startswith("hub:"):
+            *name, split = _hub_name(path)
+            return self._table(path, *name, split=split, streaming=self.streaming)
+        saved = _saved(path)
+        if saved is not None:
+            return self._table(saved)
+        return [line for member in folders.text_files(path) for line in self._lines_of(member)]
+
+    def _lines_of(self, member):
+        """The lines of one file."""
+        suffix = folders.kind(member)
+        reader = READERS.get(suffix)
+        # Of a table its errors are clearer than the library's.
+        text = files.read_text(member) if reader != "parquet" else ""
+        if reader is None:
+            return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        options = {}
+        if reader == "csv":  # "007" and "NA" are text, not a number and nothing
+            options = {"keep_default_na": False, "converters": {self.column: str}}
+            options["encoding"] = "utf-8-sig"  # without the mark that some editors put first
+        if suffix == ".tsv":  # a quotation mark is text there
+            options |= {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+        options["data_files"] = glob.escape(str(member))
+        return self._table(member, reader, split="train", streaming=True, **options)
+
+    def _table(self, path, *arguments, **options):
+        """The lines of what `datasets.load_dataset` makes of the arguments; without any, of the
+        data set that is saved in a folder."""
+        import datasets  # a second of import that other text does without
 
         datasets.disable_progress_bars()
         datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
-        if path.startswith("hub:"):
-            *name, split = _hub_name(path)
-            return self._read(path, *name, split=split, streaming=self.streaming)
-        found = files.find(path)
-        members = sorted(p for p in found.rglob("*") if p.is_file()) if found.is_dir() else [found]
-        if not members:
-            raise UserError(f"{path} is a folder without files: give one with text.")
-        lines = []
-        for member in members:
-            suffix = pathlib.PurePath(member.name.lower().removesuffix(".gz")).suffix
-            reader = READERS.get(suffix, "text")
-            if reader in ("text", "csv", "json"):
-                files.read_text(member)  # its errors are clearer than the library's
-            options = dict(OPTIONS.get(reader, {}))
-            if reader == "csv":  # "007" and "NA" are text, not a number and nothing
-                options["converters"] = {self.column: str}
-            if suffix == ".tsv":  # a quotation mark is text there
-                options |= {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-            lines += self._read(
-                member,
-                reader,
-                data_files=glob.escape(str(member)),
-                split="train",
-                streaming=True,
-                column="text" if reader == "text" else None,
-                **options,
-            )
-        return lines
-
-    def _read(self, path, *arguments, column=None, **options):
-        """The lines of what `datasets.load_dataset` makes of the arguments."""
-        import datasets
-
         try:
-            return self._column(
-                datasets.load_dataset(*arguments, **options), path, column or self.column
-            )
+            if arguments:
+                dataset = datasets.load_dataset(*arguments, **options)
+            else:
+                dataset = datasets.load_from_disk(str(path))
+            return self._column(dataset, path)
         except UserError:
             raise
         except Exception as error:  # the library raises many kinds for what is wrong with a file
@@ -96,17 +94,44 @@ class Text(FileSource):
                 f"{path} cannot be read by datasets: {message.splitlines()[0]}"
             ) from error
 
-    def _column(self, dataset, path, column):
+    def _column(self, dataset, path):
         lines = []
-        for example in dataset:
-            if column not in example:
+        for number, example in enumerate(dataset, 1):
+            if self.column not in example:
                 raise UserError(
-                    f"{path} has no column {column!r}: set data.column to one of "
+                    f"{path} has no column {self.column!r}: set data.column to one of "
                     f"{', '.join(map(str, example))}."
                 )
-            if example[column] is not None:
-                lines += str(example[column]).split("\n")
+            cell = example[self.column]
+            if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
+                lines.append(" ".join(cell))
+            elif isinstance(cell, str):
+                lines += cell.split("\n")
+            elif cell is not None:
+                kind = f"a {type(cell).__name__}"
+                if isinstance(cell, list):
+                    others = sorted({type(item).__name__ for item in cell} - {"str"})
+                    kind = f"a list with items of type {', '.join(others)}"
+                raise UserError(
+                    f"{path}, row {number}: the column {self.column!r} has {kind}, where a string "
+                    "or a list of strings should be: set data.column to a column of text."
+                )
         return lines
+
+
+def _saved(path):
+    """The folder at `path` if `datasets` saved a data set there, else None."""
+    try:
+        found = files.find(path)
+    except UserError:
+        return None
+    if (found / SAVED_SPLITS).is_file():
+        splits = sorted(member.name for member in found.iterdir() if (member / SAVED).is_file())
+        raise UserError(
+            f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
+            f"{path}/{splits[0] if splits else 'train'}."
+        )
+    return found if (found / SAVED).is_file() else None
 
 
 def _hub_name(path):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo import lexicon as lexicons
+from zoo.data import unicode_forms
 from zoo.data.corpus import Corpus, Source
 from zoo.data.encoded import EncodedText, Strings
 from zoo.errors import UserError, check_least, named
@@ -103,6 +104,9 @@ class Vocabulary:
         marks = [BOUNDARY] if self.boundary != "none" else []
         marks += [UNKNOWN] if self.unknown != "refused" else []
         counts = token_counts(corpora, self.splits)
+        others = (corpus.sentences for split, corpus in corpora.items() if split != "train")
+        texts = itertools.chain.from_iterable(others)
+        unicode_forms.warn(dict.fromkeys((*counts, *itertools.chain.from_iterable(texts))))
         kept = [
             word
             for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -251,11 +255,12 @@ class Vocabulary:
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
         judge = "" if self.open_classes else "judge with --lexicon FILE, a file with them, "
-        note = lexicon.fused_note(words)
+        notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
+        said = "".join(f" ({note})" for note in notes)
         return UserError(
             f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
             f"lexicon has not: {named(words)}; leave them out, {judge}or train with "
-            f"vocabulary.unknown=counted or skipped{f' ({note})' if note else ''}."
+            f"vocabulary.unknown=counted or skipped{said}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:

@@ -5,7 +5,7 @@ import pathlib
 from typing import Any
 
 from zoo import files
-from zoo.data import Corpus, Mixed, Source, Text
+from zoo.data import Corpus, Mixed, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -167,12 +167,12 @@ class Run:
         """A file of the same kind as the data, as the vocabulary reads it."""
         return self.experiment.vocabulary.read(_as_test(self.experiment.data, path), "test")
 
-    def fused_note(self, sentences: list[list[str]]) -> str | None:
-        """What is to be said of fused forms in a text, which a run may not know as words; else
-        None. See `Lexicon.fused_note`."""
-        if not self.lexicon.fused:
-            return None
-        return self.lexicon.fused_note(self.experiment.vocabulary.missing(sentences, self.lexicon))
+    def notes(self, sentences: list[list[str]]) -> list[str]:
+        """What is to be said of unknown words of a text that the run knows in another form: see
+        `Lexicon.fused_note` and `unicode_forms.note`."""
+        unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
+        notes = self.lexicon.fused_note(unknown), unicode_forms.note(unknown, self.lexicon)
+        return [note for note in notes if note]
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         """(the corpus as word ids, exact log-probabilities of them under the state policy).

@@ -247,6 +247,6 @@ def report(
         outputs.write_table(file, columns, rows)
     else:
         sys.stdout.writelines(map(outputs.line, (columns, *rows)))
-    notes = (warning(run.lexicon, scores), run.fused_note(sentences.words))
+    notes = (warning(run.lexicon, scores), *run.notes(sentences.words))
     said = (summary(path, sentences, scores), *notes)
     print(*filter(None, said), sep="\n", file=sys.stderr)

@@ -1,0 +1,92 @@
+"""Which files of a folder are text, and what a pattern of paths means."""
+
+import glob
+import logging
+import pathlib
+import re
+
+from zoo import files
+from zoo.errors import UserError, named
+
+logger = logging.getLogger(__name__)
+
+COMPRESSED = (".gz", ".bz2", ".xz")
+KNOWN = (".txt", ".json", ".jsonl", ".parquet", ".csv", ".tsv")
+# Beside the text of a folder, and no part of it.
+_BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
+_ABOUT = re.compile(
+    r"(?i)(readme|licen[cs]e|copying|notice|authors|changelog|citation)([._-].*)?|.*\.(md|rst)"
+)
+_SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
+
+
+def kind(path: pathlib.Path) -> str:
+    """The suffix that says what a file has: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
+    name = path.name.lower()
+    for suffix in COMPRESSED:
+        name = name.removesuffix(suffix)
+    return pathlib.PurePath(_SHARD.sub("", name)).suffix
+
+
+def text_files(path: str) -> list[pathlib.Path]:
+    """The files that a path stands for: a file, a folder of text, or a pattern ('news/*.en').
+
+    Of a folder the files below it in the order of their names, but hidden ones, backups, and those
+    about it, such as README. Their kinds are .txt, .json, .jsonl, .parquet, .csv and .tsv, or else
+    all are of one kind. A pattern takes what it says, hidden files apart. Which files they are is
+    logged.
+
+    Raises:
+      UserError: there are none, they are of several unknown kinds, or the folder is the working
+        folder or around it.
+    """
+    try:
+        found = files.find(path)
+    except UserError:
+        matches = _matches(path)
+        if matches is None:
+            raise
+        return _told(path, matches)
+    if not found.is_dir():
+        return [found]
+    here = pathlib.Path.cwd()
+    if found.resolve() in (here, *here.parents):
+        raise UserError(
+            f"{path} is the working folder, or one around it: give a folder with nothing but text, "
+            "or a pattern such as 'texts/*.txt'."
+        )
+    members = sorted(p for p in found.rglob("*") if p.is_file())
+    chosen = [member for member in members if _is_text(member.relative_to(found))]
+    if not chosen:
+        beside = f" but {named([p.name for p in members], 3)}" if members else ""
+        raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
+    kinds = sorted({kind(member) for member in chosen})
+    if len(kinds) > 1 and not {*kinds} <= {*KNOWN}:
+        raise UserError(
+            f"{path} has files of several kinds ({named(kinds)}): say which are meant with a "
+            f"pattern, such as '{path}/*{kinds[-1]}'."
+        )
+    return _told(path, chosen)
+
+
+def _matches(path):
+    """The files of a pattern; None if it is none."""
+    if not glob.has_magic(path):
+        return None
+    for pattern in (path, str(files.data_folder() / path)):
+        members = map(pathlib.Path, glob.iglob(pattern, recursive=True))
+        found = sorted(filter(pathlib.Path.is_file, members))
+        if found:
+            return found
+    raise UserError(f"no file is of the pattern {path}: give another, or the path of a file.")
+
+
+def _is_text(member):
+    """Whether a path within a folder may be one of its texts."""
+    hidden = any(part.startswith(".") for part in member.parts)
+    return not (hidden or _BACKUP.fullmatch(member.name) or _ABOUT.fullmatch(member.name))
+
+
+def _told(path, chosen):
+    logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
+    return chosen
