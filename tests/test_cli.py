@@ -110,6 +110,33 @@ def test_another_failure_of_a_thread_is_shown():
     assert "ZeroDivisionError" in finished.stderr
 
 
+def test_what_tensorstore_says_after_orbax_has_failed_is_not_shown(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    cli.run(lambda: None)
+
+    class Dying:
+        def __init__(self, error):
+            self.error = error
+
+        def __del__(self):
+            raise self.error
+
+    Dying(RuntimeError("Event loop is closed"))
+    assert capsys.readouterr().err == ""
+    Dying(RuntimeError("a bug"))
+    assert "a bug" in capsys.readouterr().err
+
+
+def test_a_terminal_that_was_closed_does_not_change_how_a_program_ends(monkeypatch):
+    class Closed:
+        def write(self, text):
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(sys, "stderr", Closed())
+    assert cli.run(raising(Interrupted("SIGHUP after step 3.", signal.SIGHUP))) == 129
+    sys.stderr.close()
+
+
 def test_a_program_that_ends_well_runs_its_exit_handlers():
     source = "import atexit\natexit.register(print, 'bye')\ncli.leave(cli.run(lambda: print('hi')))"
     finished = process(source)

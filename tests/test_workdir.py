@@ -2,14 +2,17 @@
 
 import pathlib
 import re
+import shutil
 
 import numpy as np
 import pytest
 
 from tests import examples
 from tests.training import small
+from zoo.checkpoints import Checkpoints
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
+from zoo.ownership import Ownership
 from zoo.workdir import Workdir
 
 RECIPE = small.experiment()
@@ -79,7 +82,7 @@ def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):
         Workdir(tmp_path / "run [1]").check(RECIPE)
 
 
-@pytest.mark.parametrize("content", ["", "{", "\x00"])
+@pytest.mark.parametrize("content", ["", "{", "\x00", "[]", "null", "7", '"text"'])
 def test_an_experiment_that_cannot_be_read_is_said_so(tmp_path, content):
     (tmp_path / "experiment.json").write_text(content)
     with pytest.raises(UserError, match="holds no run that can be read"):
@@ -131,3 +134,75 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
     expected = small.last_state(trainer, "best")[1]["params"]
     assert step == progress.best_step
     np.testing.assert_array_equal(params["head"]["weights"], expected["head"]["weights"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{}", "has the component None"),
+        ('{"component": 5}', "has the component 5"),
+        ('{"component": "zoo.cores:LSTM"}', "holds a LSTM and no Experiment"),
+        ('{"component": "zoo.experiment:Experiment"}', "cannot be made"),
+        ('{"component": "zoo.experiment:Experiment", "data": 3}', "data"),
+        ('{"component": "zoo.experiment:Experiment", "day": 3}', "no longer the fields day"),
+    ],
+)
+def test_an_experiment_that_is_none_names_its_file(tmp_path, content, said):
+    (tmp_path / "experiment.json").write_text(content)
+    with pytest.raises(UserError, match=rf"^{tmp_path}/experiment.json.*{said}"):
+        Workdir(tmp_path).experiment()
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "3"])
+def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
+    workdir = Workdir(tmp_path)
+    assert workdir.start() is None
+    workdir.keep_start({"workdir": "other"})
+    assert workdir.start() == {"workdir": "other"}
+    (tmp_path / "start.json").write_text(content)
+    with pytest.raises(UserError, match=f"^{tmp_path}/start.json .*: put back a copy of it"):
+        workdir.start()
+
+
+@pytest.mark.parametrize("name", ["", "checkpoints/last", "tensorboard", "metrics.jsonl"])
+def test_a_folder_that_cannot_be_written_to_is_said_before_any_work(tmp_path, monkeypatch, name):
+    Workdir(tmp_path).claim(RECIPE)
+    for folder in ("checkpoints/last", "tensorboard"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "metrics.jsonl").touch()
+    Workdir(tmp_path).check(RECIPE)
+    locked = tmp_path / name
+
+    def access(path, mode):  # not of the system, which lets root write everywhere
+        return pathlib.Path(path) != locked
+
+    monkeypatch.setattr("os.access", access)
+    with pytest.raises(UserError, match=f"^{locked} cannot be written to: make it writable"):
+        Workdir(tmp_path).check(RECIPE)
+
+
+def test_a_run_that_is_trained_by_another_process_is_refused(tmp_path):
+    Workdir(tmp_path).claim(RECIPE)
+    with Ownership(tmp_path), pytest.raises(UserError, match="is being trained by process"):
+        Workdir(tmp_path).check(RECIPE)
+
+
+def test_a_folder_that_is_deleted_while_it_is_trained_is_said(tmp_path, monkeypatch):
+    """However late: nothing is as if the run had ended well."""
+    for deleted_before in (1, 3):
+        folder = tmp_path / str(deleted_before)
+        saves = []
+
+        def save(self, *arguments, saves=saves, folder=folder, last=deleted_before, of=SAVE):
+            saves.append(1)
+            if len(saves) == last:
+                shutil.rmtree(folder)
+            of(self, *arguments)
+
+        monkeypatch.setattr(Checkpoints, "save", save)
+        with pytest.raises(UserError, match=f"^{folder} was deleted or moved"):
+            small.run_in(folder, small.experiment(epochs=2))
+        assert len(saves) == deleted_before
+
+
+SAVE = Checkpoints.save

@@ -69,6 +69,10 @@ class Checkpoints:
         """The steps of the checkpoints that are there, the newest first."""
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
+    def progress_file(self, kind: str, step: int) -> pathlib.Path:
+        """Where the progress of a checkpoint is kept, for messages."""
+        return self.folder / kind / str(step) / "progress" / "metadata"
+
     def restore(self, kind: str, like: Any, say=print) -> tuple[int, Any, dict] | None:
         """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
 

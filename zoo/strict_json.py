@@ -10,6 +10,15 @@ def dumps(value: Any, **options) -> str:
     return json.dumps(_finite(value), allow_nan=False, **options)
 
 
+def read_object(text: str | bytes) -> dict | None:
+    """The object that a text holds; None if it holds none, such as a line that a kill cut short."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def _finite(value):
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}

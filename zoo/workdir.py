@@ -4,6 +4,7 @@ experiment.json   the resolved experiment        checkpoints/   last (two) and b
 lexicon.npz       the words                      results/       figures with their passports
 metrics.jsonl, tensorboard/                      training as it went
 start.json        where start values came from, if from another run
+training.lock     the process that trains in it
 """
 
 import json
@@ -14,11 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes, storage
+from zoo import ownership, recipes, storage
 from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+
+METRICS = "metrics.jsonl"
 
 
 class Workdir:
@@ -37,7 +40,7 @@ class Workdir:
 
         Raises:
           UserError: if it holds another experiment, naming the first field that differs, or files
-            that are no run's.
+            that are no run's, or is trained by another process, or cannot be written to.
         """
         if set("[]") & set(str(self.path.absolute())):
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
@@ -55,6 +58,9 @@ class Workdir:
                     f"{self.path} holds another experiment ({difference}): give the settings that "
                     f"it was made with to resume it, or another --workdir{further}."
                 )
+            ownership.check_free(self.path)
+            for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
+                storage.check_writable(self.path / name)
             return
         if self.path.exists() and not self._is_empty():
             raise UserError(
@@ -87,16 +93,26 @@ class Workdir:
 
     def _read_experiment(self):
         try:
-            return json.loads(self._experiment_file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            return storage.read_object(self._experiment_file)
+        except (OSError, UserError) as error:
             raise UserError(
-                f"{self.path} holds no run that can be read ({error}): give the --workdir of a "
-                "training run."
+                f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
+                "the --workdir of a training run."
             ) from error
 
     def experiment(self) -> Experiment:
         """The experiment that the folder holds."""
-        return recipes.from_json(self._read_experiment())
+        saved = self._read_experiment()
+        try:
+            experiment = recipes.from_json(saved)
+        except UserError as error:
+            raise UserError(f"{self._experiment_file}: {error}") from error
+        if not isinstance(experiment, Experiment):
+            raise UserError(
+                f"{self._experiment_file} holds a {type(experiment).__name__} and no Experiment: "
+                "put back a copy of it, or give the --workdir of a training run."
+            )
+        return experiment
 
     def keep_lexicon(self, lexicon: Lexicon):
         """Writes the lexicon, or checks that it is the one that the run began with."""
@@ -123,7 +139,7 @@ class Workdir:
     def start(self) -> dict | None:
         """What `keep_start` kept; None for a run that began with values of its own."""
         path = self.path / "start.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return storage.read_object(path) if path.exists() else None
 
     def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
         """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""

@@ -1,7 +1,9 @@
 """Runs that are stopped from outside: train.py as a process, against one that was left alone."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -178,3 +180,23 @@ def test_control_c_says_how_to_resume(whole, tmp_path):
 def test_sigterm_says_how_to_resume(whole, tmp_path):
     finish(interrupt(tmp_path / "run", signal.SIGTERM))
     assert_same_end(whole, end_of(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
+    """SIGHUP comes, and nothing can be written to the terminal any more."""
+    workdir = tmp_path / "run"
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execv(sys.executable, [sys.executable, *command(workdir)])
+    os.set_blocking(terminal, False)
+    while newest_step(workdir) < 20:
+        with contextlib.suppress(BlockingIOError):
+            os.read(terminal, 1 << 16)  # a terminal that nobody reads stops who writes to it
+        time.sleep(0.002)
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert newest_step(workdir) % 7  # of the moment, not of checkpoint_every
+    finish(command(workdir))
+    assert_same_end(whole, end_of(workdir))

@@ -1,5 +1,6 @@
 """What a run tells of its loss: it has the same name wherever it is shown."""
 
+import errno
 import io
 import json
 import sys
@@ -95,3 +96,61 @@ def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
     assert first["epoch_penalty"] > second["epoch_penalty"] > 0  # a sum over both would be larger
     said = capsys.readouterr().out
     assert f"penalty {first['epoch_penalty']:.4f}, validation" in said
+
+
+def lines_after(tmp_path, content, step):
+    """(metrics.jsonl of a run that goes on after a step and tells a validation, what was said)."""
+    (tmp_path / "metrics.jsonl").write_bytes(content)
+    said = []
+    with Metrics(tmp_path, step, say=said.append) as metrics:
+        metrics.validation(9, Progress(), 2.0, 7.4)
+    *before, last = (tmp_path / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
+    assert json.loads(last)["step"] == 9
+    return before, said
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        (b'{"step": 1}\n{"step": 2}', [b'{"step": 1}', b'{"step": 2}']),
+        (b'{"step": 1}\n{"step": 2, "ep', [b'{"step": 1}']),
+        (b'{"step": 1}\n{"step": 3}\n', [b'{"step": 1}']),
+        (b'{"step": 1}\n{"step": 3}', [b'{"step": 1}']),
+        (b"12", []),
+    ],
+)
+def test_a_last_line_that_was_cut_short_is_mended(tmp_path, content, kept):
+    assert lines_after(tmp_path, content, 2) == (kept, [])
+
+
+@pytest.mark.parametrize("line", [b"[1]", b"5", b'{"step": "x"}', b"{}", b"\xff", b"null"])
+def test_a_line_that_is_none_is_said(tmp_path, line):
+    before, said = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
+    assert before == [b'{"step": 1}', b'{"step": 2}']
+    (sentence,) = said
+    assert f"{tmp_path}/metrics.jsonl, line 2 is no object with a step" in sentence
+
+
+class Closed(io.StringIO):
+    """A terminal that was closed."""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_run_goes_on_when_its_terminal_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    with ProgressBar(9, 0) as bar:
+        bar._bar.fp.write = Closed().write
+        sys.stdout = Closed()
+        results = StepMetrics(loss=3.0, tokens=1.0, gradient_norm=0.0, penalty=0.0)
+        time.sleep(0.2)
+        for step in range(1, 4):
+            bar.step(step, Progress(), results)
+        bar.say("a line")
+        bar.say("another")
+    sys.stdout.close()  # that took the terminal's place

@@ -5,7 +5,6 @@ global state, no display) and writes one file, whole or not at all. Runs keep th
 order. Reports call `check_file` before they compute anything.
 """
 
-import json
 import math
 import pathlib
 
@@ -13,6 +12,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import outputs
 
@@ -54,11 +54,9 @@ def _write(figure, axes, file):
 def _validations(path):
     """The lines of a metrics.jsonl that stand for validations."""
     found = []
-    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
-        try:
-            values = json.loads(line)
-        except json.JSONDecodeError:  # the last line of a run that was killed
-            continue
+    for line in pathlib.Path(path).read_bytes().splitlines():
+        # Of a run that was killed, the last line may be none.
+        values = strict_json.read_object(line) or {}
         if "validation_log_perplexity" in values:
             found.append(values)
     return found

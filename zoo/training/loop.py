@@ -9,20 +9,19 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
-from zoo import optimizers
 from zoo.checkpoints import Checkpoints, any_kept
 from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
-from zoo.training import average, parts, row_sparse, start
+from zoo.ownership import Ownership
+from zoo.training import average, parts, start, updates
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
-from zoo.training.step import Columns, TrainState, train_step
+from zoo.training.step import Columns, TrainState
 from zoo.workdir import Workdir
 
 
@@ -71,7 +70,9 @@ class Trainer:
             layout = self.recipe.batch, self.recipe.length, self.recipe.state, self.boundary
             orders = map(self._order, range(self.recipe.epochs))
             self.total_steps = sum(batch_count(self.text.lengths[o], *layout) for o in orders)
-        self.step, self.optimizer = self._step_and_optimizer()
+        self.step, self.optimizer = updates.chosen(
+            self.recipe, self.model, self._shapes, self.epoch_steps, self.total_steps
+        )
         self._tables = self.model.tables(lexicon)
         self._stop = None
         # A resumed run has its values already, and the other run may be gone.
@@ -81,38 +82,6 @@ class Trainer:
         """What the other run gives; None if the experiment names none."""
         path = self.experiment.init_from
         return start.read(path, self.model, self.lexicon, self.recipe.frozen) if path else None
-
-    def _step_and_optimizer(self):
-        """(the training step, the optimiser that it is for)."""
-        recipe, steps = self.recipe, (self.epoch_steps, self.total_steps)
-        if not recipe.row_sparse:
-            optimizer = optimizers.build(recipe.optimizer, recipe.clip, *steps)
-            if recipe.rates:
-                optimizer = optax.chain(optimizer, parts.scaled(recipe.rates))
-            if recipe.average:
-                optimizer = optax.chain(optimizer, average.kept(recipe.average))
-            return train_step, optimizer
-        if recipe.average:
-            raise UserError(
-                f"training.average={recipe.average} touches all rows of every table at each step, "
-                "which training.row_sparse=True is there to avoid: leave one of them out."
-            )
-        paths = self.model.row_tables(self._shapes)
-        if paths and all(path[0] in recipe.frozen for path in paths):
-            raise UserError(
-                "training.row_sparse=True, but the tables that are read by rows are frozen: leave "
-                "it out."
-            )
-        paths = [path for path in paths if path[0] not in recipe.frozen]
-        if not paths:
-            raise UserError(
-                f"training.row_sparse=True, but every step of a {type(self.model.head).__name__} "
-                "reads all rows of its tables: take a sampled head, or leave it out."
-            )
-        optimizer = row_sparse.RowSparseOptimizer(
-            recipe.optimizer, recipe.clip, paths, *steps, recipe.rates
-        )
-        return row_sparse.train_step, optimizer
 
     def summary(self) -> str:
         """One line: words, parameters, tokens, steps and devices."""
@@ -164,15 +133,21 @@ class Trainer:
           The progress at the end.
 
         Raises:
-          UserError: the loss is not finite any more, or the disk is full.
-          Interrupted: SIGTERM or Ctrl-C; the state is saved.
+          UserError: the loss is not finite any more, the disk is full, or the work directory is
+            trained by another process, cannot be written to, or is deleted meanwhile.
+          Interrupted: SIGTERM, SIGHUP or Ctrl-C; the state is saved.
         """
+        with Ownership(self.workdir, self.say) as ownership:
+            return self._train(ownership)
+
+    def _train(self, ownership: Ownership) -> Progress:
         checkpoints = Checkpoints(self.workdir / "checkpoints")
         progress = Progress(data=self.data)
         restored = checkpoints.restore("last", jax.eval_shape(self.initial_state), self.say)
         if restored:
             step, state, kept = restored
-            state, progress = TrainState(*state), Progress(**kept)
+            where = checkpoints.progress_file("last", step)
+            state, progress = TrainState(*state), Progress.of(kept, where)
             if progress.data and progress.data != self.data:
                 checkpoints.close()
                 raise UserError(
@@ -190,12 +165,12 @@ class Trainer:
             state = self.initial_state()
         loss_name = self.model.head.loss_name
         with (
-            Metrics(self.workdir, int(state.step), loss_name) as metrics,
+            Metrics(self.workdir, int(state.step), loss_name, self.say) as metrics,
             ProgressBar(self.total_steps, int(state.step), loss_name) as bar,
             handled(self._remember_signal),
         ):
             try:
-                self._run(self._place(state), progress, checkpoints, metrics, bar)
+                self._run(self._place(state), progress, checkpoints, ownership, metrics, bar)
             finally:
                 checkpoints.close()
         return progress
@@ -211,7 +186,7 @@ class Trainer:
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number)
 
-    def _run(self, state, progress, checkpoints, metrics, bar):
+    def _run(self, state, progress, checkpoints, ownership, metrics, bar):
         """The loop itself. `state` is on the devices and donated from step to step."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(
@@ -239,7 +214,9 @@ class Trainer:
                 arrays = {"params": params}
             if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
-            checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
+            metrics.sync()  # a resumed run does not write the lines before its checkpoint again
+            with ownership.kept():
+                checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
         def tell(step, results):
             """Waits for a step and reports it."""

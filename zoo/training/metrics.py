@@ -1,6 +1,6 @@
 """What a run tells while it trains: JSON lines, TensorBoard, and a progress bar."""
 
-import json
+import errno
 import math
 import os
 import pathlib
@@ -11,6 +11,7 @@ import tensorboardX
 import tqdm
 
 from zoo import storage, strict_json
+from zoo.workdir import METRICS
 
 # A line of metrics every so many steps.
 EVERY = 100
@@ -21,19 +22,19 @@ class Metrics:
 
     Training losses are never turned into perplexities, for a head's loss may be sampled; if it has
     a name of its own, lines have it as "loss_name" and TensorBoard in the name of the curve. Lines
-    after the step that a run resumes from are dropped, for they will come again.
+    after the step that a run resumes from are dropped, for they will come again, and so is a last
+    line that a kill cut short.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss"):
-        """Opens both for a run that stands after `step`."""
+    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss", say=print):
+        """Opens both for a run that stands after `step`; `say` is told of lines that are none."""
         self._loss_name = loss_name
-        path = workdir / "metrics.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        kept = [line for line in lines if _step_of(line) <= step]
-        if kept != lines:
-            text = "".join(line + "\n" for line in kept)
-            storage.write_whole(path, lambda path: path.write_text(text))
-        self._file = path.open("a")
+        path = workdir / METRICS
+        found = path.read_bytes() if path.exists() else b""
+        kept = b"".join(line + b"\n" for line in _until(step, found, path, say))
+        if kept != found:
+            storage.write_whole(path, lambda path: path.write_bytes(kept))
+        self._file = path.open("a", encoding="utf-8")
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
     def __enter__(self):
@@ -57,6 +58,10 @@ class Metrics:
         for name, value in values.items():
             if math.isfinite(value):
                 self._board.add_scalar(name.replace("loss", own_name), value, step)
+
+    def sync(self):
+        """Has the disk keep all lines, so that they outlast a loss of power."""
+        os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
         """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the
@@ -86,11 +91,16 @@ class Metrics:
         self._write(step, values)
 
 
-def _step_of(line):
-    try:
-        return json.loads(line)["step"]
-    except (json.JSONDecodeError, KeyError):
-        return float("inf")  # cut short by a kill: drop it
+def _until(step, found, path, say):
+    """The lines of a file up to a step, those that are none left out."""
+    lines = found.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        at = (strict_json.read_object(line) or {}).get("step")
+        if isinstance(at, int):
+            if at <= step:
+                yield line
+        elif number < len(lines):  # the last one has no end: it was cut short
+            say(f"{path}, line {number} is no object with a step, and is left out: {line[:80]!r}.")
 
 
 class ProgressBar:
@@ -108,7 +118,10 @@ class ProgressBar:
         return self
 
     def __exit__(self, *error):
-        self._bar.close()
+        try:
+            self._bar.close()
+        except OSError as failed:
+            _check_unread(failed)
 
     def step(self, step, progress, results):
         """One step further."""
@@ -125,7 +138,11 @@ class ProgressBar:
                 f"{loss:.3f}",
                 refresh=False,
             )
-        self._bar.update(1)
+        try:
+            self._bar.update(1)
+        except OSError as error:
+            _check_unread(error)
+            self._bar.disable = True
 
     def say(self, line):
         """A line above the bar."""
@@ -134,5 +151,13 @@ class ProgressBar:
                 print(line, flush=True)
             else:
                 self._bar.write(line, file=sys.stdout)
-        except BrokenPipeError:  # nobody reads any more, as behind "| head": train on in silence
+        except OSError as error:
+            _check_unread(error)
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _check_unread(error):
+    """Nothing, if nobody reads any more, as behind "| head" or on a terminal that is closed: the
+    run goes on in silence. Any other error is raised."""
+    if error.errno not in (errno.EPIPE, errno.EIO):
+        raise error

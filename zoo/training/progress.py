@@ -2,6 +2,12 @@
 
 import dataclasses
 import math
+import pathlib
+
+from zoo.errors import UserError
+
+# Fields that checkpoints of earlier versions do not have.
+_LATER = ("data", "penalty")
 
 
 @dataclasses.dataclass
@@ -25,3 +31,34 @@ class Progress:
     finished: bool = False
     data: str = ""
     penalty: float = 0.0
+
+    @classmethod
+    def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
+        """The progress that a checkpoint has.
+
+        Args:
+          kept: its JSON. where: the file that it was read from, for messages.
+
+        Raises:
+          UserError: a key is missing, is not known, or has a value of another type.
+        """
+        fields = {field.name: field for field in dataclasses.fields(cls)}
+        for name in [*fields, *kept]:
+            if name not in fields:
+                wrong = f"the key {name!r}, which this version does not know"
+            elif name not in kept:
+                wrong = None if name in _LATER else f"no key {name!r}"
+            else:
+                value, kind = kept[name], fields[name].type
+                kinds = (int, float) if kind is float else (kind,)
+                right = type(value) in kinds and (kind is not int or value >= 0)
+                wrong = None if right else f"{value!r} as {name!r}, which is no {_KINDS[kind]}"
+            if wrong:
+                raise UserError(
+                    f"{where} has {wrong}: put back a copy of it, or go on with the version of the "
+                    "zoo that wrote it."
+                )
+        return cls(**kept)
+
+
+_KINDS = {int: "whole number from 0", float: "number", bool: "true or false", str: "text"}

@@ -1,0 +1,28 @@
+"""Signals that ask a run to end."""
+
+import os
+import signal
+
+import pytest
+
+from zoo.training.signals import handled
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_is_handed_on(number):
+    before = signal.getsignal(number)
+    received = []
+    with handled(lambda number, frame: received.append(number)):
+        os.kill(os.getpid(), number)
+    assert received == [number]
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with handled(lambda number, frame: pytest.fail("it is handed on")):
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
