@@ -31,7 +31,8 @@ def main():
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
     options.add_to(parser)
-    arguments = parser.parse_args()
+    options.add_trust_to(parser)
+    arguments = options.parse(parser)
 
     for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
         outputs.check(file)

@@ -8,6 +8,7 @@ import sys
 import configs
 from zoo import cli, recipes
 from zoo.errors import Interrupted
+from zoo.evaluation import options
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -23,7 +24,8 @@ def main():
     parser.add_argument("--devices", type=int, default=0, help="local devices to use (0: all)")
     parser.add_argument("--list", action="store_true", help="lists the configs and leaves")
     parser.add_argument("--show", metavar="NAME", help="prints the whole recipe of a config")
-    arguments = parser.parse_args()
+    options.add_trust_to(parser)
+    arguments = options.parse(parser)
     if arguments.list:
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")

@@ -62,7 +62,8 @@ def main():
     rounds = parser.parse_args().rounds
 
     random = np.random.default_rng(0)
-    there = (files.data_folder() / "ptb" / "ptb.train.txt").exists()
+    data = files.data_folder()
+    there = data is not None and (data / "ptb" / "ptb.train.txt").exists()
     lexicon, words, what = treebank() if there else zipf(random)
     print(f"B = {BATCH}, T = {LENGTH} {what}, {len(np.unique(words))} distinct words")
     for name, network in NETWORKS.items():

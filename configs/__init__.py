@@ -12,7 +12,7 @@ import pathlib
 import sys
 import traceback
 
-from zoo import Experiment
+from zoo import Experiment, user_modules
 from zoo.errors import UserError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -39,7 +39,10 @@ def summary(name: str) -> str:
 
 
 def load(name: str) -> Experiment:
-    """The experiment of a config: one of `names()`, or the path of a file with get_config()."""
+    """The experiment of a config: one of `names()`, or the path of a file with get_config().
+
+    From then on modules beside the file, and those of the working folder, can be imported.
+    """
     path = paths().get(name)
     if name.endswith(".py"):
         path = pathlib.Path(name)
@@ -56,6 +59,8 @@ def load(name: str) -> Experiment:
     spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # a run is resumed with the components defined there
+    user_modules.look_in(path.parent)
+    user_modules.open_path()
     try:
         spec.loader.exec_module(module)
         experiment = module.get_config() if hasattr(module, "get_config") else None

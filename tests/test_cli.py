@@ -162,13 +162,22 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert (finished.returncode, finished.stderr) == (0, "")
 
 
-def test_modules_of_the_working_folder_can_be_imported(tmp_path):
-    """As recipes name them; Python itself looks beside the program only."""
+def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for(tmp_path):
+    """Python itself looks beside the program; a folder of someone else's may be the working one."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "my_features.py").write_text("print('found')")
     program = tmp_path / "bin" / "program.py"
-    program.write_text("from zoo import cli\ncli.program(lambda: __import__('my_features'))\n")
+    program.write_text(
+        "from zoo import cli, user_modules\n"
+        "def main():\n"
+        "    try:\n"
+        "        import my_features\n"
+        "    except ImportError:\n"
+        "        print('not yet', flush=True)\n"
+        "    user_modules.load('my_features')\n"
+        "cli.program(main)\n"
+    )
     root = str(pathlib.Path(cli.__file__).parents[1])
     finished = subprocess.run(
         [sys.executable, str(program)],
@@ -177,4 +186,4 @@ def test_modules_of_the_working_folder_can_be_imported(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert (finished.returncode, finished.stdout) == (0, "found\n")
+    assert (finished.returncode, finished.stdout) == (0, "not yet\nfound\n")

@@ -169,7 +169,9 @@ def main():
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
     command.set_defaults(do=_micro_report)
 
-    arguments = parser.parse_args()
+    for command in commands.choices.values():
+        options.add_trust_to(command)
+    arguments = options.parse(parser)
     arguments.do(arguments)
 
 

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo import files
 from zoo.data import Source
 from zoo.errors import UserError
 from zoo.priors import ContextualBackground
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 def _run_of(workdir: str):
     """(model, lexicon, parameters) of the run that is a background; UserError if there is none."""
+    files.check_path(workdir)
     folder = pathlib.Path(workdir).absolute()
     if not (folder / "experiment.json").is_file():
         raise UserError(
@@ -177,6 +179,7 @@ class WithWordsOf(Source):
 
     def lexicon_entries(self):
         """The words of the run, with what the source knows of them."""
+        files.check_path(self.workdir)
         folder = Workdir(self.workdir)
         folder.experiment()  # its error says that there is no run
         lexicon = folder.lexicon()

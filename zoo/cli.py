@@ -67,14 +67,8 @@ def run(main) -> int:
 
 
 def program(main):
-    """All that a script does: `run` of main, and its exit code.
-
-    Modules of the working folder can be imported, as under `python -m`: recipes name functions and
-    components of the user's own.
-    """
+    """All that a script does: `run` of main, and its exit code."""
     allocator.keep_memory()
-    if "" not in sys.path:
-        sys.path.append("")
     leave(run(main))
 
 

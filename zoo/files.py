@@ -8,7 +8,9 @@ import os
 import pathlib
 import re
 import zlib
+from collections.abc import Iterable
 
+from zoo import trust
 from zoo.errors import UserError, shortened
 
 # What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
@@ -61,23 +63,31 @@ class Part:
         return cls(text, slice(None))
 
 
-def data_folder() -> pathlib.Path:
-    """The folder of relative data paths: $ZOO_DATA, or ../shared/data beside the working folder."""
-    return pathlib.Path(os.environ.get("ZOO_DATA") or "../shared/data")
+def data_folder() -> pathlib.Path | None:
+    """The folder of relative data paths beside the working folder: $ZOO_DATA, if it is set."""
+    given = os.environ.get("ZOO_DATA")
+    return pathlib.Path(given) if given else None
 
 
 def find(path: str) -> pathlib.Path:
     """The file or folder at `path`, taken from the working folder or else from `data_folder`.
 
     Raises:
-      UserError: there is none, or the path is empty.
+      UserError: `check_path` refuses it, there is none, or the path is empty.
     """
+    check_path(path)
+    return locate(path)
+
+
+def locate(path: str) -> pathlib.Path:
+    """As `find`, whoever names the path: for telling files apart, not for reading them."""
     if not path.strip():
         raise UserError(
             "a path is empty: give that of a file (a shell makes nothing of a variable that is not "
             "set, as in --set data.train=$FILE)."
         )
-    for candidate in (pathlib.Path(path), data_folder() / path):
+    places = candidates(path)
+    for candidate in places:
         try:
             if candidate.exists():
                 return candidate
@@ -86,11 +96,61 @@ def find(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
-    beside = f", nor {data_folder() / path}" if os.environ.get("ZOO_DATA") else ""
+    beside = f", nor {places[1]}" if len(places) > 1 else ""
     raise UserError(
         f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "
         "that holds it."
     )
+
+
+def candidates(path: str) -> list[pathlib.Path]:
+    """Where a path may lie: in the working folder, and then in `data_folder` if there is one."""
+    folder = data_folder()
+    return [pathlib.Path(path), *([] if folder is None else [folder / path])]
+
+
+def check_path(path: str, found: Iterable[pathlib.Path] = ()):
+    """UserError for a path that none but a stranger's recipe names, and that leads elsewhere.
+
+    Elsewhere is a whole path, one that climbs with "..", a data set of a hub, and a link in the
+    working folder that leads out of it, unless into $ZOO_DATA, whose own links are the user's.
+
+    Args:
+      found: files that a folder or a pattern stands for.
+    """
+    workdir = trust.stranger(path, path=True)
+    if workdir is None:
+        return
+    if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *found))):
+        raise UserError(
+            f"{workdir} was not trained here by you, and its recipe names {shortened(path)}, which "
+            "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "
+            "--data FILE, or add --trust-paths if whatever it names may be read."
+        )
+
+
+def _leads_elsewhere(path):
+    written = pathlib.PurePath(path)
+    return path.startswith(("hub:", "~")) or bool(written.anchor) or ".." in written.parts
+
+
+def _lies_elsewhere(file):
+    data = data_folder()
+    if data is not None and pathlib.Path(os.path.abspath(file)).is_relative_to(data.absolute()):
+        return False
+    homes = [pathlib.Path(), *([] if data is None else [data])]
+    try:
+        return not any(file.resolve().is_relative_to(home.resolve()) for home in homes)
+    except (OSError, ValueError, RuntimeError):  # no path of a file, or a circle of links
+        return True
+
+
+def names_in(text: str) -> set[str]:
+    """What a string may name: itself, and the path in it if it is one with a range."""
+    try:
+        return {text, Part.parse(text).path}
+    except UserError:
+        return {text}
 
 
 def read_text(path: pathlib.Path) -> str:

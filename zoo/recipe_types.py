@@ -12,7 +12,8 @@ import typing
 from typing import Any
 
 from zoo.errors import UserError
-from zoo.recipes import components, with_article
+from zoo.public_names import components
+from zoo.recipes import with_article
 
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 

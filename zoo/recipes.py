@@ -1,19 +1,18 @@
 """Frozen dataclasses as recipes: `--set`, JSON, and comparison, for any component.
 
-A component of a kind is found by its name among the classes that the kind's own package exports:
-`model.head` is annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks there. No
-registry is kept.
+A component of a kind is found by its name among those that zoo's packages export: `model.head` is
+annotated with `zoo.heads.Head`, so `--set model.head=LogLinear` looks for a Head of that name. In
+JSON a component is called by its package and its name: see `zoo.public_names`.
 """
 
 import dataclasses
-import importlib
-import inspect
 import math
 import re
 import types
 import typing
 from typing import Any
 
+from zoo import public_names, trust
 from zoo.errors import UserError
 from zoo.recipe_paths import nearest, replaced
 
@@ -107,27 +106,13 @@ def _within_parentheses(text):
     return text
 
 
-def components(kind: type) -> dict[str, type]:
-    """The classes of a kind by name: those of its file and those that its packages export."""
-    # A kind is defined in a file of its package (zoo.heads.head), in a file with all of its
-    # components (zoo.optimizers), or in one with some of them (zoo.heads.noise).
-    parts = kind.__module__.split(".")
-    modules = [importlib.import_module(".".join(parts[:end])) for end in range(1, len(parts) + 1)]
-    return {
-        name: value
-        for module in modules
-        for name, value in vars(module).items()
-        if inspect.isclass(value) and issubclass(value, kind) and dataclasses.is_dataclass(value)
-    }
-
-
 def with_article(kind: type) -> str:
     """ "a Head", "an Optimizer", for messages."""
     return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__
 
 
 def _default_component(text, kind, where):
-    found = components(kind)
+    found = public_names.components(kind)
     if text not in found:
         raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, found)}.")
     try:
@@ -139,14 +124,14 @@ def _default_component(text, kind, where):
 
 
 def to_json(value: Any) -> Any:
-    """The recipe as JSON: a dataclass becomes {"component": "module:Class", field: ...}.
+    """The recipe as JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
 
     Fields that do not count when components are compared are no part of the recipe.
     """
     if dataclasses.is_dataclass(value):
         compared = [field.name for field in dataclasses.fields(value) if field.compare]
         fields = {name: to_json(getattr(value, name)) for name in compared}
-        return {"component": f"{type(value).__module__}:{type(value).__qualname__}", **fields}
+        return {"component": public_names.name_of(type(value)), **fields}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
     return value
@@ -156,12 +141,14 @@ def from_json(value: Any) -> Any:
     """The inverse of `to_json`; fields that have come since take their defaults.
 
     Raises:
-      UserError: for a component that cannot be imported, or that does not have these fields.
+      UserError: for a component that may not be used (see `zoo.trust`) or cannot be imported, or
+        that does not have these fields.
     """
     if isinstance(value, dict):
-        fields = {k: from_json(v) for k, v in value.items() if k != "component"}
         component = _component(value)
-        unknown = set(fields) - {field.name for field in dataclasses.fields(component)}
+        fields = {k: from_json(v) for k, v in value.items() if k != "component"}
+        saved = {field.name for field in dataclasses.fields(component) if field.compare}
+        unknown = set(fields) - saved
         if unknown:
             raise UserError(
                 f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
@@ -179,27 +166,16 @@ def from_json(value: Any) -> Any:
     return value
 
 
-# Components of saved recipes that have another name now.
-RENAMED = {
-    "zoo.heads.noise:Uniform": "zoo.heads.noise:UniformNoise",
-    "zoo.heads.noise:LogUniform": "zoo.heads.noise:LogUniformNoise",
-    "zoo.heads.noise:Unigram": "zoo.heads.noise:UnigramNoise",
-}
-
-
 def _component(value):
     """The class of a dataclass in JSON."""
-    try:
-        saved = value["component"]
-        module, _, name = RENAMED.get(saved, saved).partition(":")
-        component = getattr(importlib.import_module(module), name)
-        dataclasses.fields(component)  # TypeError if it is no dataclass
-    except (ImportError, AttributeError, TypeError, KeyError, ValueError) as error:
+    name = value.get("component")
+    if not isinstance(name, str):
         raise UserError(
-            f"the saved recipe has the component {value.get('component')}, which cannot be "
-            f"imported ({error}): put its class in a module that can, such as a file in zoo/ or "
-            "configs/."
-        ) from error
+            f"the saved recipe has the component {name!r}, which is no name: put back a copy of it."
+        )
+    component = trust.component(name)
+    if not dataclasses.is_dataclass(component):
+        raise UserError(f"the saved recipe has the component {name}, which is no dataclass.")
     return component
 
 

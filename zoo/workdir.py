@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import ownership, recipes, storage
+from zoo import files, made_here, ownership, recipes, storage, trust, user_modules
 from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -46,6 +46,7 @@ class Workdir:
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
             raise UserError(f"{self.path.absolute()}: checkpoints need a --workdir without [ or ].")
         new = recipes.to_json(experiment)
+        trust.name(_names(new))  # the user's own config made it
         if self._experiment_file.exists():
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self.experiment())
@@ -74,10 +75,14 @@ class Workdir:
         )
 
     def claim(self, experiment: Experiment):
-        """Makes the folder and keeps the experiment there; raises what `check` raises."""
+        """Makes the folder and keeps the experiment there, and notes that the run is the user's
+        own (`zoo.made_here`); raises what `check` raises."""
         self.check(experiment)
-        if self._experiment_file.exists():
-            return
+        if not self._experiment_file.exists():
+            self._write(experiment)
+        made_here.keep(self._read_experiment(), self.path)
+
+    def _write(self, experiment):
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -101,8 +106,19 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """The experiment that the folder holds."""
+        """The experiment that the folder holds.
+
+        Reading it imports nothing but zoo, unless the user named it: what a recipe of the user's
+        own names may be used, and what another's names is closed (`zoo.trust`).
+        """
         saved = self._read_experiment()
+        modules = made_here.modules(saved)
+        if modules is None:
+            trust.close(_names(saved), self.path)
+        else:
+            trust.name(_names(saved))
+            for folder in modules:
+                user_modules.look_in(folder)
         try:
             experiment = recipes.from_json(saved)
         except UserError as error:
@@ -163,3 +179,15 @@ class Workdir:
             )
         step, arrays, progress = restored
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
+
+
+def _names(recipe) -> set[str]:
+    """All that the strings in a recipe as JSON may name."""
+    names, todo = set(), [recipe]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            names |= files.names_in(value)
+    return names

@@ -40,6 +40,7 @@ def text_files(path: str) -> list[pathlib.Path]:
       UserError: there are none, they are of several unknown kinds, or the folder is the working
         folder or around it.
     """
+    files.check_path(path)
     try:
         found = files.find(path)
     except UserError:
@@ -73,8 +74,8 @@ def _matches(path):
     """The files of a pattern; None if it is none."""
     if not glob.has_magic(path):
         return None
-    for pattern in (path, str(files.data_folder() / path)):
-        members = map(pathlib.Path, glob.iglob(pattern, recursive=True))
+    for pattern in files.candidates(path):
+        members = map(pathlib.Path, glob.iglob(str(pattern), recursive=True))
         found = sorted(filter(pathlib.Path.is_file, members))
         if found:
             return found
@@ -88,5 +89,6 @@ def _is_text(member):
 
 
 def _told(path, chosen):
+    files.check_path(path, chosen)
     logger.info("%s: %d files: %s", path, len(chosen), named([str(p) for p in chosen], 3))
     return chosen

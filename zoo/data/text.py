@@ -48,6 +48,7 @@ class Text(FileSource):
         return Corpus(part.path, ranged(part, sentences))
 
     def _lines(self, path):
+        files.check_path(path)
         if path.startswith("hub:"):
             *name, split = _hub_name(path)
             return self._table(path, *name, split=split, streaming=self.streaming)

@@ -82,6 +82,6 @@ def _file(path: str):
     """The file that a path means, without its range; the path itself if the file is gone."""
     path = files.Part.parse(path).path
     try:
-        return files.find(path).resolve()
+        return files.locate(path).resolve()
     except UserError:
         return path

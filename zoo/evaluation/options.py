@@ -2,7 +2,33 @@
 
 import argparse
 
+from zoo import files, trust
 from zoo.errors import UserError
+
+
+def add_trust_to(parser: argparse.ArgumentParser):
+    """Adds --trust and --trust-paths."""
+    add = parser.add_argument
+    add(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="MODULE:NAME",
+        help="a function or component that the run names and that may be imported; may be repeated",
+    )
+    add("--trust-paths", action="store_true", help="reads what the run names wherever it lies")
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of the command line; what they name is the user's own (see `zoo.trust`)."""
+    arguments = parser.parse_args()
+    for value in vars(arguments).values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str):
+                trust.name(files.names_in(text))
+    if arguments.trust_paths:
+        trust.open_paths()
+    return arguments
 
 
 def add_to(parser: argparse.ArgumentParser):

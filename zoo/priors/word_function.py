@@ -1,10 +1,10 @@
 """A user's own function of a word."""
 
 import dataclasses
-import importlib
 import math
 from collections.abc import Mapping
 
+from zoo import trust, user_modules
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
 
@@ -19,8 +19,9 @@ class WordFunction(FeaturePrior):
         priors.WordFunction("my_features:capitals")
 
     Attributes:
-      function: "module:name"; the module is one of the working folder, or installed, wherever
-        a run is loaded.
+      function: "module:name"; the module lies beside the config or in the working folder, or is
+        installed. It is imported when features are asked for, never to read a recipe, and for a
+        run that somebody else trained only if the user names it, too: see zoo.trust.
     """
 
     function: str
@@ -31,15 +32,17 @@ class WordFunction(FeaturePrior):
         return [self._of_word(function, word) for word in words]
 
     def _load(self):
+        trust.check_function(self.function)
         module, _, name = self.function.partition(":")
         try:
-            function = importlib.import_module(module)
+            function = user_modules.load(module)
             for part in name.split("."):
                 function = getattr(function, part)
         except (ImportError, AttributeError, ValueError) as error:
             raise UserError(
                 f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
-                "of a function in the working folder, or where else Python imports from."
+                "of a function beside the config, in the working folder, or where else Python "
+                "imports from."
             ) from error
         if not callable(function):
             raise UserError(
