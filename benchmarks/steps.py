@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo import optimizers
 from zoo.lexicon import Lexicon
-from zoo.training import row_sparse, step
+from zoo.training import placement, row_sparse, step
 from zoo.training.devices import Devices
 
 
@@ -48,7 +48,7 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     compiled = devices.compile(train_step, model=model, optimizer=optimizer)
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, tables = devices.replicate(state), devices.replicate(model.tables(lexicon))
+    state, tables = placement.placed([state], devices), devices.replicate(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
     columns = zipf_columns(vocabulary, batch, length)
 

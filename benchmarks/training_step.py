@@ -23,6 +23,7 @@ from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
+from zoo.training import placement
 from zoo.training.devices import Devices
 from zoo.training.step import Columns, TrainState, train_step
 
@@ -37,13 +38,14 @@ TABLES = {"embedding": {}, "head": {}}  # neither needs to know anything of the 
 
 
 def zoo_side(model, params, words, targets):
-    """A function that does one step and returns its loss per token, as the training loop does."""
+    """A function that does one step and returns its loss per token, as the training loop does; the
+    parameters are its own from then on."""
     devices = Devices(1, BATCH)
     optimizer = optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1)
     step_function = devices.compile(train_step, model=model, optimizer=optimizer)
     carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, key = devices.replicate(state), jax.random.key_data(jax.random.key(0))
+    state, key = placement.placed([state], devices), jax.random.key_data(jax.random.key(0))
     weights, reset = np.ones(words.shape, np.float32), np.zeros(words.shape, bool)
     columns = Columns(words, targets, weights, reset, np.arange(BATCH, dtype=np.int32))
 

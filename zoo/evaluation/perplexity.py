@@ -142,7 +142,10 @@ def _score(model, params, tables, text, lanes):
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
-    carry = jax.device_put(model.initial_carry(lanes.batch))
+    # Of parameters that are bound to a device, as those in training are, a step returns a carry
+    # that is bound to it too: for a first one that is not it would be compiled twice.
+    bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
+    carry = jax.device_put(model.initial_carry(lanes.batch), bound[0] if bound else None)
     for index in range(len(lanes)):
         batch = lanes[index]
         (scores, normalisers), carry = step(

@@ -49,15 +49,47 @@ class Devices:
         return jax.pmap(step, axis_name=AXIS, devices=self.devices, donate_argnums=0)
 
     def replicate(self, tree):
-        """The tree on every device."""
-        if not jax.tree.leaves(tree):
-            return tree  # pmap refuses to map over nothing
+        """The tree on every device; what lies on the one device already is not copied."""
         if self.count == 1:
-            # A copy of each leaf: what a step donates must stand in the tree once only.
-            return jax.device_put(jax.tree.map(np.array, tree), self.devices[0])
-        # From the host to each device: no device ever holds the copies of the others.
-        copy = jax.pmap(lambda _, x: x, in_axes=(0, None), axis_name=AXIS, devices=self.devices)
-        return copy(np.arange(self.count), jax.tree.map(np.asarray, tree))
+            return jax.device_put(tree, self.devices[0])
+        return jax.tree.map(self._on_each, tree)
+
+    def taken(self, leaves: list) -> list:
+        """Leaves as `replicate` places them, each in memory of its own, for a step to donate.
+
+        The list is emptied leaf by leaf, so that each leaf is there twice only while it is placed;
+        those that lie on the one device already are not copied, and are gone after a step; those on
+        the first of several are gone at once.
+        """
+        placed, found = [], set()
+        leaves.reverse()
+        while leaves:
+            leaf = leaves.pop()
+            if self.count > 1:
+                placed.append(jax.block_until_ready(self._on_each(leaf)))
+                if isinstance(leaf, jax.Array):
+                    leaf.delete()  # at once: NumPy's view of it and the array hold each other
+                continue
+            # A step may neither donate an array twice nor what belongs to NumPy.
+            new = not isinstance(leaf, jax.Array) or leaf.unsafe_buffer_pointer() in found
+            placed.append(jax.device_put(leaf, self.devices[0], may_alias=not new))
+            found.add(placed[-1].unsafe_buffer_pointer())
+        return placed
+
+    def _on_each(self, leaf) -> jax.Array:
+        """A copy of a leaf on each device, just as a pmapped step returns it.
+
+        From the host to each device: no device ever holds the copies of the others.
+        """
+        row = np.asarray(leaf)[None]
+        copies = [jax.device_put(row, device, may_alias=False) for device in self.devices]
+        shape = (self.count, *row.shape[1:])
+        return jax.make_array_from_single_device_arrays(shape, self._sharding, copies)
+
+    @functools.cached_property
+    def _sharding(self):
+        """How arrays with a device axis lie on the devices."""
+        return self._on_devices(np.zeros(self.count, np.float32)).sharding
 
     def split(self, tree):
         """Leaves [B, ...] shared out over the devices."""
@@ -81,6 +113,10 @@ class Devices:
         if self.count == 1:
             return jax.device_get(tree)
         return jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), tree)
+
+    def alone(self, tree):
+        """One copy of what is the same on every device, on the first of them."""
+        return tree if self.count == 1 else jax.device_put(self.first(tree), self.devices[0])
 
     def first(self, tree):
         """One copy of what is the same on every device, on the host."""

@@ -16,7 +16,7 @@ from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
 from zoo.ownership import Ownership
-from zoo.training import average, parts, start, updates
+from zoo.training import average, parts, placement, start, updates
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
@@ -75,6 +75,8 @@ class Trainer:
         )
         self._tables = self.model.tables(lexicon)
         self._stop = None
+        # On the devices while `train` runs, and nowhere else: each step takes its memory.
+        self._state = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None if any_kept(workdir / "checkpoints") else self._read_start()
 
@@ -109,22 +111,11 @@ class Trainer:
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
         """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
-        drawn = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
-        params = {**drawn, **(taken or {})}
+        params = self.model.init(jax.random.key(self.recipe.seed), self.lexicon)
+        params = {**params, **(taken or {})}  # what was drawn in their place is gone
         optimizer_state = self.optimizer.init(parts.split(params, self.recipe.frozen)[0])
         carry = self.model.initial_carry(self.recipe.batch)
         return TrainState(params, optimizer_state, carry, jnp.zeros((), jnp.int32))
-
-    def _place(self, state: TrainState) -> TrainState:
-        """The state on the devices: lanes split, everything else replicated."""
-        state = jax.tree.map(jnp.asarray, state)
-        replicated = self.devices.replicate(state._replace(carry=()))
-        return replicated._replace(carry=self.devices.place(state.carry))
-
-    def _gather(self, state: TrainState) -> TrainState:
-        """The inverse of `_place`, on the host."""
-        gathered = self.devices.first(state._replace(carry=()))
-        return gathered._replace(carry=self.devices.join(state.carry))
 
     def train(self) -> Progress:
         """Trains from the last checkpoint, or from the start, to the end.
@@ -142,37 +133,44 @@ class Trainer:
 
     def _train(self, ownership: Ownership) -> Progress:
         checkpoints = Checkpoints(self.workdir / "checkpoints")
-        progress = Progress(data=self.data)
-        restored = checkpoints.restore("last", jax.eval_shape(self.initial_state), self.say)
-        if restored:
-            step, state, kept = restored
-            where = checkpoints.progress_file("last", step)
-            state, progress = TrainState(*state), Progress.of(kept, where)
-            if progress.data and progress.data != self.data:
-                checkpoints.close()
-                raise UserError(
-                    f"the training or validation text has changed since {self.workdir} was begun: "
-                    "put it back or give another --workdir."
-                )
-            if progress.finished:
-                self.say(f"this run is finished, at step {step}; nothing is left to train.")
-                checkpoints.close()
-                return progress
-            self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-        elif self.experiment.init_from:
-            state = self._started()
+        try:
+            progress = self._begin(checkpoints)
+            if not progress.finished:
+                step, loss_name = self._steps_done(), self.model.head.loss_name
+                with (
+                    Metrics(self.workdir, step, loss_name, self.say) as metrics,
+                    ProgressBar(self.total_steps, step, loss_name) as bar,
+                    handled(self._remember_signal),
+                ):
+                    self._run(progress, checkpoints, ownership, metrics, bar)
+        finally:
+            self._state = None
+            checkpoints.close()
+        return progress
+
+    def _begin(self, checkpoints: Checkpoints) -> Progress:
+        """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
+        finished run."""
+        shapes = jax.eval_shape(self.initial_state)
+        restored = checkpoints.restore("last", shapes, self.say)
+        if not restored:
+            held = [self._started() if self.experiment.init_from else self.initial_state()]
+            self._state = placement.placed(held, self.devices)
+            return Progress(data=self.data)
+        step, state, kept = restored
+        where = checkpoints.progress_file("last", step)
+        held, progress = [TrainState(*state)], Progress.of(kept, where)
+        del restored, state
+        if progress.data and progress.data != self.data:
+            raise UserError(
+                f"the training or validation text has changed since {self.workdir} was begun: "
+                "put it back or give another --workdir."
+            )
+        if progress.finished:
+            self.say(f"this run is finished, at step {step}; nothing is left to train.")
         else:
-            state = self.initial_state()
-        loss_name = self.model.head.loss_name
-        with (
-            Metrics(self.workdir, int(state.step), loss_name, self.say) as metrics,
-            ProgressBar(self.total_steps, int(state.step), loss_name) as bar,
-            handled(self._remember_signal),
-        ):
-            try:
-                self._run(self._place(state), progress, checkpoints, ownership, metrics, bar)
-            finally:
-                checkpoints.close()
+            self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
+            self._state = placement.placed(held, self.devices)
         return progress
 
     def _started(self) -> TrainState:
@@ -186,8 +184,12 @@ class Trainer:
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number)
 
-    def _run(self, state, progress, checkpoints, ownership, metrics, bar):
-        """The loop itself. `state` is on the devices and donated from step to step."""
+    def _steps_done(self) -> int:
+        """How many steps the state has seen."""
+        return int(self.devices.first(self._state.step))
+
+    def _run(self, progress, checkpoints, ownership, metrics, bar):
+        """The loop itself. The state is donated from step to step."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(
             self.step,
@@ -199,7 +201,7 @@ class Trainer:
         tables = devices.replicate(self._tables)
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         numbers = np.arange(recipe.batch, dtype=np.int32)
-        step = int(devices.first(state.step))
+        step = self._steps_done()
         started = time.perf_counter() - progress.seconds
         compiled = False
         waiting = None  # a step that is on the devices, and its results to be
@@ -208,11 +210,11 @@ class Trainer:
             """The state as the last, or parameters that are on the host already as the best."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
-                arrays = self._gather(state)
+                arrays = placement.gathered(self._state, devices)
                 params = arrays.params
             else:
                 arrays = {"params": params}
-            if not _all_finite(params):
+            if not placement.all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
             metrics.sync()  # a resumed run does not write the lines before its checkpoint again
             with ownership.kept():
@@ -232,15 +234,16 @@ class Trainer:
         while progress.epoch < recipe.epochs and not progress.finished:
             lanes = self._lanes(progress.epoch)
             if progress.index == 0:
-                carry = self.model.initial_carry(recipe.batch)
-                state = state._replace(carry=devices.place(carry))
+                empty = devices.place(self.model.initial_carry(recipe.batch))
+                self._state = self._state._replace(carry=empty)
+                del empty
             while progress.index < len(lanes):
                 batch = lanes[progress.index]
                 columns = devices.split(
                     Columns(batch.words, batch.targets, batch.trained, batch.reset, numbers)
                 )
                 begun = time.perf_counter()
-                state, results = step_function(state, tables, columns, key)
+                self._state, results = step_function(self._state, tables, columns, key)
                 step += 1
                 progress.index += 1
                 if not compiled:
@@ -260,7 +263,7 @@ class Trainer:
                     tell(*waiting)
                     waiting = None
                 if validated:
-                    self._validate(step, state, progress, metrics, bar, save)
+                    self._validate(step, progress, metrics, bar, save)
                 if ended:
                     progress.epoch, progress.index = progress.epoch + 1, 0
                     progress.loss = progress.tokens = progress.penalty = 0.0
@@ -272,16 +275,12 @@ class Trainer:
                 if ended or progress.finished:
                     break  # the next epoch has lanes of its own and an empty carry
 
-    def _judged(self, state: TrainState) -> dict:
-        """The parameters to validate and to keep as the best, on the host."""
-        return self.devices.first(average.judged(state.params, state.optimizer_state))
-
-    def _validate(self, step, state, progress, metrics, bar, save):
+    def _validate(self, step, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
-        params = self._judged(state)
+        params = average.judged(self._state.params, self._state.optimizer_state)
         scores = perplexity.score(
             self.model,
-            jax.device_put(params),
+            self.devices.alone(params),
             self._tables,
             self.validation,
             self.validation_lanes,
@@ -291,7 +290,7 @@ class Trainer:
         better = log_perplexity < progress.best or log_perplexity == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = log_perplexity, step, 0
-            save("best", params)
+            save("best", self.devices.first(params))
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
@@ -319,8 +318,3 @@ class Trainer:
 def _size(tree) -> int:
     """How many numbers there are in a pytree of arrays or shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))
-
-
-def _all_finite(tree) -> bool:
-    """Whether there is no NaN or infinity in the arrays of a pytree on the host."""
-    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))

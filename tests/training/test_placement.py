@@ -1,0 +1,127 @@
+"""The state is on the devices once: at the start, during a run, and when it is resumed."""
+
+import dataclasses
+import gc
+import weakref
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo.optimizers import Adam
+from zoo.training import placement
+from zoo.training.devices import Devices
+
+# Larger than a batch by far.
+MODEL = dataclasses.replace(small.MODEL, core=dataclasses.replace(small.MODEL.core, size=61))
+
+
+def size(tree):
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+
+
+def live():
+    gc.collect()
+    return sum(array.nbytes for array in jax.live_arrays())
+
+
+@pytest.fixture
+def beside_the_state(monkeypatch):
+    """(bytes of the state, bytes of all other arrays but the batch) after each step of a run."""
+    found, before = [], live()
+    compile_of = Devices.compile
+
+    def compile(self, step, **static):
+        compiled = compile_of(self, step, **static)
+
+        def spied(state, tables, columns, key):
+            new, results = compiled(state, tables, columns, key)
+            batch = sum(leaf.nbytes for leaf in columns if isinstance(leaf, jax.Array))
+            found.append((size(new), live() - before - size(new) - batch))
+            return new, results
+
+        return spied
+
+    monkeypatch.setattr(Devices, "compile", compile)
+    return found
+
+
+@pytest.mark.parametrize(("devices", "average"), [(1, 0.9), (2, 0.0)])
+def test_a_run_holds_its_state_once(tmp_path, beside_the_state, devices, average):
+    recipe = small.experiment(MODEL, optimizer=Adam(), average=average, validate_every=4)
+    trainer = small.trainer(recipe, tmp_path, devices)
+    params = size(trainer.initial_state().params)
+    trainer.train()
+    # Parameters, two moments and perhaps an average, on each device.
+    whole = devices * (3 + bool(average)) * params
+    assert len(beside_the_state) == trainer.total_steps
+    for state, others in beside_the_state:
+        assert whole <= state < 1.1 * whole
+        assert others < 1000  # a key, and the results of two steps
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_resumed_run_holds_its_state_once(tmp_path, beside_the_state, devices):
+    recipe = small.experiment(MODEL, optimizer=Adam(), epochs=1)
+    small.trainer(recipe, tmp_path).train()
+    manager = small.Checkpoints(tmp_path / "checkpoints")
+    trainer = small.trainer(recipe, tmp_path, devices, said=(said := []))
+    step, state, progress = manager.restore("last", jax.eval_shape(trainer.initial_state))
+    manager.save("last", step, state, progress | {"finished": False, "epoch": 0, "index": 2})
+    manager.close()
+    del state
+    beside_the_state.clear()
+    trainer.train()
+    assert f"resuming after step {step} (epoch 1)." in said
+    assert len(beside_the_state) == trainer.epoch_steps - 2
+    for state, others in beside_the_state:
+        assert state > 10_000 * devices
+        assert others < 1000
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_each_leaf_is_gone_before_the_next_is_placed(monkeypatch, count):
+    values = [np.arange(7.0, dtype=np.float32) + place for place in range(5)]
+    leaves = [jax.numpy.array(value) for value in values]
+    given = [weakref.ref(leaf) for leaf in leaves]
+    alive = []
+    put = jax.device_put
+
+    def is_there(leaf):
+        return leaf is not None and not leaf.is_deleted()
+
+    def counted(leaf, device, **options):
+        alive.append(sum(is_there(reference()) for reference in given))
+        return put(leaf, device, **options)
+
+    monkeypatch.setattr(jax, "device_put", counted)
+    devices = Devices(count, batch=2)
+    placed = devices.taken(leaves)
+    assert not leaves
+    assert alive == [left for left in (5, 4, 3, 2, 1) for _ in range(count)]
+    for leaf, value in zip(devices.first(placed), values, strict=True):
+        np.testing.assert_array_equal(leaf, value)
+
+
+def test_an_array_that_stands_twice_is_placed_twice_and_one_of_numpy_is_copied():
+    array, of_numpy = jax.numpy.arange(16.0), np.ones(4096, np.float32)
+    same = jax.device_put(array, jax.devices()[0])
+    placed = Devices(1, batch=1).taken([array, array, same, of_numpy])
+    assert placed[0].unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
+    assert len({leaf.unsafe_buffer_pointer() for leaf in placed}) == 4
+    step = jax.jit(lambda leaves: [leaf + 1 for leaf in leaves], donate_argnums=0)
+    np.testing.assert_array_equal(step(placed)[2], np.arange(1.0, 17.0))
+    assert all(leaf.is_deleted() for leaf in placed)
+    np.testing.assert_array_equal(of_numpy, 1)
+
+
+def test_a_placed_state_comes_back(tmp_path):
+    trainer = small.trainer(small.experiment(), tmp_path)
+    for count in (1, 4):
+        state = jax.device_get(trainer.initial_state())
+        devices = Devices(count, batch=4)
+        held = [trainer.initial_state()]
+        back = placement.gathered(placement.placed(held, devices), devices)
+        assert not held
+        jax.tree.map(np.testing.assert_array_equal, back, state)

@@ -1,0 +1,30 @@
+"""The training state on the devices and back: lanes split, everything else replicated."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.training.devices import Devices
+from zoo.training.step import TrainState
+
+
+def placed(held: list[TrainState], devices: Devices) -> TrainState:
+    """The one state of a list, on the devices for a step to donate.
+
+    It is taken out of the list, whose owner must have no other name for it: then no leaf is there
+    twice for longer than it takes to place.
+    """
+    carry = devices.place(jax.tree.map(jnp.asarray, held[0].carry))
+    leaves, structure = jax.tree.flatten(held.pop()._replace(carry=()))
+    return jax.tree.unflatten(structure, devices.taken(leaves))._replace(carry=carry)
+
+
+def gathered(state: TrainState, devices: Devices) -> TrainState:
+    """The inverse of `placed`, on the host."""
+    whole = devices.first(state._replace(carry=()))
+    return whole._replace(carry=devices.join(state.carry))
+
+
+def all_finite(tree) -> bool:
+    """Whether there is no NaN or infinity in the arrays of a pytree on the host."""
+    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
