@@ -7,7 +7,16 @@ import sys
 from zoo import cli
 from zoo.data.lanes import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, minimal_pairs, options, outputs, passport, surprisal
+from zoo.evaluation import (
+    exact_match,
+    minimal_pairs,
+    options,
+    outputs,
+    overlap,
+    passport,
+    passport_text,
+    surprisal,
+)
 
 
 def main():
@@ -65,7 +74,7 @@ def main():
             surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
         _say(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
-        print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
+        print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
@@ -73,10 +82,12 @@ def main():
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         _say(run.notes([sentence for pair in pairs for sentence in pair]))
-        result = passport.write(run, passport.of_pairs(run, path, pairs, scores))
+        figures = passport.of_pairs(run, path, pairs, scores)
+        result = passport.write(run, figures)
         table = arguments.pairs_table or result.with_suffix(".tsv")
         outputs.write_table(table, minimal_pairs.COLUMNS, minimal_pairs.rows(pairs, scores))
         print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
+        _say(overlap.warnings(figures))
 
 
 def _say(notes):

@@ -6,9 +6,9 @@ import shlex
 import sys
 
 import configs
-from zoo import cli, recipes
+from zoo import cli, recipes, text_history
 from zoo.errors import Interrupted
-from zoo.evaluation import options
+from zoo.evaluation import made_with, options
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -52,6 +52,9 @@ def main():
     # Not before all this has gone well: a mistake corrected is no other experiment.
     workdir.claim(experiment)
     workdir.keep_lexicon(lexicon)
+    if workdir.texts() is None:  # what is not to be read again when it resumes
+        made = {"revision": made_with.revision(), "versions": made_with.versions()}
+        workdir.keep_texts(text_history.of_experiment(experiment, corpora, trainer.data, made))
     try:
         trainer.train()
     except Interrupted as interruption:

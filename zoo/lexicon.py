@@ -185,8 +185,14 @@ class Lexicon:
         return signature_forms.chosen(self)
 
     def words_digest(self) -> str:
-        """A hash of the words and their order: equal where probabilities are over the same V."""
+        """A hash of the words and their order."""
         return _digest(json.dumps(self.words, ensure_ascii=False).encode())
+
+    def words_set_digest(self) -> str:
+        """A hash of the words whatever their order, and of which are the marks: equal where
+        probabilities are over the same V."""
+        marks = (self.unknown, self.boundary)
+        return _digest(json.dumps([sorted(self.words), marks], ensure_ascii=False).encode())
 
     def digest(self) -> str:
         """A hash of everything in the lexicon that a model depends on."""

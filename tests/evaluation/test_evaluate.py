@@ -125,7 +125,7 @@ def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, mon
     def stop(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate.passport, "describe", stop)
+    monkeypatch.setattr(evaluate.passport_text, "describe", stop)
     table = workdir / "table.tsv"
     code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
     assert code == 130

@@ -17,7 +17,7 @@ from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
 from zoo.errors import UserError
-from zoo.evaluation import passport
+from zoo.evaluation import passport, passport_text
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
@@ -99,7 +99,7 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     assert old["out_of_vocabulary"] == 2
     assert old["out_of_vocabulary_rate"] == 2 / 10
     assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
-    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport.describe(old)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport_text.describe(old)
     assert old["figures"]["unseen"]["tokens"] == 0
     assert old["lexicon"]["words_hash"] != figures["lexicon"]["words_hash"]
     assert passport.file_of(run, figures) != passport.file_of(trained, old)

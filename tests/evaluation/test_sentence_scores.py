@@ -101,7 +101,7 @@ def test_every_line_has_a_row(call, trained, run, text):
     _, scores = sentence_scores.judge(run, text)
     np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, atol=1e-6)
     np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, atol=1e-6)
-    assert f"{text}: 5 sentences, 45 words, 1 of them outside the lexicon (2.22%)" in errors
+    assert f"{text}: 5 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
     assert "1 unknown words were scored as <unk>, which the training text never had" in errors
 
 
@@ -123,7 +123,7 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
     expected = sorted(of_seven, key=lambda place: -scores[place])  # stable: the earlier first
     assert [int(rows[place][-1]) for place in expected] == [1, 2, 3, 4]
     assert rows[3][-1] == "1"
-    assert "2 lists, 5 hypotheses, 12 words, 1 of them outside the lexicon (8.33%)" in errors
+    assert "2 lists, 5 hypotheses, 12 words, 1 of them read as <unk> (8.33%)" in errors
 
 
 def test_ranks_of_equal_and_impossible_hypotheses():
@@ -182,7 +182,7 @@ def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run,
     assert "never had" not in errors
     options = ("--lexicon", words, "--spread-unknown")
     code, (_, *rows), errors = call(workdir, text, *options)
-    assert code == 0 and "0 of them outside the lexicon" in errors
+    assert code == 0 and "0 of them read as <unk>" in errors
     # <unk>, voit, zèbre and ours have a quarter each.
     difference = [float(row[3]) - float(old[3]) for row, old in zip(rows, plain, strict=True)]
     np.testing.assert_allclose(difference, [0, 0, -12 * math.log(4), -math.log(4), 0], atol=1e-4)

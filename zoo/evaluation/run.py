@@ -1,10 +1,11 @@
 """A trained model taken from its work directory, ready to be judged."""
 
 import dataclasses
+import functools
 import pathlib
 from typing import Any
 
-from zoo import files
+from zoo import digests, files, text_history
 from zoo.data import Corpus, Mixed, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
@@ -14,7 +15,11 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.priors import Grammar
+from zoo.seen_texts import SeenTexts
 from zoo.workdir import Workdir
+
+# Beside its rules, what a grammar's background allows depends on these.
+_LIMITS = ("start", "longest", "depth", "stacks")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +30,8 @@ class Run:
       path: the work directory. checkpoint: the training step of the parameters.
       params, tables: on the device; the tables are those for judging.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
-        "lexicon-HASH-spread", "renormalised", "constrained".
+        "lexicon-HASH-spread", "renormalised", "constrained-HASH".
+      of_training: the words of training, where others are in their place; else None.
     """
 
     path: pathlib.Path
@@ -35,6 +41,7 @@ class Run:
     tables: dict
     checkpoint: int
     variant: str = ""
+    of_training: Lexicon | None = None
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":
@@ -100,6 +107,7 @@ class Run:
             params=model.for_lexicon(params, old, lexicon),
             tables=model.judging_tables(lexicon),
             variant=variant,
+            of_training=old,
         )
 
     def renormalised(self) -> "Run":
@@ -151,13 +159,34 @@ class Run:
         model = dataclasses.replace(
             self.experiment.model, head=dataclasses.replace(head, background=background)
         )
-        return dataclasses.replace(
+        run = dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             tables=model.judging_tables(lexicon),
-            variant="-".join(filter(None, (self.variant, "constrained"))),
         )
+        variant = f"constrained-{run.constraint['digest'][:8]}"
+        return dataclasses.replace(run, variant="-".join(filter(None, (self.variant, variant))))
+
+    @property
+    def constraint(self) -> dict | None:
+        """{"grammar": its path, "digest": of what it allows of these words} of the grammar that
+        forbids the model words, in training or when judged only; None if nothing does."""
+        background = self.experiment.model.head.background
+        if not isinstance(background, Grammar):
+            return None
+        # The arrays are those that the run keeps: the file may have changed since training.
+        tables = digests.of_arrays(self.lexicon.background_tables)
+        limits = {name: getattr(background, name) for name in _LIMITS}
+        return {
+            "grammar": background.path,
+            "digest": digests.of_json({"tables": tables, **limits})[:16],
+        }
+
+    @functools.cached_property
+    def seen_texts(self) -> SeenTexts | None:
+        """Which texts the model has seen; None where it cannot be known."""
+        return text_history.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
         """A split of the data, as the vocabulary reads it."""

@@ -30,8 +30,8 @@ COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 class SentenceScores:
     """Arrays [n], of each sentence.
 
-    words: int64, how many there are. unknown: int64, how many of them are outside the lexicon and
-    were read as <unk>.
+    words: int64, how many there are. unknown: int64, how many of them were read as <unk>: words
+    outside the lexicon, and <unk> where the sentence itself has it.
     of_known, of_unknown, of_boundary: float64, nats, the sum of log p over these words, those, and
     the boundaries after them.
     """
@@ -98,8 +98,9 @@ def score(
     def part(chosen):
         return sums(np.where(chosen, log_prob, 0).astype(np.float64))
 
-    unknown = sums(~text.known).astype(np.int64)
-    parts = (part(is_word & text.known), part(~text.known), part(~is_word))
+    unread = text.unknown(lexicon)
+    unknown = sums(unread).astype(np.int64)
+    parts = (part(is_word & ~unread), part(unread), part(~is_word))
     back = np.array([places[tuple(words)] for words in sentences], np.int64)
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
 
@@ -190,7 +191,7 @@ def summary(path: str, sentences: Sentences, scores: SentenceScores) -> str:
     if sentences.ids is not None:
         what = f"{len({*sentences.ids}):,} lists, {lines:,} hypotheses"
     return (
-        f"{path}: {what}, {words:,} words, {unknown:,} of them outside the lexicon "
+        f"{path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
         f"({unknown / max(1, words):.2%}), log-probability {scores.log_prob.sum():,.1f} nats"
     )
 

@@ -27,12 +27,13 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """A tuple of `COLUMNS` for each word and each boundary, in the order of the text.
 
     sentence and position count from 1; a boundary stands at the end of its sentence. The word is
-    the one of the text even where the model reads <unk>; then training_count is 0. Line breaks and
+    the one of the text even where the model reads <unk>; then known is "no", also where the text
+    itself has <unk>, and training_count is that of all that was <unk> in training. Line breaks and
     tabs among characters are written \\n, \\r and \\t.
     surprisal = -log p(word | words before), empty where nothing was predicted. counted: "yes" where
     perplexities count it: the sum over those rows divided by their number is the log-perplexity.
     """
-    occurrences = text.occurrences(lexicon)
+    occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
     places = zip(text.starts.tolist(), ends, corpus.sentences, strict=True)
     for number, (start, end, sentence) in enumerate(places, 1):
@@ -43,7 +44,7 @@ def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
                 number,
                 position,
                 word.translate(BLANKS),
-                _yes(text.known[place]),
+                _yes(not unknown[place]),
                 int(occurrences[place]),
                 "" if math.isnan(nats) else f"{nats:.6f}",
                 "" if math.isnan(nats) else f"{nats / math.log(2):.6f}",
