@@ -40,7 +40,7 @@ def main():
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
     options.add_to(parser)
-    options.add_trust_to(parser)
+    options.add_common_to(parser)
     arguments = options.parse(parser)
 
     for file in filter(None, (arguments.surprisal, arguments.pairs_table)):

@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--devices", type=int, default=0, help="local devices to use (0: all)")
     parser.add_argument("--list", action="store_true", help="lists the configs and leaves")
     parser.add_argument("--show", metavar="NAME", help="prints the whole recipe of a config")
-    options.add_trust_to(parser)
+    options.add_common_to(parser)
     arguments = options.parse(parser)
     if arguments.list:
         for name in configs.names():

@@ -170,7 +170,7 @@ def main():
     command.set_defaults(do=_micro_report)
 
     for command in commands.choices.values():
-        options.add_trust_to(command)
+        options.add_common_to(command)
     arguments = options.parse(parser)
     arguments.do(arguments)
 

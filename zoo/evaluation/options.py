@@ -1,13 +1,13 @@
-"""Options of all programs that judge a run: which words, and normalised over what."""
+"""Options of all programs, and of those that judge a run: which words, normalised over what."""
 
 import argparse
 
-from zoo import files, trust
+from zoo import compilation_cache, files, trust
 from zoo.errors import UserError
 
 
-def add_trust_to(parser: argparse.ArgumentParser):
-    """Adds --trust and --trust-paths."""
+def add_common_to(parser: argparse.ArgumentParser):
+    """Adds --trust, --trust-paths and --no-compilation-cache."""
     add = parser.add_argument
     add(
         "--trust",
@@ -17,11 +17,21 @@ def add_trust_to(parser: argparse.ArgumentParser):
         help="a function or component that the run names and that may be imported; may be repeated",
     )
     add("--trust-paths", action="store_true", help="reads what the run names wherever it lies")
+    add(
+        "--no-compilation-cache",
+        action="store_true",
+        help="neither reads nor keeps compiled programs in the user's cache folder",
+    )
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The arguments of the command line; what they name is the user's own (see `zoo.trust`)."""
+    """The arguments of the command line; what they name is the user's own (see `zoo.trust`).
+
+    From here on JAX keeps what it compiles, unless they say otherwise.
+    """
     arguments = parser.parse_args()
+    if not arguments.no_compilation_cache:
+        compilation_cache.use()
     for value in vars(arguments).values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str):
