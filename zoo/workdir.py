@@ -54,7 +54,10 @@ class Workdir:
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self.experiment())
             difference = recipes.first_difference(old, new)
-            if difference:
+            # Its default of today will do as well as what it meant then, if the words are the same
+            # in the end: keep_lexicon looks at that.
+            renewed = recipes.from_json(self._read_experiment(), renewed=True)
+            if difference and recipes.to_json(renewed) != new:
                 further = ""
                 if difference.startswith("training."):
                     further = f"; to train its model further, add --set init_from={self.path}"

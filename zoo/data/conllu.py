@@ -14,18 +14,29 @@ from zoo.errors import UserError
 
 COLUMNS = 10
 CHOICES = ("split", "surface", "kept")
+TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
-def token_features(upos: str | None, feats: dict[str, str] | None) -> tuple[str, ...]:
-    """("POS:NOUN", "Gender:Fem", ...); a tag column of "_" gives "POS:_"."""
-    return (
-        f"POS:{upos or '_'}",
-        *(
-            f"{name}:{value}"
-            for name, values in sorted((feats or {}).items())
-            for value in (values or "_").split(",")
-        ),
-    )
+def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
+    """["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat", ...] of the columns, in their order.
+
+    A UPOS of "_" gives "POS:_", an XPOS or lemma of "_" nothing (but to the word "_").
+    """
+    found = []
+    for column in columns:
+        if column == "UPOS":
+            found.append(f"POS:{token['upos'] or '_'}")
+        elif column == "FEATS":
+            found += [
+                f"{name}:{value}"
+                for name, values in sorted((token["feats"] or {}).items())
+                for value in (values or "_").split(",")
+            ]
+        elif column == "XPOS":
+            found += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
+        elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
+            found.append(f"Lemma:{token['lemma']}")
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,16 +50,19 @@ class Conllu(FileSource):
         form out; "surface" reads the fused form in the place of its words, with the tags of them
         all; "kept" reads it, as a token with the tag "_", before its words. Text that is no
         treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
+      columns: what the tags of a token are taken from: of UPOS ("POS:NOUN"), FEATS ("Gender:Fem"),
+        XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses among them.
     """
 
     fused: str = "split"
+    columns: tuple[str, ...] = ("UPOS", "FEATS")
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
         sentences = self._read(split)
         tokens = [self._chosen(sentence) for sentence in sentences]
         words = [[token["form"] for token in sentence] for sentence in tokens]
-        features = [[_features(token, self.fused) for token in sentence] for sentence in tokens]
+        features = [[self._tags(token) for token in sentence] for sentence in tokens]
         fused = fused_forms(sentences) if self.fused == "split" else {}
         return Corpus(self.part(split).path, words, features, fused=fused)
 
@@ -62,8 +76,16 @@ class Conllu(FileSource):
     def _read(self, split):
         if self.fused not in CHOICES:
             raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
+        if not self.columns or not {*self.columns} <= {*TAGS}:
+            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
         part = self.part(split)
         return ranged(part, read_conllu(files.find(part.path)))
+
+    def _tags(self, token):
+        """The tags of a token; those of all its words where a fused form stands for them."""
+        parts = token.get("parts", (token,)) if self.fused == "surface" else (token,)
+        tags = (token_features(part, self.columns) for part in parts)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
     def _chosen(self, sentence):
         """The tokens of a sentence that are words of the text."""
@@ -73,13 +95,6 @@ class Conllu(FileSource):
             return [token for token in sentence if "parts" not in token]
         within = {part["id"] for token in sentence for part in token.get("parts", ())}
         return [token for token in sentence if token["id"] not in within]
-
-
-def _features(token, fused):
-    """The tags of a token; those of all its words where a fused form stands for them."""
-    parts = token.get("parts", (token,)) if fused == "surface" else (token,)
-    tags = (token_features(part["upos"], part["feats"]) for part in parts)
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
