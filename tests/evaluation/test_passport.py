@@ -54,6 +54,7 @@ def test_it_says_how_the_figure_was_made(judged, run):
         "unknown": "counted",
         "lower_case": True,
         "fused": None,
+        "blank_lines": None,
     }
     # Embedding 13 x 5; LSTM 4 gates of 7 cells from 5 + 7 inputs and a bias; softmax 13 x (7 + 1).
     assert found["parameters"] == 13 * 5 + 28 * (5 + 7 + 1) + 13 * 8
@@ -186,6 +187,18 @@ def test_fused_forms_are_named(run, fused, expected):
     experiment = dataclasses.replace(run.experiment, data=source)
     said = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
     assert said.startswith(expected)
+
+
+def test_blank_lines_that_are_counted_are_named(run):
+    data = dataclasses.replace(run.experiment.data, blank_lines="kept")
+    experiment = dataclasses.replace(run.experiment, data=data)
+    kept = dataclasses.replace(run, experiment=experiment)
+    assert passport.policies(kept)["blank_lines"] == "kept"
+    assert "not counted, blank lines being sentences without words;" in (
+        passport.counts_sentence(kept)
+    )
+    assert "blank" not in passport.counts_sentence(with_vocabulary(kept, boundary="none"))
+    assert "blank" not in passport.counts_sentence(run)
 
 
 def test_it_is_kept_as_strict_json(judged, run, tmp_path):

@@ -181,6 +181,9 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 def policies(run: Run) -> dict:
     """The choices that change a figure without changing the model."""
     vocabulary, judged = run.experiment.vocabulary, run.experiment.evaluation
+    # None, as in figures from before there was a choice, where none are kept.
+    texts = run.experiment.data.texts()
+    blank_lines = {getattr(source, "blank_lines", None) for source in texts}
     return {
         "state": judged.state,
         "lanes": judged.lanes if judged.state == "carried" else None,
@@ -189,6 +192,7 @@ def policies(run: Run) -> dict:
         "unknown": vocabulary.unknown,
         "lower_case": vocabulary.lower_case,
         "fused": getattr(run.experiment.data.within(), "fused", None),
+        "blank_lines": "kept" if "kept" in blank_lines else None,
     }
 
 
@@ -208,6 +212,8 @@ def counts_sentence(run: Run) -> str:
         "uncounted": f"{many} after each sentence predicted but not counted",
         "none": "no boundaries, and the first word of the text not predicted",
     }[chosen["boundary"]]
+    if chosen["blank_lines"] and chosen["boundary"] != "none":
+        boundary += ", blank lines being sentences without words"
     unknown = {
         "counted": "unknown words counted as <unk>",
         "skipped": "unknown words read as <unk> and not counted",
