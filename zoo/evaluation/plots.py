@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import outputs
-from zoo.evaluation.perplexity import UNKNOWN
 
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -139,9 +138,7 @@ def _width(groups, runs):
 
 
 def _least_count(band):
-    """Where a band stands: those without a number, of no known word and of no occurrence, first."""
-    without = {UNKNOWN: -2, "unseen": -1}
-    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
+    return -1 if band == "unseen" else int(band.rstrip("+").split("-")[0])
 
 
 def bands(
