@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart test test-slow test-realdata lint format benchmarks clean
+.PHONY: quickstart test test-slow test-realdata soak lint format benchmarks clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -27,6 +27,10 @@ test-slow: $(VENV)/installed
 
 test-realdata: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 -m realdata
+
+# Kills trainings a hundred times at random moments: make soak, make soak KILLS=20 SEED=3.
+soak: $(VENV)/installed
+	$(BIN)/python -m tests.soak --kills $(or $(KILLS),100) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

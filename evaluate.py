@@ -7,7 +7,16 @@ import sys
 from zoo import cli
 from zoo.data.lanes import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, minimal_pairs, options, outputs, passport, surprisal
+from zoo.evaluation import (
+    exact_match,
+    minimal_pairs,
+    options,
+    outputs,
+    overlap,
+    passport,
+    passport_text,
+    surprisal,
+)
 
 
 def main():
@@ -16,7 +25,7 @@ def main():
     add = parser.add_argument
     add("--workdir", required=True, help="folder of a training run")
     add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a text, CoNLL-U or table of items, instead of splits")
+    add("--data", help="a file of the same kind as the run's data, instead of splits")
     add("--state", choices=POLICIES, help="another state policy than the run's own")
     add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
     add(
@@ -24,14 +33,14 @@ def main():
         action="append",
         default=[],
         metavar="FILE",
-        help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
+        help="True and False sentences, instead of splits unless they are named; may be repeated",
     )
     add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
     options.add_to(parser)
-    options.add_trust_to(parser)
+    options.add_common_to(parser)
     arguments = options.parse(parser)
 
     for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
@@ -52,34 +61,33 @@ def main():
             if split != "train"
             for part in (split, *data.parts(split))
         ]
-    texts = [(split, split, None) for split in splits]
+    texts = [(split, run.read, split) for split in splits]
     if arguments.data:
-        texts.append((f"data:{pathlib.Path(arguments.data).name}", None, arguments.data))
+        texts.append((f"data:{pathlib.Path(arguments.data).name}", run.read_file, arguments.data))
     if arguments.surprisal and len(texts) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
-    for name, split, file in texts:
-        given = run.given(file) if file else None
-        corpus = given.corpus if file else run.read(split)
+    for name, read, what in texts:
+        corpus = read(what)
         text, scores = run.score(corpus)
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            given = given or run.given_split(split, corpus)
-            surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
+            surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
         _say(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
-        print(passport.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
+        print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        _say(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
-        result = passport.write(run, passport.of_pairs(run, path, pairs, scores))
+        _say(run.notes([sentence for pair in pairs for sentence in pair]))
+        figures = passport.of_pairs(run, path, pairs, scores)
+        result = passport.write(run, figures)
         table = arguments.pairs_table or result.with_suffix(".tsv")
-        columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
-        outputs.write_table(table, columns, rows)
+        outputs.write_table(table, minimal_pairs.COLUMNS, minimal_pairs.rows(pairs, scores))
         print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
+        _say(overlap.warnings(figures))
 
 
 def _say(notes):

@@ -6,9 +6,9 @@ import shlex
 import sys
 
 import configs
-from zoo import cli, recipes
+from zoo import cli, recipes, text_history
 from zoo.errors import Interrupted
-from zoo.evaluation import options
+from zoo.evaluation import made_with, options
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -24,7 +24,7 @@ def main():
     parser.add_argument("--devices", type=int, default=0, help="local devices to use (0: all)")
     parser.add_argument("--list", action="store_true", help="lists the configs and leaves")
     parser.add_argument("--show", metavar="NAME", help="prints the whole recipe of a config")
-    options.add_trust_to(parser)
+    options.add_common_to(parser)
     arguments = options.parse(parser)
     if arguments.list:
         for name in configs.names():
@@ -52,6 +52,9 @@ def main():
     # Not before all this has gone well: a mistake corrected is no other experiment.
     workdir.claim(experiment)
     workdir.keep_lexicon(lexicon)
+    if workdir.texts() is None:  # what is not to be read again when it resumes
+        made = {"revision": made_with.revision(), "versions": made_with.versions()}
+        workdir.keep_texts(text_history.of_experiment(experiment, corpora, trainer.data, made))
     try:
         trainer.train()
     except Interrupted as interruption:

@@ -9,6 +9,7 @@ import configs
 import train
 from tests.test_configs import LEMMAS
 from zoo import cli
+from zoo.workdir import Workdir
 
 MICRO = [
     *(f"data.{name}=2" for name in LEMMAS),
@@ -112,6 +113,10 @@ def test_a_treebank_with_wrong_columns(command, tmp_path):
 
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
+    kept = Workdir(tmp_path / "run")
+    assert kept.texts().trained_on.about[0]["sentences"] == 9
+    assert kept.texts().data == kept.data_digest() != ""
+    assert kept.texts().made_with["versions"]["zoo"]
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     result = command("micro_softmax", *MICRO, "model.core.size=5")
     assert_refused(result, "another experiment (model.core.size: 4 against 5)")

@@ -205,6 +205,8 @@ def test_the_digest_changes_with_all_that_a_model_depends_on(field):
     # No model depends on the words that were left out, nor on what stood in their place.
     assert (changed.digest() != FULL.digest()) == (field not in ("left_out", "fused"))
     assert (changed.words_digest() != FULL.words_digest()) == (field == "words")
+    of_words = field in ("words", "unknown", "boundary")
+    assert (changed.words_set_digest() != FULL.words_set_digest()) == of_words
 
 
 def test_the_digest_knows_none_from_something():

@@ -113,6 +113,47 @@ def test_a_lexicon_that_is_cut_short_is_said_so(tmp_path, size):
         workdir.lexicon()
 
 
+def test_a_flipped_bit_in_a_lexicon_is_found(tmp_path):
+    """Wherever it is: the words are read as they were, or not at all."""
+    workdir, lexicon = Workdir(tmp_path), examples.lexicon()
+    workdir.keep_lexicon(lexicon)
+    path = tmp_path / "lexicon.npz"
+    whole = path.read_bytes()
+    said = 0
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        try:
+            assert workdir.lexicon().digest() == lexicon.digest()
+        except UserError as error:
+            assert f"{path} is missing or not a lexicon" in str(error)
+            said += 1
+    assert said > len(whole) / 7 / 2
+
+
+def test_a_lexicon_from_before_there_were_digests_is_read(tmp_path):
+    Workdir(tmp_path).keep_lexicon(examples.lexicon())
+    with np.load(tmp_path / "lexicon.npz") as archive:
+        arrays = {name: array for name, array in archive.items() if name != "digest"}
+    np.savez(tmp_path / "lexicon.npz", **arrays)
+    assert Workdir(tmp_path).lexicon().digest() == examples.lexicon().digest()
+
+
+def test_an_archive_of_something_else_is_no_lexicon(tmp_path):
+    path = tmp_path / "lexicon.npz"
+    with path.open("wb") as file:
+        np.save(file, np.arange(3))
+    with pytest.raises(UserError, match="is missing or not a lexicon"):
+        Workdir(tmp_path).lexicon()
+    Workdir(tmp_path).path.joinpath("lexicon.npz").unlink()
+    Workdir(tmp_path).keep_lexicon(examples.lexicon())
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    with path.open("wb") as file:
+        np.savez(file, **arrays, more=np.arange(3))
+    with pytest.raises(UserError, match=r"is missing or not a lexicon .*more"):
+        Workdir(tmp_path).lexicon()
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def save(self, path):
         path.write_bytes(b"half")

@@ -102,6 +102,19 @@ class Checkpoints:
             )
         return None
 
+    def progress(self, kind: str) -> dict:
+        """The progress of the newest checkpoint alone, without its arrays; {} if there is none that
+        can be read."""
+        for step in self.steps(kind):
+            try:
+                items = ocp.args.Composite(progress=ocp.args.JsonRestore())
+                found = self._managers[kind].restore(step, args=items)["progress"]
+            except Exception:  # damaged: `restore` says so, of the checkpoints that are used
+                continue
+            if isinstance(found, dict):
+                return found
+        return {}
+
     def _read(self, kind, step, like):
         """(arrays, progress) of a checkpoint; _Damaged, or any error of orbax, if it is."""
         manager = self._managers[kind]

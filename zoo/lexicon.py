@@ -12,8 +12,6 @@ import functools
 import hashlib
 import json
 import pathlib
-import zipfile
-import zlib
 from collections.abc import Iterable
 
 import jax
@@ -187,8 +185,14 @@ class Lexicon:
         return signature_forms.chosen(self)
 
     def words_digest(self) -> str:
-        """A hash of the words and their order: equal where probabilities are over the same V."""
+        """A hash of the words and their order."""
         return _digest(json.dumps(self.words, ensure_ascii=False).encode())
+
+    def words_set_digest(self) -> str:
+        """A hash of the words whatever their order, and of which are the marks: equal where
+        probabilities are over the same V."""
+        marks = (self.unknown, self.boundary)
+        return _digest(json.dumps([sorted(self.words), marks], ensure_ascii=False).encode())
 
     def digest(self) -> str:
         """A hash of everything in the lexicon that a model depends on."""
@@ -214,23 +218,44 @@ class Lexicon:
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            notes = {name: _as_bytes(getattr(self, name)) for name in ("left_out", "fused")}
-            np.savez_compressed(file, **notes, **self._arrays())
+            # The digest is the first, for an archive whose list is cut short lacks the last ones.
+            digest = np.frombuffer(self._digest_of_file(), np.uint8)
+            np.savez_compressed(file, digest=digest, **self._notes(), **self._arrays())
+
+    def _notes(self):
+        """What no model depends on, as arrays, for storage."""
+        return {name: _as_bytes(getattr(self, name)) for name in ("left_out", "fused")}
+
+    def _digest_of_file(self) -> bytes:
+        """A hash of all that is stored."""
+        arrays = self._arrays() | self._notes()
+        return _digest(
+            *(name.encode() + array.tobytes() for name, array in arrays.items())
+        ).encode()
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
-        """Reads what `save` wrote."""
+        """Reads what `save` wrote; UserError if the file is not there, damaged or another's."""
         try:
             # The file is opened here because np.load leaves a broken archive open.
             with open(path, "rb") as file, np.load(file) as archive:
                 arrays = dict(archive)
-            strings = {
-                name: json.loads(arrays.pop(name).tobytes().decode())
-                for name in ("words", "feature_names", "marks", *_OPTIONAL)
-                if name in arrays or name not in _OPTIONAL
-            }
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            kept = arrays.pop("digest", None)  # older files have none
+            lexicon = cls._of_arrays(arrays)
+            # The sums of an archive are not enough: they leave its list of arrays out.
+            if kept is not None and kept.tobytes() != lexicon._digest_of_file():
+                raise ValueError("it is not as it was saved")
+            return lexicon
+        except Exception as error:  # a damaged archive shows itself in many ways
             raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
+
+    @classmethod
+    def _of_arrays(cls, arrays):
+        strings = {
+            name: json.loads(arrays.pop(name).tobytes().decode())
+            for name in ("words", "feature_names", "marks", *_OPTIONAL)
+            if name in arrays or name not in _OPTIONAL
+        }
         unknown, boundary = strings["marks"]
         background = {
             name.removeprefix(_BACKGROUND): arrays.pop(name)

@@ -31,7 +31,7 @@ COMPONENTS = {
     "zoo.priors": (
         *("Affixes", "Arpa", "DigitStrings", "Evidence", "Grammar", "KnowledgeBase"),
         *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "SuffixGuesser"),
-        *("TopWords", "Uniform", "Unigram", "WordFunction", "WordList"),
+        *("TopWords", "Uniform", "Unigram", "WordFunction", "WordList", "WordTable"),
     ),
     "zoo.spelling": ("Spelling",),
 }

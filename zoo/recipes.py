@@ -137,8 +137,12 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any) -> Any:
-    """The inverse of `to_json`; fields that have come since take their defaults.
+def from_json(value: Any, renewed: bool = False) -> Any:
+    """The inverse of `to_json`; fields that have come since take the values that leave the recipe's
+    meaning as it was: their defaults, or those of the component's `when_not_saved`.
+
+    Args:
+      renewed: whether they take their defaults alone, as in a config of today.
 
     Raises:
       UserError: for a component that may not be used (see `zoo.trust`) or cannot be imported, or
@@ -146,7 +150,10 @@ def from_json(value: Any) -> Any:
     """
     if isinstance(value, dict):
         component = _component(value)
-        fields = {k: from_json(v) for k, v in value.items() if k != "component"}
+        # What a field that has come since meant before there was one, if not its default.
+        meant = {} if renewed else getattr(component, "when_not_saved", {})
+        fields = {k: from_json(v, renewed) for k, v in value.items() if k != "component"}
+        fields = meant | fields
         saved = {field.name for field in dataclasses.fields(component) if field.compare}
         unknown = set(fields) - saved
         if unknown:
@@ -162,7 +169,7 @@ def from_json(value: Any) -> Any:
                 "version that saved it."
             ) from error
     if isinstance(value, list):
-        return tuple(from_json(item) for item in value)
+        return tuple(from_json(item, renewed) for item in value)
     return value
 
 
@@ -200,4 +207,8 @@ def first_difference(old: Any, new: Any, path: str = "") -> str | None:
             if difference:
                 return difference
         return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = zip(map(str, range(len(old))), old, new, strict=True)
+        found = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
+        return next(filter(None, found), None)
     return None if old == new else f"{path}: {old!r} against {new!r}"

@@ -5,8 +5,10 @@ lexicon.npz       the words                      results/       figures with the
 metrics.jsonl, tensorboard/                      training as it went
 start.json        where start values came from, if from another run
 training.lock     the process that trains in it
+texts.npz         which texts it is trained and selected on: hashes of their sentences
 """
 
+import hashlib
 import json
 import pathlib
 from typing import Any
@@ -20,6 +22,7 @@ from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.seen_texts import SeenTexts
 
 METRICS = "metrics.jsonl"
 
@@ -51,7 +54,10 @@ class Workdir:
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self.experiment())
             difference = recipes.first_difference(old, new)
-            if difference:
+            # Its default of today will do as well as what it meant then, if the words are the same
+            # in the end: keep_lexicon looks at that.
+            renewed = recipes.from_json(self._read_experiment(), renewed=True)
+            if difference and recipes.to_json(renewed) != new:
                 further = ""
                 if difference.startswith("training."):
                     further = f"; to train its model further, add --set init_from={self.path}"
@@ -105,6 +111,10 @@ class Workdir:
                 "the --workdir of a training run."
             ) from error
 
+    def exists(self) -> bool:
+        """Whether the folder holds an experiment."""
+        return self._experiment_file.exists()
+
     def experiment(self) -> Experiment:
         """The experiment that the folder holds.
 
@@ -156,6 +166,33 @@ class Workdir:
         """What `keep_start` kept; None for a run that began with values of its own."""
         path = self.path / "start.json"
         return storage.read_object(path) if path.exists() else None
+
+    def keep_texts(self, seen: SeenTexts):
+        """Writes what the run, as it begins, is going to see."""
+        storage.write_whole(self.path / "texts.npz", seen.save)
+
+    def texts(self) -> SeenTexts | None:
+        """What `keep_texts` kept; None for a run from before there was such a record."""
+        path = self.path / "texts.npz"
+        return SeenTexts.load(path) if path.exists() else None
+
+    def recipe_digest(self) -> str:
+        """sha256 of experiment.json as it stands there, as `sha256sum` says it; "" without any."""
+        path = self._experiment_file
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+    def data_digest(self) -> str:
+        """What its last checkpoint says of the training and validation text; "" if nothing."""
+        folder = self.path / "checkpoints"
+        for kind in ("best", "last"):
+            if any_kept(folder, kind):
+                checkpoints = Checkpoints(folder, (kind,), read_only=True)
+                try:
+                    if data := checkpoints.progress(kind).get("data"):
+                        return data
+                finally:
+                    checkpoints.close()
+        return ""
 
     def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
         """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""

@@ -63,8 +63,7 @@ def test_words_and_features(bank, fused, first):
 
 def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):
     assert read(bank).fused == {"du": ("de", "le")}
-    assert read(bank, fused="surface").fused == {}
-    assert read(bank, fused="kept").fused == {"du": ("de", "le")}
+    assert read(bank, fused="surface").fused == read(bank, fused="kept").fused == {}
     assert read(f"{bank}[-1:]").fused == {}
     # Of several ways the most frequent; and a form as it stands rather than its capitals.
     capital = BANK.replace("\tdu\t", "\tDU\t").replace("\tde\tde", "\tD\tde")
@@ -166,3 +165,35 @@ def test_a_range_that_takes_nothing_is_named(bank):
     source = Conllu(train=f"{bank}[:-500]", validation=str(bank))
     with pytest.raises(UserError, match=r"\[:-500\] has no words, .* the range takes none of them"):
         source.read("train")
+
+
+COLUMNS = """1\tchats\tchat\tNOUN\tNC\tNumber=Plur|Gender=Masc\t0\troot\t_\t_
+2-3\tdes\t_\t_\t_\t_\t_\t_\t_\t_
+2\tde\tde\t_\t_\t_\t1\tcase\t_\t_
+3\t_\t_\tPUNCT\tPONCT\t_\t1\tpunct\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (("UPOS", "FEATS"), ["POS:NOUN Gender:Masc Number:Plur", "POS:_", "POS:PUNCT"]),
+        (("LEMMA", "UPOS"), ["Lemma:chat POS:NOUN", "Lemma:de POS:_", "Lemma:_ POS:PUNCT"]),
+        (("XPOS",), ["XPOS:NC", "", "XPOS:PONCT"]),
+        (("FEATS", "LEMMA"), ["Gender:Masc Number:Plur Lemma:chat", "Lemma:de", "Lemma:_"]),
+    ],
+)
+def test_tags_are_of_the_columns_that_are_asked_for(tmp_path, columns, expected):
+    (tmp_path / "bank.conllu").write_text(COLUMNS)
+    (found,) = read(tmp_path / "bank.conllu", columns=columns).features
+    assert found == [tuple(tags.split()) for tags in expected]
+    if "LEMMA" in columns:
+        (found,) = read(tmp_path / "bank.conllu", columns=columns, fused="surface").features
+        assert {"Lemma:de", "Lemma:_"} <= {*found[1]}
+
+
+@pytest.mark.parametrize("columns", [(), ("UPOS", "POS"), ("upos",)])
+def test_columns_that_there_are_not(bank, columns):
+    with pytest.raises(UserError, match=r"data\.columns is .*: give some of UPOS, FEATS, XPOS"):
+        read(bank, columns=columns)

@@ -10,7 +10,8 @@ import lzma
 import datasets
 import pytest
 
-from zoo.data import Text
+from zoo.data import Text, Vocabulary
+from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 
 EXPECTED = [["one", "two"], ["three"], ["four", "été"]]
@@ -271,3 +272,55 @@ def test_a_range_that_takes_nothing_is_named(tmp_path):
         ["a", "b"],
         ["c"],
     ]
+
+
+# As WikiText has it: a title, blank lines between all paragraphs. 8 words in 7 lines.
+WIKI = " \n = T = \n\n a b c \n\n\n d e"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "windows.txt", "whole.txt", "rows.jsonl", "list.jsonl"])
+def test_blank_lines_may_count_as_everybody_counts_them(tmp_path, name):
+    lines = WIKI.split("\n")
+    contents = {
+        "a.txt": WIKI + "\n",
+        "windows.txt": WIKI.replace("\n", "\r\n"),
+        "whole.txt": WIKI,
+        # Each row with its line break, but for blank ones: so the data set of a hub has them.
+        "rows.jsonl": [line + "\n" if line.strip() else "" for line in lines],
+        "list.jsonl": [line.split() for line in lines],
+    }[name]
+    if not isinstance(contents, str):
+        contents = "".join(json.dumps({"text": row}) + "\n" for row in contents)
+    path = tmp_path / name
+    path.write_text(contents, encoding="utf-8", newline="")
+    found = sentences(path, blank_lines="kept")
+    assert found == [[], ["=", "T", "="], [], ["a", "b", "c"], [], [], ["d", "e"]]
+    assert sentences(path) == [words for words in found if words]
+    assert sentences(f"{path}[1:4]", blank_lines="kept") == found[1:4]
+
+
+def test_blank_lines_count_one_boundary_each(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(WIKI + "\n", encoding="utf-8")
+    usual = 0
+    for line in WIKI.split("\n"):
+        usual += len([*line.split(), "<eos>"])
+    assert usual == 8 + 7
+    for kept, count in (("kept", usual), ("skipped", 8 + 3)):
+        source, vocabulary = Text(str(path), str(path), blank_lines=kept), Vocabulary()
+        lexicon, corpora = vocabulary.build(source)
+        text = vocabulary.encode(corpora["train"], lexicon)
+        assert text.counted.sum() == count
+        assert lexicon.counts[lexicon.ids["</s>"]] == (7 if kept == "kept" else 3)
+        for state in ("carried", "sentences"):
+            lanes = Lanes(text, 3, 4, state, lexicon.ids["</s>"])
+            places = [place for i in range(len(lanes)) for place in lanes[i].places.ravel()]
+            assert sorted(place for place in places if place >= 0) == [*range(count)]
+        # Without boundaries a blank line is nothing.
+        plain = Vocabulary(boundary="none")
+        assert plain.encode(corpora["train"], plain.build(source)[0]).counted.sum() == 8
+
+
+def test_an_unknown_way_with_blank_lines_is_refused(tmp_path):
+    with pytest.raises(UserError, match="blank_lines is 'counted': give one of skipped, kept"):
+        sentences(tmp_path / "a.txt", blank_lines="counted")

@@ -73,7 +73,7 @@ def test_what_does_not_touch_the_figure_may_differ(tmp_path):
         ("policies.boundary", "uncounted", "counted"),
         ("policies.lanes", 1, "8"),
         ("policies.state", "sentences", "carried"),
-        ("lexicon.words_hash", "v", "w"),
+        ("constraint", {"grammar": "geo.grammar", "digest": "0123456789"}, "None"),
         ("normalised_over", "the 11 words of the lexicon", "the 10 words"),
     ],
 )
@@ -83,7 +83,7 @@ def test_it_refuses_what_is_not_comparable(tmp_path, field, value, old):
         compare(folders)
     message = str(refusal.value)
     assert field in message
-    assert repr(value) in message
+    assert repr(value["digest"] if isinstance(value, dict) else value) in message
     assert old in message
 
 
@@ -151,7 +151,7 @@ def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
     assert columns_of(header)[0] == "test, carried, lexicon otherwor"
     assert [row.split()[3] for row in rows] == ["7.0000", "9.0000"]
     # Runs that meet nowhere are refused; those that meet may each have more.
-    with pytest.raises(UserError, match=r"lexicon\.words_hash differs: 'w' against 'otherwords'"):
+    with pytest.raises(UserError, match=r"lexicon\.words differs: 'w' against 'otherwords'"):
         compare([one, other])
     keep(tmp_path / "one", {"lexicon.words_hash": "third"}, name="test.carried.lexicon-third")
     assert len(compare([both, one]).splitlines()[1].split()) == 3 + 6
@@ -167,12 +167,144 @@ def test_results_over_the_lexicon_and_over_all_spellings_are_two_columns(tmp_pat
     ]
 
 
-def test_answers_that_a_grammar_allows_have_a_column_of_their_own(tmp_path):
+def grammar(digest):
+    return {"grammar": "data/geo.grammar", "digest": digest * 8}
+
+
+def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_called(tmp_path):
+    both = keep(tmp_path / "both", {"constraint": None}, name="test.carried.constrained")
+    keep(tmp_path / "both", {"constraint": grammar("ab")}, name="free")
+    keep(tmp_path / "both", {"constraint": grammar("cd")}, name="other")
+    one = keep(tmp_path / "one", {"constraint": None})
+    header, *_ = compare([both, one]).splitlines()
+    assert columns_of(header) == [
+        "test, carried",
+        "test, carried, constrained by geo.grammar [abababab]",
+        "test, carried, constrained by geo.grammar [cdcdcdcd]",
+        "",
+    ]
+    # Not beside a free one, nor beside what another grammar constrains.
+    for field, value in (("cd", "'cdcdcdcdcdcdcdcd'"), (None, "None")):
+        constraint, said = field and grammar(field), rf"digest differs: 'abab.* against {value}"
+        folders = [
+            keep(tmp_path / "first", {"constraint": grammar("ab")}),
+            keep(tmp_path / f"second {field}", {"constraint": constraint}),
+        ]
+        with pytest.raises(UserError, match=said):
+            compare(folders)
+
+
+def test_an_old_result_says_in_its_name_alone_that_a_grammar_constrained_it(tmp_path):
     both = keep(tmp_path / "both")
     keep(tmp_path / "both", {"figures.log_perplexity": 3.0}, name="test.carried.constrained")
-    one = keep(tmp_path / "one")
-    header, *_ = compare([both, one]).splitlines()
-    assert columns_of(header)[:2] == ["test, carried", "test, carried, constrained"]
+    header, *_ = compare([both, keep(tmp_path / "one")]).splitlines()
+    assert columns_of(header)[:2] == [
+        "test, carried",
+        "test, carried, constrained by a grammar [not reco]",
+    ]
+    head = {"background": {"component": "zoo.priors.grammar:Grammar", "path": "x/geo.grammar"}}
+    trained = keep(tmp_path / "trained", {"model": {"head": head}}, name="any")
+    header, *_ = compare([trained]).splitlines()
+    assert "constrained by geo.grammar [not reco]" in header
+
+
+def test_words_are_the_same_in_any_order_and_by_the_old_hash_in_old_results(tmp_path):
+    one = {"lexicon.words_hash": "ordered", "lexicon.words": "the set"}
+    other = {"lexicon.words_hash": "in another order", "lexicon.words": "the set"}
+    folders = [
+        keep(tmp_path / "one", one),
+        keep(tmp_path / "other", other),
+        keep(tmp_path / "old", {"lexicon.words_hash": "ordered"}),
+        keep(tmp_path / "older", {"lexicon.words_hash": "in another order"}),
+    ]
+    assert columns_of(compare(folders).splitlines()[0]) == ["test, carried", ""]
+    folders.append(keep(tmp_path / "unlike", {"lexicon.words_hash": "of other words"}))
+    with pytest.raises(UserError, match=r"lexicon\.words differs"):
+        compare(folders)
+
+
+def found(tokens, long=None):
+    """What of a text of 1,000 tokens, 800 of them in long sentences, was seen."""
+    counts = {"sentences": 1, "of_sentences": 50}
+    return {
+        "all": {**counts, "tokens": tokens, "of_tokens": 1000},
+        "long": {**counts, "tokens": tokens if long is None else long, "of_tokens": 800},
+    }
+
+
+def overlap_of(trained_on=0, selected_on=0, long=None):
+    return {
+        "overlap": {"trained_on": found(trained_on, long), "selected_on": found(selected_on)},
+        "not_known": [],
+    }
+
+
+def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
+    better = {"figures.log_perplexity": 1.0}
+    trained = keep(tmp_path / "trained", {**overlap_of(trained_on=41), **better})
+    chosen = keep(tmp_path / "chosen", {**overlap_of(selected_on=990), **better})
+    clean = keep(tmp_path / "clean", {**overlap_of(trained_on=7), "figures.log_perplexity": 6.0})
+    unknown = keep(tmp_path / "unknown")
+    lines = compare([trained, clean, chosen, unknown]).splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == [unknown, clean, "not", trained, chosen]
+    assert [line.endswith(" !") for line in lines[1:6]] == [False, False, False, True, True]
+    assert lines[3] == "not ranked:"
+    assert lines[6] == "ranked by test, carried"
+    said = (
+        f"  ! {trained}: it was trained on this text (4.10% of its tokens in sentences found "
+        "there, 5.12% in those of long ones)"
+    )
+    assert said in lines
+    assert any(line.startswith(f"  ! {chosen}: its checkpoint was chosen on") for line in lines)
+    assert f"  trained on, selected on: not recorded ({unknown})" in lines
+    alone = compare([trained, chosen]).splitlines()
+    assert alone[1] == "not ranked:"
+    assert alone[4].startswith("nothing is ranked: no run's figure on test, carried is one of")
+    # Short sentences recur by nature.
+    short = keep(tmp_path / "short", {**overlap_of(trained_on=240, long=9), **better})
+    assert compare([short, clean]).splitlines()[1].split()[0] == short
+
+
+def test_a_text_that_some_run_never_saw_ranks_before_one_that_all_saw(tmp_path):
+    for name in ("a", "b"):
+        keep(tmp_path / name, {"split": "known", **overlap_of(trained_on=900)})
+        keep(tmp_path / name, {"split": "test", **overlap_of()})
+    lines = compare([str(tmp_path / "a"), str(tmp_path / "b")]).splitlines()
+    assert lines[3] == "ranked by test, carried"
+    assert lines[1].endswith(" !")  # in the other column
+
+
+def test_a_validation_text_chose_every_checkpoint_and_says_so(tmp_path):
+    changes = {"split": "validation", **overlap_of(selected_on=1000)}
+    folders = [
+        keep(tmp_path / "worse", changes),
+        keep(tmp_path / "better", {**changes, "figures.log_perplexity": 4.0}),
+    ]
+    lines = compare(folders).splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == folders[::-1]
+    assert lines[3] == (
+        "ranked by validation, carried, a text that the checkpoints were chosen on: figures of "
+        "validation, not of a test"
+    )
+    assert any(line.startswith("  selected on this text, as a valid") for line in lines)
+    # Trained on it is another matter.
+    trained = keep(tmp_path / "trained", {**changes, **overlap_of(trained_on=1000)})
+    assert compare([*folders, trained]).splitlines()[3] == "not ranked:"
+
+
+def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
+    trained = {"lexicon.words": "w", "lexicon.of_training": {"words": "of training"}}
+    folders = [
+        keep(tmp_path / "a", {**trained, "spread_unknown": True}),
+        keep(tmp_path / "b", {"lexicon.words": "w", "lexicon.of_training": {"words": "w"}}),
+        keep(tmp_path / "c", {"renormalised": True}),
+    ]
+    lines = compare(folders).splitlines()
+    assert (
+        "  over other words than those of training; the unknown word's probability spread over "
+        f"new words ({folders[0]})"
+    ) in lines
+    assert f"  renormalised over the lexicon ({folders[2]})" in lines
 
 
 def test_columns_of_different_checkpoints_are_marked(tmp_path):

@@ -9,7 +9,6 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo import cli
-from zoo.data.given import cells
 from zoo.evaluation.run import Run
 from zoo.workdir import Workdir
 
@@ -57,7 +56,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
     (result,) = (workdir / "results").glob("*.json")
     assert json.loads(result.read_text())["figures"]["skipped"] == 2
-    table = [*map(cells, result.with_suffix(".tsv").read_text().splitlines())]
+    table = [line.split("\t") for line in result.with_suffix(".tsv").read_text().splitlines()]
     assert table[0] == [*evaluate.minimal_pairs.COLUMNS]
     first, *skipped = table[1:]
     assert first[:3] == ["1", "le chat dort", "le chat dorment"]
@@ -126,7 +125,7 @@ def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, mon
     def stop(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate.passport, "describe", stop)
+    monkeypatch.setattr(evaluate.passport_text, "describe", stop)
     table = workdir / "table.tsv"
     code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
     assert code == 130

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 import sys
 
 import jax
@@ -167,7 +168,13 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     )
     corpus = run.read("test")
     constrained = plain.constrained(grammar)
-    assert constrained.variant == "constrained"
+    digest = constrained.constraint["digest"]
+    assert constrained.variant == f"constrained-{digest[:8]}"
+    assert constrained.constraint == {"grammar": grammar, "digest": digest}
+    assert plain.constraint is None
+    other = workdir.parent / "other.grammar"
+    other.write_text(pathlib.Path(grammar).read_text() + "# the same forms\n")
+    assert plain.constrained(str(other)).constraint["digest"] == digest
     assert exact_match.judge(plain, corpus, grammar).well_formed < 24
     assert exact_match.judge(constrained, corpus, grammar).well_formed == 24
     question = corpus.sentences[3][: corpus.prefixes[3]]

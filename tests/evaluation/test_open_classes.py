@@ -76,6 +76,8 @@ def test_strings_outside_the_lexicon_are_of_their_classes(run):
     np.testing.assert_array_equal(text.strings.counts[[3, 7, 13, 15]], [0, 1, 0, 1])
     assert (text.strings.counts >= 0).sum() == 4
     np.testing.assert_array_equal(text.occurrences(lexicon)[[0, 3, 7, 8]], [2, 0, 1, 0])
+    # The unknown word is none of the strings.
+    np.testing.assert_array_equal(np.flatnonzero(text.unknown(lexicon)), [8])
     last = text.reordered(np.array([2]))
     np.testing.assert_array_equal(last.strings.log_within, text.strings.log_within[12:])
     np.testing.assert_array_equal(last.strings.counts, text.strings.counts[12:])

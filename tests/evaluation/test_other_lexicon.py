@@ -17,7 +17,7 @@ from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN, Concat, Features, Lookup
 from zoo.errors import UserError
-from zoo.evaluation import passport
+from zoo.evaluation import passport, passport_text
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
@@ -99,7 +99,7 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     assert old["out_of_vocabulary"] == 2
     assert old["out_of_vocabulary_rate"] == 2 / 10
     assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
-    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport.describe(old)
+    assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport_text.describe(old)
     assert old["figures"]["unseen"]["tokens"] == 0
     assert old["lexicon"]["words_hash"] != figures["lexicon"]["words_hash"]
     assert passport.file_of(run, figures) != passport.file_of(trained, old)
@@ -198,7 +198,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
 
     code, _, errors = call("--split", "test", "--spread-unknown")
-    assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
+    assert code == 2 and "give --lexicon FILE" in errors
     file.write_text("zèbre\nle\n", encoding="utf-8")
     code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
     assert code == 2 and "are missing, such as" in errors

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import hashlib
 import json
 import math
 import pathlib
@@ -11,9 +12,9 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.data import Conllu
+from zoo.data import Conllu, Corpus
 from zoo.errors import UserError
-from zoo.evaluation import passport
+from zoo.evaluation import passport, passport_text
 from zoo.workdir import Workdir
 
 
@@ -53,6 +54,7 @@ def test_it_says_how_the_figure_was_made(judged, run):
         "unknown": "counted",
         "lower_case": True,
         "fused": None,
+        "blank_lines": None,
     }
     # Embedding 13 x 5; LSTM 4 gates of 7 cells from 5 + 7 inputs and a bias; softmax 13 x (7 + 1).
     assert found["parameters"] == 13 * 5 + 28 * (5 + 7 + 1) + 13 * 8
@@ -66,7 +68,7 @@ def test_it_says_how_the_figure_was_made(judged, run):
 def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
     found, scores = judged
     assert found["started_from"] is None
-    assert "started from" not in passport.describe(found)
+    assert "started from" not in passport_text.describe(found)
     record = {"workdir": "runs/first", "checkpoint": 7, "parts": ["core", "embedding"]}
     Workdir(workdir).keep_start(record)
     other = dataclasses.replace(run, path=workdir)
@@ -74,21 +76,71 @@ def test_it_names_the_run_that_this_one_started_from(judged, run, workdir):
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     found = passport.of_text(other, "test", corpus, text, scores)
     assert found["started_from"] == record
-    assert "\n  started from runs/first: its core, embedding\n" in passport.describe(found)
+    assert "\n  started from runs/first: its core, embedding\n" in passport_text.describe(found)
 
 
 def test_it_says_which_priors_saw_the_text(judged, run):
     found, scores = judged
     assert found["priors_saw_this_text"] == []
-    assert "\n  priors that saw this text: none\n" in passport.describe(found)
+    assert "\n  priors that saw this text: none\n" in passport_text.describe(found)
     all_words = with_vocabulary(run, splits=())
     corpus = run.read("test")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     for split in ("test", "data:test.txt"):  # by its name, and by its path
         other = passport.of_text(all_words, split, corpus, text, scores)
         assert other["priors_saw_this_text"] == ["vocabulary"]
-        assert "\n  priors that saw this text: vocabulary\n" in passport.describe(other)
+        assert "\n  priors that saw this text: vocabulary\n" in passport_text.describe(other)
     assert "priors_saw_this_text" not in passport.COMPARABLE
+
+
+def test_it_says_what_the_run_saw_of_the_text(judged, run):
+    found, _ = judged
+    said = passport_text.describe(found)
+    assert [text["sentences"] for text in found["trained_on"]] == [5]
+    assert found["selected_on"][0]["digest"] == found["trained_on"][0]["digest"]
+    assert found["training"]["seed"] == 0
+    experiment = (run.path / "experiment.json").read_bytes()
+    assert found["training"]["recipe_sha256"] == hashlib.sha256(experiment).hexdigest()
+    none = {"sentences": 0, "tokens": 0}
+    # "Les chiens dorment , le chat voit les chats ." has 36 letters, the others have less.
+    assert found["overlap"]["trained_on"] == {
+        "all": {**none, "of_sentences": 3, "of_tokens": 20},
+        "long": {**none, "of_sentences": 1, "of_tokens": 10},
+    }
+    assert "\n  in the training text: none of its sentences found\n" in said
+    # The training text under another name, in another order, with a sentence of another text.
+    lines = [run.read("train").sentences[place] for place in (3, 1, 0, 4, 2)] + [["dort", "."]]
+    corpus = Corpus("elsewhere", lines)
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    other = passport.of_text(run, "data:elsewhere", corpus, *run.score(corpus))
+    assert text.known.all()
+    assert other["overlap"]["trained_on"]["all"] == {
+        "sentences": 5, "of_sentences": 6, "tokens": 24, "of_tokens": 26,
+    }  # fmt: skip
+    assert (
+        "\n  no figure of unseen text: it was trained on this text (92.31% of its tokens in "
+        "sentences found there)\n"
+    ) in passport_text.describe(other)
+
+
+def test_a_run_that_cannot_know_what_it_saw_says_so(judged, run, workdir, tmp_path):
+    _, scores = judged
+    experiment = json.loads((workdir / "experiment.json").read_text())
+    experiment["data"]["train"] = str(tmp_path / "gone.txt")
+    (workdir / "experiment.json").write_text(json.dumps(experiment))
+    corpus = run.read("test")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    other = dataclasses.replace(run, path=workdir)
+    found = passport.of_text(other, "test", corpus, text, scores)
+    assert found["overlap"] is found["trained_on"] is None
+    assert "\n  trained on, selected on: not recorded\n" in passport_text.describe(found)
+
+
+def test_words_are_hashed_in_any_order(judged):
+    words = judged[0]["lexicon"]
+    assert words["of_training"] == {name: words[name] for name in ("words", "words_hash", "size")}
+    assert judged[0]["constraint"] is None
+    assert not judged[0]["renormalised"] and not judged[0]["spread_unknown"]
 
 
 def test_lanes_are_no_policy_where_sentences_start_afresh(run):
@@ -135,6 +187,18 @@ def test_fused_forms_are_named(run, fused, expected):
     experiment = dataclasses.replace(run.experiment, data=source)
     said = passport.counts_sentence(dataclasses.replace(run, experiment=experiment))
     assert said.startswith(expected)
+
+
+def test_blank_lines_that_are_counted_are_named(run):
+    data = dataclasses.replace(run.experiment.data, blank_lines="kept")
+    experiment = dataclasses.replace(run.experiment, data=data)
+    kept = dataclasses.replace(run, experiment=experiment)
+    assert passport.policies(kept)["blank_lines"] == "kept"
+    assert "not counted, blank lines being sentences without words;" in (
+        passport.counts_sentence(kept)
+    )
+    assert "blank" not in passport.counts_sentence(with_vocabulary(kept, boundary="none"))
+    assert "blank" not in passport.counts_sentence(run)
 
 
 def test_it_is_kept_as_strict_json(judged, run, tmp_path):

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.data import Corpus
+from zoo.data import Corpus, Vocabulary
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.perplexity import Scores
+from zoo.lexicon import Lexicon
 
 SPELLINGS = [
     ["le", "<unk>", "dort", ".", "</s>"],
@@ -85,6 +86,24 @@ def test_bands_put_words_by_their_count_in_training():
     expected = [math.log(2), 2.5 * math.log(2), math.log(2)]
     np.testing.assert_allclose([row["log_perplexity"] for row in bands], expected, rtol=1e-6)
     np.testing.assert_allclose([row["perplexity"] for row in bands], np.exp(expected), rtol=1e-6)
+
+
+def test_unknown_words_are_one_band_written_so_or_not():
+    lexicon = Lexicon(("</s>", "<unk>", "le"), np.array([2, 7, 40]), unknown="<unk>")
+    vocabulary = Vocabulary(boundary="none")
+    text = vocabulary.encode(Corpus("x", [["le", "<unk>", "zèbre", "</s>"]]), lexicon)
+    np.testing.assert_array_equal(text.unknown(lexicon), [False, True, True, False])
+    np.testing.assert_array_equal(text.occurrences(lexicon), [40, 7, 7, 2])
+    scores = Scores(np.log([0.5, 0.25, 0.125, 0.5]), np.ones(4, bool))
+    bands = scores.bands(text.occurrences(lexicon), text.unknown(lexicon))
+    assert [(row["band"], row["tokens"]) for row in bands] == [
+        ("unknown", 2),
+        ("1-9", 1),
+        ("10-99", 1),
+    ]
+    np.testing.assert_allclose(bands[0]["log_perplexity"], 2.5 * math.log(2), rtol=1e-12)
+    closed = dataclasses.replace(lexicon, unknown=None)
+    assert not text.unknown(closed).any()
 
 
 def test_an_impossible_word_makes_the_perplexity_infinite_without_an_error():

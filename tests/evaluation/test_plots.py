@@ -32,7 +32,11 @@ def test_training_curves(tmp_path, file):
 
 def test_bands(file):
     rows = {
-        "a": [{"band": "unseen", "log_perplexity": "inf"}, {"band": "1-9", "log_perplexity": 3.0}],
+        "a": [
+            {"band": "unknown", "log_perplexity": 2.5},
+            {"band": "unseen", "log_perplexity": "inf"},
+            {"band": "1-9", "log_perplexity": 3.0},
+        ],
         "b": [{"band": "1-9", "log_perplexity": 2.0}, {"band": "10000+", "log_perplexity": 1.0}],
     }
     plots.bands(rows, file, limit={"1-9": 1.5})

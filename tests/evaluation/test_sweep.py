@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.evaluation.test_compare import keep
+from tests.evaluation.test_compare import keep, overlap_of
 from tests.training import small
 from zoo import recipes
 from zoo.data import Vocabulary
@@ -73,6 +73,22 @@ def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):
     ]
     drawn = picture.read_text()
     assert "as a" in drawn and "as e" in drawn
+
+
+def test_a_run_that_saw_the_text_is_named_and_not_drawn(tmp_path):
+    seen = overlap_of(trained_on=900)
+    folders = [
+        run_of(tmp_path / "a", 10, 5.0, overlap_of()),
+        run_of(tmp_path / "b", 20, 1.0, seen),
+        run_of(tmp_path / "c", 30, 4.0, overlap_of()),
+    ]
+    lines = []
+    field, picture = "vocabulary.features.0.count", str(tmp_path / "sweep.png")
+    sweep.report(field, folders, picture, lines.append)
+    assert lines[1].startswith(f"  not drawn: {folders[1]}: it was trained on this text (90.00% of")
+    assert [line.split()[:2] for line in lines[2:4]] == [["10", "5.0000"], ["30", "4.0000"]]
+    with pytest.raises(UserError, match="nothing to draw"):
+        sweep.report(field, folders[1:2], picture, lines.append)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):

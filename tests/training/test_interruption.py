@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import pty
 import re
 import shlex
 import shutil
@@ -186,17 +185,19 @@ def test_sigterm_says_how_to_resume(whole, tmp_path):
 def test_a_terminal_that_is_closed_loses_nothing(whole, tmp_path):
     """SIGHUP comes, and nothing can be written to the terminal any more."""
     workdir = tmp_path / "run"
-    pid, terminal = pty.fork()
-    if not pid:
-        os.execv(sys.executable, [sys.executable, *command(workdir)])
+    terminal, end = os.openpty()
+    source = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY); "
+    source += "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    arguments = [sys.executable, "-c", source, *command(workdir)]
+    process = subprocess.Popen(arguments, stdin=end, stdout=end, stderr=end, start_new_session=True)
+    os.close(end)
     os.set_blocking(terminal, False)
     while newest_step(workdir) < 20:
         with contextlib.suppress(BlockingIOError):
             os.read(terminal, 1 << 16)  # a terminal that nobody reads stops who writes to it
         time.sleep(0.002)
     os.close(terminal)
-    _, status = os.waitpid(pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert process.wait(timeout=60) == 128 + signal.SIGHUP
     assert newest_step(workdir) % 7  # of the moment, not of checkpoint_every
     finish(command(workdir))
     assert_same_end(whole, end_of(workdir))

@@ -3,8 +3,6 @@
 import collections
 import dataclasses
 import itertools
-import re
-from typing import NamedTuple
 
 import conllu.exceptions
 import conllu.parser
@@ -15,20 +13,30 @@ from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 COLUMNS = 10
-_COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")
 CHOICES = ("split", "surface", "kept")
+TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
-def token_features(upos: str | None, feats: dict[str, str] | None) -> tuple[str, ...]:
-    """("POS:NOUN", "Gender:Fem", ...); a tag column of "_" gives "POS:_"."""
-    return (
-        f"POS:{upos or '_'}",
-        *(
-            f"{name}:{value}"
-            for name, values in sorted((feats or {}).items())
-            for value in (values or "_").split(",")
-        ),
-    )
+def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
+    """["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat", ...] of the columns, in their order.
+
+    A UPOS of "_" gives "POS:_", an XPOS or lemma of "_" nothing (but to the word "_").
+    """
+    found = []
+    for column in columns:
+        if column == "UPOS":
+            found.append(f"POS:{token['upos'] or '_'}")
+        elif column == "FEATS":
+            found += [
+                f"{name}:{value}"
+                for name, values in sorted((token["feats"] or {}).items())
+                for value in (values or "_").split(",")
+            ]
+        elif column == "XPOS":
+            found += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
+        elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
+            found.append(f"Lemma:{token['lemma']}")
+    return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,17 +50,20 @@ class Conllu(FileSource):
         form out; "surface" reads the fused form in the place of its words, with the tags of them
         all; "kept" reads it, as a token with the tag "_", before its words. Text that is no
         treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
+      columns: what the tags of a token are taken from: of UPOS ("POS:NOUN"), FEATS ("Gender:Fem"),
+        XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses among them.
     """
 
     fused: str = "split"
+    columns: tuple[str, ...] = ("UPOS", "FEATS")
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
         sentences = self._read(split)
         tokens = [self._chosen(sentence) for sentence in sentences]
         words = [[token["form"] for token in sentence] for sentence in tokens]
-        features = [[_features(token, self.fused) for token in sentence] for sentence in tokens]
-        fused = {} if self.fused == "surface" else fused_forms(sentences)
+        features = [[self._tags(token) for token in sentence] for sentence in tokens]
+        fused = fused_forms(sentences) if self.fused == "split" else {}
         return Corpus(self.part(split).path, words, features, fused=fused)
 
     def tokens(self, split):
@@ -65,8 +76,16 @@ class Conllu(FileSource):
     def _read(self, split):
         if self.fused not in CHOICES:
             raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
+        if not self.columns or not {*self.columns} <= {*TAGS}:
+            raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
         part = self.part(split)
         return ranged(part, read_conllu(files.find(part.path)))
+
+    def _tags(self, token):
+        """The tags of a token; those of all its words where a fused form stands for them."""
+        parts = token.get("parts", (token,)) if self.fused == "surface" else (token,)
+        tags = (token_features(part, self.columns) for part in parts)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
     def _chosen(self, sentence):
         """The tokens of a sentence that are words of the text."""
@@ -78,73 +97,36 @@ class Conllu(FileSource):
         return [token for token in sentence if token["id"] not in within]
 
 
-def _features(token, fused):
-    """The tags of a token; those of all its words where a fused form stands for them."""
-    parts = token.get("parts", (token,)) if fused == "surface" else (token,)
-    tags = (token_features(part["upos"], part["feats"]) for part in parts)
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
-
-
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
-    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent.
-
-    Forms that are more often a word of their own, which French "des" may be, are not among them.
-    """
-    ways, alone = collections.defaultdict(collections.Counter), collections.Counter()
-    for sentence in sentences:
-        within = set()
-        for token in sentence:
-            if "parts" in token:
-                ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
-                within |= {part["id"] for part in token["parts"]}
-            elif token["id"] not in within:
-                alone[token["form"]] += 1
-    return {
-        form: counts.most_common(1)[0][0]
-        for form, counts in ways.items()
-        if counts.total() >= alone[form]
-    }
-
-
-class Sentence(NamedTuple):
-    """tokens: a dict of columns each, fused forms before their words, which they have under
-    "parts". comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name:
-    value". line: number of the first token's."""
-
-    tokens: list[dict]
-    comments: dict[str, str]
-    line: int
+    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent."""
+    ways = collections.defaultdict(collections.Counter)
+    for token in itertools.chain.from_iterable(sentences):
+        if "parts" in token:
+            ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
+    return {form: counts.most_common(1)[0][0] for form, counts in ways.items()}
 
 
 def read_conllu(path) -> list[list[dict]]:
-    """The tokens of each sentence of a file; see `parse`."""
-    return [sentence.tokens for sentence in parse(files.read_text(path), path)]
-
-
-def parse(text: str, path) -> list[Sentence]:
-    """The sentences of CoNLL-U text; `path` is for messages.
+    """The sentences of a file, a dict of columns a token, fused forms before their words.
 
     Raises:
       UserError: with the line, where it is not CoNLL-U.
     """
-    sentences, tokens, comments, first = [], [], {}, 0
-    for number, line in enumerate([*text.split("\n"), ""], 1):
+    sentences, tokens = [], []
+    for number, line in enumerate([*files.read_text(path).split("\n"), ""], 1):
         if line.startswith("#"):
-            if found := _COMMENT.fullmatch(line):
-                comments[found["name"]] = found["value"]
-        elif line.strip():
+            continue
+        if line.strip():
             where = f"{path}, line {number}"
             token = _token(line.rstrip("\r"), where)
-            first = first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
                 tokens.append((token, where))
             elif token["id"][1] == "-":
                 tokens.append((token | {"parts": []}, where))
-        else:
-            if tokens:
-                sentences.append(Sentence(_joined(tokens), comments, first))
-            tokens, comments, first = [], {}, 0
+        elif tokens:
+            sentences.append(_joined(tokens))
+            tokens = []
     return sentences
 
 

@@ -48,11 +48,22 @@ class EncodedText:
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """How often each word of the text occurred in training, int64 [n]; 0 if it is unknown."""
-        found = np.where(self.known, lexicon.counts[self.words], 0)
+        """How often what the model reads at each place occurred in training, int64 [n].
+
+        Unknown words are one word to it, <unk>, written so in the text or not. Of a string of a
+        class it is how often the string itself occurred.
+        """
+        found = lexicon.counts[self.words]
         if self.strings is not None:
             found = np.where(self.strings.counts >= 0, self.strings.counts, found)
         return found
+
+    def unknown(self, lexicon: Lexicon) -> np.ndarray:
+        """Whether the model reads <unk>, bool [n]: for a word outside the lexicon, or one that the
+        text itself has as <unk>."""
+        if lexicon.unknown is None:
+            return np.zeros(len(self.words), bool)
+        return self.words == lexicon.ids[lexicon.unknown]
 
     def position(self, place: int) -> tuple[int, int]:
         """(number of the sentence, number of the word in it), from 1, of a word of the text."""

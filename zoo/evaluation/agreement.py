@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo.data.conllu import Conllu
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, passport
+from zoo.evaluation import minimal_pairs, overlap, passport
 
 PHENOMENA = ("Number", "Gender")
 # Universal Dependencies, versions 1 and 2. A subject's predicate and the predicate's auxiliaries
@@ -174,7 +174,7 @@ def describe(found: dict) -> str:
     for name, case in figures["cases"].items():
         accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
         lines.append(f"  {name:22}{accuracy:>10}{case['pairs']:>9,}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *overlap.warnings(found)])
 
 
 def report(workdirs: list[str], splits: list[str], file: str, say=print):

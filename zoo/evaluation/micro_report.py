@@ -14,7 +14,7 @@ from zoo.data.corpus import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.data.micro import Micro
 from zoo.errors import UserError
-from zoo.evaluation import compare, minimal_pairs, passport, plots
+from zoo.evaluation import minimal_pairs, overlap, passport, plots, results
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.run import Run, short_names
 
@@ -81,7 +81,7 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     judged, agreements = {}, {}
-    own = occurrences = None
+    own = places = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)
@@ -89,10 +89,10 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
         agreements[name] = agreement(run, pairs)
         if own is None:  # that of the first run is that of all, once they are known to be alike
             own = language_scores(language, corpus, text, scores.counted)
-            occurrences = text.occurrences(run.lexicon)
+            places = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = judged
     for name in others:
-        compare.check_comparable(judged[first], judged[name], (first, name))
+        results.check_comparable(judged[first], judged[name], (first, name))
     for name, run in runs.items():
         passport.write(run, judged[name])
         passport.write(run, agreements[name])
@@ -100,10 +100,13 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     figures = {name: found["figures"] for name, found in judged.items()}
     bands = {name: found["bands"] for name, found in figures.items()}
     accuracies = {name: found["figures"]["cases"] for name, found in agreements.items()}
-    own_bands = own.bands(occurrences)
+    own_bands = own.bands(*places)
     _say_rate(say, language, runs[first].experiment.vocabulary)
     say(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
     _say_totals(say, own, {name: found["log_perplexity"] for name, found in figures.items()})
+    for name, found in judged.items():
+        for line in overlap.warnings(found):
+            say(f"{name}: {line.strip()}")
     _say_bands(say, own_bands, bands)
     _say_accuracies(say, accuracies)
 

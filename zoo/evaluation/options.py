@@ -1,13 +1,13 @@
-"""Options of all programs that judge a run: which words, and normalised over what."""
+"""Options of all programs, and of those that judge a run: which words, normalised over what."""
 
 import argparse
 
-from zoo import files, trust
+from zoo import compilation_cache, files, trust
 from zoo.errors import UserError
 
 
-def add_trust_to(parser: argparse.ArgumentParser):
-    """Adds --trust and --trust-paths."""
+def add_common_to(parser: argparse.ArgumentParser):
+    """Adds --trust, --trust-paths and --no-compilation-cache."""
     add = parser.add_argument
     add(
         "--trust",
@@ -17,11 +17,21 @@ def add_trust_to(parser: argparse.ArgumentParser):
         help="a function or component that the run names and that may be imported; may be repeated",
     )
     add("--trust-paths", action="store_true", help="reads what the run names wherever it lies")
+    add(
+        "--no-compilation-cache",
+        action="store_true",
+        help="neither reads nor keeps compiled programs in the user's cache folder",
+    )
 
 
 def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The arguments of the command line; what they name is the user's own (see `zoo.trust`)."""
+    """The arguments of the command line; what they name is the user's own (see `zoo.trust`).
+
+    From here on JAX keeps what it compiles, unless they say otherwise.
+    """
     arguments = parser.parse_args()
+    if not arguments.no_compilation_cache:
+        compilation_cache.use()
     for value in vars(arguments).values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str):
@@ -32,14 +42,13 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
+    """Adds --lexicon, --spread-unknown and --renormalise."""
     add = parser.add_argument
-    add("--add-words", metavar="FILE", help="words, one a line, beside those of training")
     add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
     add(
         "--spread-unknown",
         action="store_true",
-        help="with one of these: new words share the probability of the run's unknown word",
+        help="with --lexicon: new words share the probability of the run's unknown word",
     )
     add(
         "--renormalise",
@@ -52,16 +61,7 @@ def run_of(workdir: str, arguments: argparse.Namespace):
     """The run of a folder, with what the options change of it; UserError as Run's methods raise."""
     from zoo.evaluation.run import Run
 
-    if arguments.lexicon and arguments.add_words:
-        raise UserError(
-            "--lexicon puts words in the place of those of training, and --add-words keeps these: "
-            "give one of the two."
-        )
-    file = arguments.lexicon or arguments.add_words
-    if arguments.spread_unknown and not file:
-        raise UserError(
-            "--spread-unknown is for words that training had not: give --add-words FILE or "
-            "--lexicon FILE."
-        )
-    run = Run.load(workdir).with_lexicon(file, arguments.spread_unknown, bool(arguments.add_words))
+    if arguments.spread_unknown and not arguments.lexicon:
+        raise UserError("--spread-unknown is for words of another lexicon: give --lexicon FILE.")
+    run = Run.load(workdir).with_lexicon(arguments.lexicon, arguments.spread_unknown)
     return run.renormalised() if arguments.renormalise else run

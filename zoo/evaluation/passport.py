@@ -7,8 +7,6 @@ the same quantity: `zoo.evaluation.compare` refuses to rank them.
 import dataclasses
 import datetime
 import errno
-import hashlib
-import json
 import math
 import pathlib
 import re
@@ -17,14 +15,16 @@ import sys
 import jax
 import numpy as np
 
-from zoo import recipes, storage, strict_json
+from zoo import recipes, seen_texts, storage, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
+from zoo.evaluation import overlap
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.made_with import machine, revision, versions
-from zoo.evaluation.perplexity import PRECISION, Impossible, Scores, impossible_words
+from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
+from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.workdir import Workdir
 
@@ -35,8 +35,9 @@ COMPARABLE = (
     "policies",
     "counts",
     "data.sha256",
-    "lexicon.words_hash",
+    "lexicon.words",
     "normalised_over",
+    "constraint.digest",
     "tokens",
 )
 
@@ -50,7 +51,9 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
     Returns:
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,
       unseen, perhaps strings, impossible}, "tokens", "counts", "priors_saw_this_text": see
-      `zoo.evaluation.leakage`, ...}.
+      `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts that the model has seen,
+      "overlap": how much of this one is found there, see `zoo.evaluation.overlap`, "constraint":
+      the grammar that forbids words, if any, ...}.
       `unseen` are the words that training had not, of the lexicon or of a class of strings;
       `strings` those of such classes; `impossible` those of probability 0.
       Where boundaries are predicted but not counted, the figures also have
@@ -65,7 +68,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "perplexity": scores.perplexity,
         "bits": scores.log_perplexity / math.log(2),
         **({} if scores.log_z is None else {"log_z": scores.log_z_figures()}),
-        "bands": scores.bands(text.occurrences(lexicon)),
+        "bands": scores.bands(text.occurrences(lexicon), text.unknown(lexicon)),
         "unseen": unseen(lexicon, text, scores),
     }
     if impossible := impossible_words(scores, text, lexicon):
@@ -87,13 +90,14 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "tokens": scores.tokens,
         "counts": counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
+        "unknown_tokens": int(text.unknown(lexicon).sum()),
         "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "types": len(types),
         "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
         "data": data_of(corpus.name, corpus.sentences),
         "policies": policies(run),
-        **_of_run(run),
+        **_of_run(run, corpus.sentences),
     }
 
 
@@ -120,7 +124,7 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
 
 def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
     """The passport of an accuracy on minimal pairs, scored as `minimal_pairs.score_pairs` does."""
-    sentences = [sentence for pair in pairs for sentence in pair[:2]]
+    sentences = [sentence for pair in pairs for sentence in pair]
     return {
         "kind": "minimal pairs",
         "split": f"pairs:{pathlib.Path(path).name}",
@@ -132,7 +136,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
         ),
         "data": data_of(path, sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
-        **_of_run(run),
+        **_of_run(run, [good for good, _ in pairs]),
     }
 
 
@@ -146,7 +150,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
         "counts": "answers that agree with the given one in every word, decoded greedily",
         "data": data_of(corpus.name, corpus.sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
-        **_of_run(run),
+        **_of_run(run, corpus.sentences),
     }
 
 
@@ -160,16 +164,15 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
         "counts": "names of each condition, said or not, in a text that was drawn for it",
         "data": data_of(corpus.name, corpus.sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
-        **_of_run(run),
+        **_of_run(run, corpus.sentences),
     }
 
 
 def data_of(path: str, sentences: list[list[str]]) -> dict:
     """Where a text came from, and a hash of its words as read, which the path does not change."""
-    words = json.dumps(sentences, ensure_ascii=False).encode()
     return {
         "path": path,
-        "sha256": hashlib.sha256(words).hexdigest(),
+        "sha256": seen_texts.digest_of(sentences),
         "sentences": len(sentences),
         "words": sum(map(len, sentences)),
     }
@@ -178,6 +181,9 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 def policies(run: Run) -> dict:
     """The choices that change a figure without changing the model."""
     vocabulary, judged = run.experiment.vocabulary, run.experiment.evaluation
+    # None, as in figures from before there was a choice, where none are kept.
+    texts = run.experiment.data.texts()
+    blank_lines = {getattr(source, "blank_lines", None) for source in texts}
     return {
         "state": judged.state,
         "lanes": judged.lanes if judged.state == "carried" else None,
@@ -186,6 +192,7 @@ def policies(run: Run) -> dict:
         "unknown": vocabulary.unknown,
         "lower_case": vocabulary.lower_case,
         "fused": getattr(run.experiment.data.within(), "fused", None),
+        "blank_lines": "kept" if "kept" in blank_lines else None,
     }
 
 
@@ -205,6 +212,8 @@ def counts_sentence(run: Run) -> str:
         "uncounted": f"{many} after each sentence predicted but not counted",
         "none": "no boundaries, and the first word of the text not predicted",
     }[chosen["boundary"]]
+    if chosen["blank_lines"] and chosen["boundary"] != "none":
+        boundary += ", blank lines being sentences without words"
     unknown = {
         "counted": "unknown words counted as <unk>",
         "skipped": "unknown words read as <unk> and not counted",
@@ -213,21 +222,38 @@ def counts_sentence(run: Run) -> str:
     return f"{words}; {boundary}; {unknown}"
 
 
-def _of_run(run: Run) -> dict:
-    """What is the same for all figures of a run."""
+def _seen(run: Run, sentences: list[list[str]]) -> dict:
+    """What the model had seen, as far as it is known, and how much of a text is found there."""
+    seen, workdir = run.seen_texts, Workdir(run.path)
+    return {
+        "trained_on": None if seen is None else list(seen.trained_on.about),
+        "selected_on": None if seen is None else list(seen.selected_on.about),
+        "not_known": None if seen is None else list(seen.not_known),
+        "overlap": None if seen is None else overlap.of_text(sentences, seen),
+        "training": {
+            "seed": run.experiment.training.seed,
+            "recipe_sha256": workdir.recipe_digest(),
+            "made_with": None if seen is None else seen.made_with or None,
+        },
+    }
+
+
+def _of_run(run: Run, sentences: list[list[str]]) -> dict:
+    """What figures of all kinds have; `sentences` are those of the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    trained = run.lexicon if run.of_training is None else run.of_training
     over = model.head.normalised_over(lexicon)
     if classes := run.experiment.vocabulary.open_classes:
         names = ", ".join(kind.name for kind in classes)
         over += f", among which {names} stand for all their strings"
     return {
         "normalised_over": over,
+        "constraint": run.constraint,
+        "renormalised": bool(getattr(model.head, "renormalised", False)),
+        "spread_unknown": isinstance(model.head, SpreadUnknown),
         "notes": model.notes(lexicon),
-        "lexicon": {
-            "hash": lexicon.digest(),
-            "words_hash": lexicon.words_digest(),
-            "size": len(lexicon),
-        },
+        "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
+        **_seen(run, sentences),
         "head": repr(model.head),
         "model": recipes.to_json(model),
         "vocabulary": recipes.to_json(run.experiment.vocabulary),
@@ -241,6 +267,16 @@ def _of_run(run: Run) -> dict:
         "command": sys.argv,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": machine(),
+    }
+
+
+def _words(lexicon: Lexicon) -> dict:
+    """Which words there are. Only `words` does not depend on their order; `words_hash`, which does,
+    stands beside it for figures from before there was the other."""
+    return {
+        "words": lexicon.words_set_digest(),
+        "words_hash": lexicon.words_digest(),
+        "size": len(lexicon),
     }
 
 
@@ -271,69 +307,3 @@ def write(run: Run, passport: dict) -> pathlib.Path:
             f"{path} cannot be written ({error.strerror}): judge a copy of the run."
         ) from error
     return path
-
-
-def _outside(passport):
-    """How much of a text is outside the lexicon, in words."""
-    tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
-    if not tokens:
-        return "0 outside the lexicon"
-    of_types = types / passport["types"]
-    return (
-        f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
-        f"{of_types:.2%} of types)"
-    )
-
-
-def describe(passport: dict) -> str:
-    """The figures of a perplexity as text."""
-    figures, data = passport["figures"], passport["data"]
-    lines = [
-        f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "
-        f"{figures['bits']:.4f} bits, perplexity {figures['perplexity']:,.2f}, "
-        f"{passport['tokens']:,} tokens",
-        f"  tokens: {passport['counts']}",
-        f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
-        f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
-        f"{passport['normalised_over']}",
-        f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
-    ]
-    if "impossible" in figures:
-        lines.append(f"  {Impossible(**figures['impossible']).sentence}")
-    if start := passport.get("started_from"):
-        lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
-    if "log_z" in figures:
-        log_z = figures["log_z"]
-        lines.append(
-            f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
-            f"deviation {float(log_z['standard_deviation']):.3f} nats"
-        )
-    if "log_perplexity_over_all_spellings" in figures:
-        lines.append(
-            f"  over all spellings: log-perplexity "
-            f"{figures['log_perplexity_over_all_spellings']:.4f}"
-        )
-    for part, name in (
-        ("unseen", "words of the lexicon unseen in training"),
-        ("strings", "strings outside the lexicon, of its classes"),
-    ):
-        found = figures.get(part, {"tokens": 0})
-        if found["tokens"]:
-            lines.append(
-                f"  {name}: {found['tokens']:,} tokens ({found['rate']:.2%}), log-perplexity "
-                f"{found['log_perplexity']:.4f}, perplexity {float(found['perplexity']):,.1f}"
-            )
-    lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
-    if "tokens_with_boundaries" in figures:
-        lines.append(
-            f"  with the boundaries counted too: log-perplexity "
-            f"{figures['log_perplexity_with_boundaries']:.4f} over "
-            f"{figures['tokens_with_boundaries']:,} tokens"
-        )
-    lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
-    lines += [
-        f"  {row['band']:>16} {row['tokens']:>10,} {row['log_perplexity']:>15.4f} "
-        f"{row['perplexity']:,.1f}"
-        for row in figures["bands"]
-    ]
-    return "\n".join(lines)

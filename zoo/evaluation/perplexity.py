@@ -13,6 +13,8 @@ from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
+# The band of what is read as <unk>.
+UNKNOWN = "unknown"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,16 +52,24 @@ class Scores:
         log_z = self.log_z[self.counted].astype(np.float64)
         return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
 
-    def bands(self, occurrences: np.ndarray) -> list[dict]:
+    def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> list[dict]:
         """Figures by how often the word occurred in training, "unseen" first.
+
+        Before them stand those of `UNKNOWN`, whatever their number: all that the model reads as
+        <unk> is one class to it.
 
         Args:
           occurrences: [n], of each word of the text; see `EncodedText.occurrences`.
+          unknown: bool [n], see `EncodedText.unknown`; none if None.
         """
-        rows = []
+        unknown = np.zeros(len(self.counted), bool) if unknown is None else unknown
+        bands = [(UNKNOWN, unknown)]
         for low, high in zip(BANDS, (*BANDS[1:], math.inf), strict=True):
-            chosen = self.counted & (occurrences >= low) & (occurrences < high)
             name = "unseen" if low == 0 else f"{low}+" if high == math.inf else f"{low}-{high - 1}"
+            bands.append((name, ~unknown & (occurrences >= low) & (occurrences < high)))
+        rows = []
+        for name, chosen in bands:
+            chosen = self.counted & chosen
             if chosen.any():
                 mean = -float(self.log_prob[chosen].mean(dtype=np.float64))
                 rows.append(

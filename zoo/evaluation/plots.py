@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import outputs
+from zoo.evaluation.perplexity import UNKNOWN
 
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
@@ -138,7 +139,9 @@ def _width(groups, runs):
 
 
 def _least_count(band):
-    return -1 if band == "unseen" else int(band.rstrip("+").split("-")[0])
+    """Where a band stands: those without a number, of no known word and of no occurrence, first."""
+    without = {UNKNOWN: -2, "unseen": -1}
+    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
 
 def bands(

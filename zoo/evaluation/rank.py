@@ -14,6 +14,7 @@ import numpy as np
 from zoo.data.corpus import Corpus
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
+from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
 
@@ -90,7 +91,8 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
         with jax.default_matmul_precision(PRECISION):
-            matrix = log_prob_matrix(run, run.read(split), contexts)
+            corpus = run.read(split)
+            matrix = log_prob_matrix(run, corpus, contexts)
         if not np.isfinite(matrix).all():
             raise UserError(
                 f"{workdir} holds some words to be impossible, whose log-probabilities are not "
@@ -103,5 +105,9 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
             f"{name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
+        if seen := run.seen_texts:
+            found = overlap.of_text(corpus.sentences, seen)
+            for line in overlap.warnings({"split": split, "overlap": found}):
+                say(line)
     plots.spectra(curves, file)
     say(file)

@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.corpus import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, passport, sentence_scores
+from zoo.evaluation import minimal_pairs, overlap, passport, sentence_scores
 from zoo.lexicon import Lexicon
 from zoo.priors.numbers import DIGITS
 
@@ -135,4 +135,4 @@ def describe(found: dict) -> str:
             f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *overlap.warnings(found)])

@@ -11,7 +11,7 @@ import numpy as np
 
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, passport
+from zoo.evaluation import exact_match, overlap, passport
 
 # The slots whose values are names, as the E2E challenge has them.
 SLOTS = ("name", "near")
@@ -143,4 +143,4 @@ def describe(found: dict) -> str:
         f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
-    return "\n  ".join(lines)
+    return "\n".join(["\n  ".join(lines), *overlap.warnings(found)])

@@ -11,7 +11,8 @@ import statistics
 
 from zoo import recipes
 from zoo.errors import UserError
-from zoo.evaluation.compare import check_comparable, columns_of, names_of, read_results
+from zoo.evaluation import overlap
+from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
 from zoo.workdir import Workdir
 
 SEED = "training.seed"
@@ -108,7 +109,8 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
 def report(field: str, workdirs: list[str], file: str, say=print):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
-    Runs whose experiments do not have the field come last, and are horizontal lines.
+    Runs whose experiments do not have the field come last, and are horizontal lines. Those that
+    were trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
 
     Raises:
       UserError: no run has the field, a run has no results, they are not of the same quantity, or
@@ -120,7 +122,7 @@ def report(field: str, workdirs: list[str], file: str, say=print):
     plots.check_file(file)
     if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
-    columns = columns_of({workdir: read_results(workdir) for workdir in workdirs})
+    columns = columns_of(read_results(workdirs))
     names = names_of(columns)
     labels = dict(zip(workdirs, short_names(workdirs), strict=True))
     drawn, lines, said = {}, {}, []
@@ -128,12 +130,15 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         (first, passport), *others = passports.items()
         for name, other in others:
             check_comparable(passport, other, (first, name))
+        reasons = {name: overlap.reason(found) for name, found in passports.items()}
         losses = {
             workdir: float(passports[workdir]["figures"]["log_perplexity"])
             for workdir in workdirs
-            if workdir in passports
+            if workdir in passports and not reasons[workdir]
         }
-        said.append(f"{names[column]}, nats per token ({passport['tokens']:,} tokens)")
+        chosen = ", which chose the checkpoints" if overlap.is_validation(column.split) else ""
+        said.append(f"{names[column]}{chosen}, nats per token ({passport['tokens']:,} tokens)")
+        said += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         curves = points_of(losses, field)
         several = sum(curve[0].value is not None for curve in curves) > 1
         without = [point for curve in curves for point in curve if point.value is None]
@@ -152,6 +157,11 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         for point in without:
             lines[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
             said.append(point.line())
+    if not drawn:
+        raise UserError(
+            "there is nothing to draw: every run with the field was trained on its text, or its "
+            "checkpoint chosen on it, as zoo compare says: judge the runs on another text."
+        )
     plots.sweep(field, drawn, lines, file)
     for line in (*said, file):  # after the picture: who reads the lines may stop before the last
         say(line)

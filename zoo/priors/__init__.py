@@ -16,6 +16,7 @@ from zoo.priors.top_words import TopWords
 from zoo.priors.unigram import Uniform, Unigram
 from zoo.priors.word_function import WordFunction
 from zoo.priors.word_list import WordList
+from zoo.priors.word_table import WordTable
 
 __all__ = [
     "Affixes",
@@ -40,4 +41,5 @@ __all__ = [
     "Unigram",
     "WordFunction",
     "WordList",
+    "WordTable",
 ]

@@ -2,12 +2,16 @@
 
 import collections
 import dataclasses
+import logging
 import re
 
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.prior import FeaturePrior, check_splits, token_counts
 
+logger = logging.getLogger(__name__)
+
+NIL = "POS:NIL"  # of a word that no token shows, and of boundaries
 # Words such as <unk> and </s> stand for others, or for none: their letters say nothing.
 _MARK = re.compile(r"</?\w+>")
 
@@ -17,18 +21,28 @@ class Morphology(FeaturePrior):
     """The union of the tags of all tokens of a word ("POS:NOUN", "Gender:Fem").
 
     Dymetman and Xiao (2016), section 5.2. A word that no token shows (a boundary) has "POS:NIL".
+    The kind of a tag is its name up to the colon; which kinds there are is logged. A treebank's
+    XPOS and lemmas are among them if data.columns says so: see data.Conllu.
 
     Attributes:
       splits: whose tokens are taken; all splits if empty, as in the paper.
       guesser: what the tags of a word are guessed with that no token shows, learnt from the words
-        with tags; None guesses nothing.
+        with tags; None guesses nothing. Lemmas are never guessed.
+      kinds: the kinds of tags that count; all if empty.
+      without: the kinds that do not: by default those of Universal Dependencies that are no
+        morphology, but say that a form is misspelt, or that it acts as another part of speech.
     """
 
     splits: tuple[str, ...] = ()
     guesser: SuffixGuesser | None = None
+    kinds: tuple[str, ...] = ()
+    without: tuple[str, ...] = ("ExtPos", "Typo")
+
+    # Runs from before there was this field have all kinds of tags.
+    when_not_saved = {"without": ()}  # noqa: RUF012
 
     def features(self, words, corpora, entries):
-        """A dict {tag: 1} a word; UserError if the source has no tags."""
+        """A dict {tag: 1} a word; UserError if the source has no tags, or none of a kind."""
         check_splits(corpora, self.splits)
         tags = collections.defaultdict(set)
         for word, features in entries.items():
@@ -44,13 +58,40 @@ class Morphology(FeaturePrior):
             for sentence, sentence_tags in zip(corpus.sentences, corpus.features, strict=True):
                 for word, token_tags in zip(sentence, sentence_tags, strict=True):
                     tags[word].update(token_tags)
-        known = {word: tuple(sorted(found)) for word, found in tags.items() if found}
-        guess = self._guess(known, corpora) if self.guesser and known else lambda word: ("POS:NIL",)
-        return [dict.fromkeys(known.get(word) or guess(word), 1.0) for word in words]
+        counted = self._counted(set().union(*tags.values()))
+        known = {word: tuple(sorted(found & counted)) for word, found in tags.items() if found}
+        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
+        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+
+    def _counted(self, tags):
+        """Those of the tags that count."""
+        kinds = {_kind(tag) for tag in tags}
+        if missing := [kind for kind in self.kinds if kind not in kinds]:
+            raise UserError(
+                f"priors.Morphology is to take tags of the kind {missing[0]!r}, and the texts have "
+                f"{named(sorted(kinds), 40)}: correct kinds, or set data.columns if it is XPOS or "
+                "Lemma."
+            )
+        chosen = set(self.kinds or kinds) - set(self.without)
+        left_out = sorted(kinds - chosen)
+        logger.info(
+            "tags of the kinds %s count%s",
+            ", ".join(sorted(chosen)),
+            f", and those of {', '.join(left_out)} do not" if left_out else "",
+        )
+        return {tag for tag in tags if _kind(tag) in chosen or tag == NIL}
 
     def _guess(self, known, corpora):
         """The function from a word to its tags."""
         counts = token_counts(corpora, self.splits)
-        taught = {word: tags for word, tags in known.items() if not _MARK.fullmatch(word)}
+        taught = {
+            word: tuple(tag for tag in tags if _kind(tag) != "Lemma")
+            for word, tags in known.items()
+            if not _MARK.fullmatch(word)
+        }
         table = self.guesser.train(taught, counts)
-        return lambda word: ("POS:NIL",) if _MARK.fullmatch(word) else table.guess(word)
+        return lambda word: (NIL,) if _MARK.fullmatch(word) else table.guess(word)
+
+
+def _kind(tag):
+    return tag.partition(":")[0]

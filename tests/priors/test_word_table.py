@@ -1,0 +1,111 @@
+"""Features of words from the columns of a file."""
+
+import logging
+
+import pytest
+
+from zoo import recipes
+from zoo.errors import UserError
+from zoo.priors import WordTable
+
+WORDS = ("</s>", "chats", "dort", "le", "Lyon")
+LEXICON = """# of my own
+form\tPOS\tmorphology\tfrequency
+chats\tNOUN\tGender=Masc|Number=Plur\t3.1
+
+dort\tVERB\tNumber=Sing|finite\t_
+dort\tVERB\t\t2\r
+le\tDET\t_\t\t
+lyon\t"PROPN"\t=y\t-1e2
+absent\tNOUN\t_\t_
+""".replace("\t\t\n", "\t\n")
+
+
+def told(folder, text=LEXICON, words=WORDS, **options):
+    path = folder / "lexicon.tsv"
+    path.write_text(text, encoding="utf-8")
+    return WordTable(str(path), **options).features(words, {}, {})
+
+
+def test_cells_are_features_of_the_names_that_a_treebank_has(tmp_path):
+    assert told(tmp_path, separator="|", numbers=("frequency",)) == [
+        {},
+        {"POS:NOUN": 1.0, "Gender:Masc": 1.0, "Number:Plur": 1.0, "frequency": 3.1},
+        {"POS:VERB": 1.0, "Number:Sing": 1.0, "morphology:finite": 1.0, "frequency": 2.0},
+        {"POS:DET": 1.0},
+        {},
+    ]
+
+
+def test_a_cell_is_one_item_and_case_matters_unless_the_user_says_otherwise(tmp_path):
+    found = told(tmp_path, lower_case=True)
+    assert found[4] == {'POS:"PROPN"': 1.0, "morphology:=y": 1.0, "frequency:-1e2": 1.0}
+    assert found[1]["Gender:Masc|Number=Plur"] == 1.0
+
+
+def test_columns_that_count(tmp_path):
+    assert told(tmp_path, kept=("POS",))[1:3] == [{"POS:NOUN": 1.0}, {"POS:VERB": 1.0}]
+    found = told(tmp_path, kept=("POS",), numbers=("frequency",))
+    assert found[1] == {"POS:NOUN": 1.0, "frequency": 3.1}
+
+
+def test_a_file_without_a_line_of_names(tmp_path):
+    """As those of UniMorph."""
+    text = "chat\tchats\tN;PL\ndormir\tdort\tV;PRS;3;SG\ndormir\tdort\tV;PRS\n"
+    columns = ("lemma", "form", "tag")
+    found = told(tmp_path, text, columns=columns, word="form", kept=("tag",), separator=";")
+    assert found[1:3] == [
+        {"tag:N": 1.0, "tag:PL": 1.0},
+        {"tag:V": 1.0, "tag:PRS": 1.0, "tag:3": 1.0, "tag:SG": 1.0},
+    ]
+    found = told(tmp_path, text, columns=columns, word="form")
+    assert found[1] == {"lemma:chat": 1.0, "tag:N;PL": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "options"),
+    [
+        ("form\tPOS\nle\tDET\tx\n", 2, {}),
+        ("form\tPOS\n\nle\n", 3, {}),
+        ("form\tPOS\n\tDET\n", 2, {}),
+        ("form\tn\nle\tmany\n", 2, {"numbers": ("n",)}),
+        ("form\tn\nle\tnan\n", 2, {"numbers": ("n",)}),
+        ("form\tn\nle\t1\nle\t1\nle\t2\n", 4, {"numbers": ("n",)}),
+        ("# mine\nform\tPOS\tPOS\nle\ta\tb\n", 2, {}),
+        ("form\t\nle\ta\n", 1, {}),
+        ("form\nle\n", 1, {}),
+        ("form\tPOS\nle\tDET\n", 1, {"kept": ("pos",)}),
+        ("form\tPOS\nle\tDET\n", 1, {"word": "word"}),
+        ("form\tPOS\nle\tDET\n", 1, {"numbers": ("frequency",)}),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path, text, line, options):
+    with pytest.raises(UserError, match=rf"lexicon\.tsv, line {line}\b"):
+        told(tmp_path, text, **options)
+
+
+def test_names_of_columns_that_are_wrong(tmp_path):
+    with pytest.raises(UserError, match=r"priors\.WordTable\.columns: there is no column 'x'"):
+        told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
+
+
+def test_no_word_of_the_lexicon(tmp_path):
+    with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
+        told(tmp_path, "POS\tform\nNOUN\tchats\n")
+    with pytest.raises(UserError, match="there is no file"):
+        WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
+
+
+def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    with caplog.at_level(logging.INFO, logger="zoo"):
+        told(tmp_path)
+    assert f"3 of 5 words of {tmp_path}/lexicon.tsv are in the lexicon" in caplog.text
+
+
+def test_it_can_be_set_and_saved():
+    prior = WordTable("a.tsv", separator="|", numbers=("n",))
+    saved = recipes.to_json(prior)
+    assert saved["component"] == "zoo.priors:WordTable"
+    assert recipes.from_json(saved) == prior
+    assert recipes.apply_settings(prior, ["kept=POS,n"]).kept == ("POS", "n")

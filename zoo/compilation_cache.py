@@ -1,0 +1,92 @@
+"""Compiled programs, kept from run to run in the user's cache folder.
+
+The first step of a run is mostly compilation; JAX can keep what it has compiled in a folder, under
+a key of the program, the options and the versions. Its entries are not written whole at once and,
+within a bounded size, under a lock: several runs may share the folder, but a run that is killed
+while it writes leaves half an entry behind. An entry is whole once the file with its time is there,
+which JAX writes after it; those without one are removed before the folder is used.
+"""
+
+import hashlib
+import os
+import pathlib
+import platform
+import warnings
+
+import filelock
+import jax
+
+BYTES = 2**30
+# Programs that compile faster are not kept: to look one up takes as long.
+SECONDS = 0.2
+# Of JAX's own files, which its versions share.
+_ENTRY, _TIME, _LOCK = "-cache", "-atime", ".lockfile"
+# What the user can say to JAX: then the cache is the user's affair.
+_OWN = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE")
+_SETTINGS = {
+    "jax_compilation_cache_max_size": BYTES,
+    "jax_persistent_cache_min_compile_time_secs": SECONDS,
+}
+
+
+def folder() -> pathlib.Path:
+    """Where programs for this machine are kept: in $XDG_CACHE_HOME, by default ~/.cache.
+
+    Programs are made for the instructions of a processor, and a home may be shared by several.
+    """
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    home = pathlib.Path(home) if os.path.isabs(home) else pathlib.Path.home() / ".cache"
+    machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
+    return home / "zoo" / f"compiled-{machine}"
+
+
+def _processor() -> str:
+    """What tells processors apart, on Linux with the instructions that they know."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    told = [
+        line for line in lines if line.partition("\t")[0] in ("model name", "flags", "Features")
+    ]
+    return "\n".join([platform.machine(), platform.processor(), *sorted({*told})])
+
+
+def use() -> pathlib.Path | None:
+    """Has JAX keep what it compiles from now on; the folder, or None where nothing is kept.
+
+    Nothing is changed where the user has told JAX of a cache, or of none, and nothing is kept where
+    the folder cannot be written to. What cannot be read or written later is compiled as without.
+    """
+    if any(name in os.environ for name in _OWN) or jax.config.jax_compilation_cache_dir:
+        return None
+    try:
+        there = folder()
+        there.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with filelock.FileLock(there / _LOCK, timeout=2):
+            _remove_unfinished(there)
+    except (OSError, RuntimeError, filelock.Timeout):  # RuntimeError: there is no home
+        return None
+    for name, value in _SETTINGS.items():
+        if name.upper() not in os.environ:
+            jax.config.update(name, value)
+    jax.config.update("jax_compilation_cache_dir", str(there))
+    warnings.filterwarnings(
+        "ignore", "Error (reading|writing) persistent compilation cache entry", UserWarning
+    )
+    warnings.filterwarnings("ignore", "Cache value for key .* exceeds", UserWarning)
+    return there
+
+
+def _remove_unfinished(there: pathlib.Path):
+    """Removes entries that a killed process has left half written, and those of no bytes, which a
+    machine that lost its power may leave."""
+    names = {path.name for path in there.iterdir()}
+    for name in names:
+        key = name.removesuffix(_ENTRY)
+        if name == key:
+            continue
+        entry = there / name
+        if f"{key}{_TIME}" not in names or not entry.stat().st_size:
+            entry.unlink()
+            (there / f"{key}{_TIME}").unlink(missing_ok=True)

@@ -1,0 +1,75 @@
+"""The passport of a perplexity as text."""
+
+from zoo.evaluation import overlap
+from zoo.evaluation.perplexity import Impossible
+
+
+def _outside(passport):
+    """How much of a text is outside the lexicon, in words."""
+    tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
+    if not tokens:
+        written = passport["unknown_tokens"]
+        return "0 outside the lexicon" + f" ({written:,} written <unk>)" * bool(written)
+    of_types = types / passport["types"]
+    return (
+        f"{tokens:,} outside the lexicon ({passport['out_of_vocabulary_rate']:.2%} of words, "
+        f"{of_types:.2%} of types)"
+    )
+
+
+def describe(passport: dict) -> str:
+    """The figures of a perplexity as text."""
+    figures, data = passport["figures"], passport["data"]
+    lines = [
+        f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "
+        f"{figures['bits']:.4f} bits, perplexity {figures['perplexity']:,.2f}, "
+        f"{passport['tokens']:,} tokens",
+        f"  tokens: {passport['counts']}",
+        f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
+        f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
+        f"{passport['normalised_over']}",
+        *(f"  {line}" for line in overlap.lines(passport)),
+        f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
+    ]
+    lines += overlap.warnings(passport)
+    if constraint := passport.get("constraint"):
+        lines.append(f"  only as the grammar {constraint['grammar']} allows")
+    if "impossible" in figures:
+        lines.append(f"  {Impossible(**figures['impossible']).sentence}")
+    if start := passport.get("started_from"):
+        lines.append(f"  started from {start['workdir']}: its {', '.join(start['parts'])}")
+    if "log_z" in figures:
+        log_z = figures["log_z"]
+        lines.append(
+            f"  log Z of the unnormalised scores: mean {float(log_z['mean']):.3f}, standard "
+            f"deviation {float(log_z['standard_deviation']):.3f} nats"
+        )
+    if "log_perplexity_over_all_spellings" in figures:
+        lines.append(
+            f"  over all spellings: log-perplexity "
+            f"{figures['log_perplexity_over_all_spellings']:.4f}"
+        )
+    for part, name in (
+        ("unseen", "words of the lexicon unseen in training"),
+        ("strings", "strings outside the lexicon, of its classes"),
+    ):
+        found = figures.get(part, {"tokens": 0})
+        if found["tokens"]:
+            lines.append(
+                f"  {name}: {found['tokens']:,} tokens ({found['rate']:.2%}), log-perplexity "
+                f"{found['log_perplexity']:.4f}, perplexity {float(found['perplexity']):,.1f}"
+            )
+    lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
+    if "tokens_with_boundaries" in figures:
+        lines.append(
+            f"  with the boundaries counted too: log-perplexity "
+            f"{figures['log_perplexity_with_boundaries']:.4f} over "
+            f"{figures['tokens_with_boundaries']:,} tokens"
+        )
+    lines.append(f"  {'seen in training':>16} {'tokens':>10} {'log-perplexity':>15} perplexity")
+    lines += [
+        f"  {row['band']:>16} {row['tokens']:>10,} {row['log_perplexity']:>15.4f} "
+        f"{row['perplexity']:,.1f}"
+        for row in figures["bands"]
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,171 @@
+"""Results of runs, read and put in columns: figures of one column are of the same quantity."""
+
+import json
+import pathlib
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from zoo.errors import UserError
+from zoo.evaluation import old_passports
+from zoo.evaluation.passport import COMPARABLE
+
+
+class Column(NamedTuple):
+    """What stands in one column of the table.
+
+    split: the name of the text. state: the policy. digest: the start of the text's hash where the
+    text was given by path, since one name may stand for several texts there; else "".
+    lexicon: the start of the digest of the words. over: what probabilities are normalised over.
+    constraint: the grammar that forbade words and the start of its digest; "" without one.
+    """
+
+    split: str
+    state: str
+    digest: str
+    lexicon: str
+    over: str
+    constraint: str
+
+    @classmethod
+    def of(cls, passport: dict) -> "Column":
+        """The column of a result."""
+        split, constraint = passport["split"], passport["constraint"]
+        digest = passport["data"]["sha256"][:8] if ":" in split else ""
+        grammar = ""
+        if constraint:
+            name = pathlib.PurePath(constraint["grammar"]).name
+            grammar = f"{name} [{constraint['digest'][:8]}]"
+        return cls(
+            split,
+            passport["policies"]["state"],
+            digest,
+            passport["lexicon"]["words"][:8],
+            passport["normalised_over"],
+            grammar,
+        )
+
+    def __str__(self):
+        digest = f" [{self.digest}]" if self.digest else ""
+        grammar = f"constrained by {self.constraint}" if self.constraint else ""
+        return ", ".join(filter(None, (f"{self.split}{digest}", self.state, grammar)))
+
+
+def names_of(columns: Iterable[Column]) -> dict[Column, str]:
+    """A name for each column, with its lexicon, and what it is normalised over, where another one
+    of the same text and policy has others."""
+    columns, names = [*columns], {}
+    for column in columns:
+        alike = [other for other in columns if str(other) == str(column)]
+        names[column] = str(column)
+        if len({other.lexicon for other in alike}) > 1:
+            names[column] += f", lexicon {column.lexicon}"
+            alike = [other for other in alike if other.lexicon == column.lexicon]
+        if len({other.over for other in alike}) > 1:
+            names[column] += f", over {column.over}"
+    return names
+
+
+def read_results(folders: Iterable[str | pathlib.Path]) -> dict[str, dict[Column, dict]]:
+    """{run: the passports of its perplexities by their columns}, in the order of file names.
+
+    Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
+
+    Raises:
+      UserError: a run has none, a file cannot be read, or two of one run are of one column.
+    """
+    passports = {folder: _read(pathlib.Path(folder)) for folder in folders}
+    every = [passport for of_run in passports.values() for passport in of_run.values()]
+    old_passports.align_words(every)
+    return {folder: _in_columns(folder, of_run) for folder, of_run in passports.items()}
+
+
+def _read(folder):
+    """{path: passport} of the perplexities in a run's results."""
+    found = {}
+    for path in sorted((folder / "results").glob("*.json")):
+        try:
+            passport = json.loads(path.read_text(encoding="utf-8"))
+            if passport["kind"] != "perplexity":
+                continue
+            passport = old_passports.completed(passport, path)
+            Column.of(passport)
+            _comparable(passport)
+        except (ValueError, TypeError, KeyError) as error:
+            raise UserError(
+                f"{path} is not a result of this zoo ({error!r}): remove it."
+            ) from error
+        found[path] = passport
+    if not found:
+        raise UserError(
+            f"{folder} has no results: python evaluate.py --workdir {folder} makes them."
+        )
+    return found
+
+
+def _in_columns(folder, passports):
+    found, names = {}, {}
+    for path, passport in passports.items():
+        column = Column.of(passport)
+        if column in found:
+            raise UserError(
+                f"{folder} has two results of {column}: {names[column]} and {path.name}; take the "
+                "one that is not meant out of its results."
+            )
+        found[column], names[column] = passport, path.name
+    return found
+
+
+def check_comparable(first: dict, second: dict, names: tuple[str, str]):
+    """UserError naming the first field in which two passports are not of the same quantity.
+
+    Args:
+      names: what to call the two runs.
+    """
+    old, new = _comparable(first), _comparable(second)
+    for field in old | new:
+        if old.get(field) != new.get(field):
+            raise UserError(
+                f"{names[0]} and {names[1]} cannot be ranked on {first['split']}, for {field} "
+                f"differs: {old.get(field)!r} against {new.get(field)!r}; evaluate both alike."
+            )
+
+
+def _comparable(passport):
+    """{field: value} of `COMPARABLE`, each policy a field of its own."""
+    values = {}
+    for field in COMPARABLE:
+        value = passport
+        for name in field.split("."):
+            value = None if value is None else value[name]  # no grammar has no digest
+        nested = value if isinstance(value, dict) else {}
+        values.update({f"{field}.{name}": item for name, item in nested.items()})
+        if not nested:
+            values[field] = value
+    return values
+
+
+def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
+    """{column: {run: passport}}, in the order of the runs' results.
+
+    Runs that were judged on one split, but never alike (under other state policies, on other texts
+    of one name, over other words), stand in one column, so that the check refuses them rather than
+    letting them stand apart in silence.
+    """
+    columns: dict[Column, dict[str, dict]] = {}
+    for name, results in runs.items():
+        for column, passport in results.items():
+            columns.setdefault(column, {})[name] = passport
+    for column in list(columns):
+        for other in [key for key in columns if key.split == column.split and key != column]:
+            if column in columns and not _meet(columns, column, other):
+                columns[column].update(columns.pop(other))
+    return columns
+
+
+def _meet(columns, one, other):
+    """Whether a run of one column and a run of the other stand together in some column."""
+    return any(
+        columns[one].keys() & there.keys() and columns[other].keys() & there.keys()
+        for column, there in columns.items()
+        if column.split == one.split
+    )

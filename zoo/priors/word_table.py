@@ -1,0 +1,151 @@
+"""What a table says of words: a lexicon of a language, a list of norms, an inflection table."""
+
+import collections
+import dataclasses
+import logging
+import math
+
+from zoo import files
+from zoo.errors import UserError, named
+from zoo.priors.prior import FeaturePrior
+
+logger = logging.getLogger(__name__)
+
+_NOTHING = ("", "_")  # cells that say nothing
+
+
+@dataclasses.dataclass(frozen=True)
+class WordTable(FeaturePrior):
+    """What a file of columns between tabs says of each word; nothing of words that it has not.
+
+    The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as a
+    treebank's would be; an item that names its own kind, "Number=Sing", is "Number:Sing" in any
+    column. A word on several lines has what they all say; a cell that is empty or "_" says nothing.
+    Quotation marks are text, and lines without a tab that start with "#" are passed over. How many
+    of the words are in the lexicon is logged.
+
+        form    POS     morphology                frequency
+        chats   NOUN    Gender=Masc|Number=Plur   3.1
+
+        priors.WordTable("lexicon.tsv", separator="|", numbers=("frequency",))
+
+    Attributes:
+      path: the file, UTF-8, found as data files are.
+      columns: names of the columns, for a file whose first line is a word's already.
+      word: the column that has the words; the first if empty.
+      kept: the columns that count; all others if empty.
+      numbers: those that have numbers: the column's name is the feature, the cell its value.
+      separator: what stands between several items of a cell; if empty, a cell is one item.
+      lower_case: whether case is no matter.
+
+    UniMorph's files, a lemma, a form and tags such as "V;PST" on a line, are read by
+    columns=("lemma", "form", "tag"), word="form", kept=("tag",), separator=";".
+    """
+
+    path: str
+    columns: tuple[str, ...] = ()
+    word: str = ""
+    kept: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    separator: str = ""
+    lower_case: bool = False
+
+    def features(self, words, corpora, entries):
+        """What the table has for each word.
+
+        Raises:
+          UserError: for a bad line, columns that there are not, or if no word is in the table.
+        """
+        path = files.find(self.path)
+        table = self._read(path)
+        keys = [self._key(word) for word in words]
+        found = len(table.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", found, len(table), path)
+        if not found:
+            raise UserError(
+                f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
+                "the lexicon: say which column has them (word=), or set lower_case=True of "
+                "priors.WordTable where they differ in case alone."
+            )
+        return [dict(table.get(key, {})) for key in keys]
+
+    def _key(self, word):
+        return word.lower() if self.lower_case else word
+
+    def _read(self, path):
+        """{word: its features} of the file."""
+        lines = [
+            (number, line.rstrip("\r"))
+            for number, line in enumerate(files.read_text(path).split("\n"), 1)
+            if line.strip() and ("\t" in line or not line.startswith("#"))
+        ]
+        if self.columns:
+            columns, where = self.columns, "priors.WordTable.columns"
+        else:
+            (number, header), *lines = lines
+            columns, where = tuple(map(str.strip, header.split("\t"))), f"{path}, line {number}"
+        place, kept = self._places(columns, where)
+        table = collections.defaultdict(dict)
+        for number, line in lines:
+            where = f"{path}, line {number}"
+            cells = [cell.strip() for cell in line.split("\t")]
+            if len(cells) != len(columns):
+                raise UserError(
+                    f"{where}: {len(cells)} columns where there should be {len(columns)} "
+                    f"({', '.join(columns)}), separated by tabs: correct the line."
+                )
+            if not cells[place]:
+                raise UserError(f"{where}: no word in the column {columns[place]!r}: give one.")
+            features = table[self._key(cells[place])]
+            for column in kept:
+                self._add(features, columns[column], cells[column], where)
+        return table
+
+    def _places(self, columns, where):
+        """(the place of the words' column, those of the columns that count)."""
+        if not all(columns) or len(set(columns)) < len(columns):
+            raise UserError(
+                f"{where}: the columns are {named([*columns])}: give each a name of its own, in "
+                "the first line or as columns= of priors.WordTable."
+            )
+        asked = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
+        if missing := [name for name in asked if name not in columns]:
+            raise UserError(
+                f"{where}: there is no column {missing[0]!r}, which priors.WordTable asks for, but "
+                f"{named([*columns])}: correct one or the other."
+            )
+        place = columns.index(self.word) if self.word else 0
+        chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[place]}
+        kept = [number for number, name in enumerate(columns) if name in chosen]
+        if not kept:
+            raise UserError(f"{where}: no column but the words': give one that says something.")
+        return place, kept
+
+    def _add(self, features, column, cell, where):
+        """Puts what a cell says among the features of its word."""
+        if cell in _NOTHING:
+            return
+        if column in self.numbers:
+            value = _number(cell, f"{where}, column {column!r}")
+            if features.setdefault(column, value) != value:
+                raise UserError(
+                    f"{where}: {column!r} is {value} here and {features[column]} on a line before, "
+                    "of one word: leave one of them out."
+                )
+            return
+        for item in cell.split(self.separator) if self.separator else [cell]:
+            item = item.strip()
+            if item not in _NOTHING:
+                kind, equals, value = item.partition("=")
+                named_kind = equals and kind and value
+                features[f"{kind}:{value}" if named_kind else f"{column}:{item}"] = 1.0
+
+
+def _number(text, where):
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"{where}: {text!r} is not a finite number: correct it or leave it out.")
+    return number
