@@ -22,7 +22,7 @@ def look_in(folder: str | pathlib.Path):
 
 def folders() -> list[str]:
     """Where modules of this process are looked for: what `look_in` was told, the working folder."""
-    return [*_folders, str(pathlib.Path.cwd())]
+    return [*dict.fromkeys((*_folders, str(pathlib.Path.cwd())))]
 
 
 def open_path():
