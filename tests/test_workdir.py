@@ -1,5 +1,6 @@
 """A work directory belongs to one experiment and keeps it."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -65,16 +66,32 @@ def test_what_a_kill_leaves_is_no_other_run(tmp_path, monkeypatch):
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(pathlib.Path, "replace", die)
+        patch.setattr("os.link", die)
         patch.setattr(pathlib.Path, "unlink", die)  # a killed process does not tidy up
         with pytest.raises(Killed):
             Workdir(tmp_path).claim(RECIPE)
     (left,) = tmp_path.iterdir()
-    assert re.fullmatch(r"experiment\.json\.\d+\.partial", left.name)
+    assert re.fullmatch(r"experiment\.json\.\w+\.partial", left.name)
     left.rename(tmp_path / "experiment.json.1.partial")  # another process had another number
     Workdir(tmp_path).claim(RECIPE)
     assert (tmp_path / "experiment.json").exists()
     assert Workdir(tmp_path).experiment() == RECIPE
+
+
+def test_of_two_runs_that_begin_at_the_same_time_one_has_the_folder(tmp_path, monkeypatch):
+    other = small.with_settings(RECIPE, "training.batch=8")
+    link = os.link
+
+    def be_second(*arguments):
+        monkeypatch.setattr("os.link", link)
+        Workdir(tmp_path).claim(other)
+        link(*arguments)
+
+    monkeypatch.setattr("os.link", be_second)
+    with pytest.raises(UserError, match=r"another experiment \(training.batch: 8 against 4\)"):
+        Workdir(tmp_path).claim(RECIPE)
+    assert Workdir(tmp_path).experiment() == other
+    assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
 
 
 def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):

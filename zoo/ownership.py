@@ -31,8 +31,6 @@ FILE = "training.lock"
 BEAT, SILENCE = 15.0, 120.0
 # Seconds in which another process that takes the same folder over at the same time has done so.
 _SETTLED = 0.1
-# File systems without hard links.
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def check_free(folder: pathlib.Path):
@@ -104,10 +102,10 @@ class Ownership:
                     os.utime(self._path)
 
     def _take(self):
-        own = self._path.with_name(f"{FILE}.{self._record['token']}{storage.PARTIAL}")
+        own = storage.partial(self._path)
         try:
             _write(own, self._record)
-            while not _placed(own, self._path):
+            while not storage.place_new(own, self._path):
                 owner, touched = _read(self._path)
                 if owner is None:
                     continue  # released at this moment
@@ -230,23 +228,5 @@ def _read(path) -> tuple[dict | None, float]:
         raise
 
 
-def _write(path, record, how="w"):
-    with open(path, how, encoding="utf-8") as file:
-        json.dump(record, file)
-
-
-def _placed(own, path) -> bool:
-    """Whether the file `own` is at `path` as well, where none was; one process alone succeeds."""
-    try:
-        os.link(own, path)
-    except FileExistsError:
-        # An answer that a network lost is asked for again, and then the link is there.
-        return own.stat().st_nlink == 2
-    except OSError as error:
-        if error.errno not in _NO_LINKS:
-            raise
-        try:
-            _write(path, json.loads(own.read_text(encoding="utf-8")), "x")
-        except FileExistsError:
-            return False
-    return True
+def _write(path, record):
+    path.write_text(json.dumps(record), encoding="utf-8")

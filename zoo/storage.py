@@ -5,38 +5,72 @@ import errno
 import json
 import os
 import pathlib
+import uuid
 
 from zoo.errors import UserError
 
 # A disk without room, and a user's share of it used up.
 FULL = (errno.ENOSPC, errno.EDQUOT)
+# File systems without hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 # The suffix of files that are not whole yet.
-PARTIAL = ".partial"
+_PARTIAL = ".partial"
 
 
 def partial(path: pathlib.Path) -> pathlib.Path:
-    """Where this process's `write_whole` writes before the file is whole; a kill may leave it."""
-    return path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    """A place to write a file to before it is whole, of a name of its own; a kill may leave it."""
+    return path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
 
 
 def is_partial(path: pathlib.Path, whole: pathlib.Path) -> bool:
     """Whether a path is that of `whole` before it is whole, in whichever process."""
-    return path.name.startswith(f"{whole.name}.") and path.suffix == PARTIAL
+    return path.name.startswith(f"{whole.name}.") and path.suffix == _PARTIAL
 
 
 def write_whole(path: pathlib.Path, write):
     """write(path), so that the file is there whole or not at all: after a kill, on a full disk, or
     when the machine loses its power."""
+    with _finished(path, write) as unfinished:
+        unfinished.replace(path)
+
+
+def write_new(path: pathlib.Path, write) -> bool:
+    """`write_whole` where no file is; False, and nothing written, if another process was first."""
+    with _finished(path, write) as unfinished:
+        return place_new(unfinished, path)
+
+
+@contextlib.contextmanager
+def _finished(path, write):
+    """The file beside `path` that was written, on the disk, until it has another name."""
     unfinished = partial(path)
     try:
         write(unfinished)
         with unfinished.open("r+b") as file:
             os.fsync(file.fileno())
-        unfinished.replace(path)
-    except BaseException:
+        yield unfinished
+    finally:
         unfinished.unlink(missing_ok=True)
-        raise
     _keep_names(path.parent)
+
+
+def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:
+    """Whether the file `own` now is at `path` as well, where none was: of several processes, on
+    whichever machines, one alone succeeds."""
+    try:
+        os.link(own, path)
+    except FileExistsError:
+        # An answer that a network lost is asked for again, and then the link is there.
+        return own.stat().st_nlink == 2
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            with path.open("xb") as file:
+                file.write(own.read_bytes())
+        except FileExistsError:
+            return False
+    return True
 
 
 def _keep_names(folder):

@@ -98,9 +98,10 @@ class Workdir:
                 f"{self.path} cannot be made ({error.strerror}): give another --workdir."
             ) from error
         text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        storage.write_whole(
+        if not storage.write_new(
             self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
-        )
+        ):
+            self.check(experiment)  # another process began a run here just now
 
     def _read_experiment(self):
         try:
