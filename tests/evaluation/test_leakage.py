@@ -6,7 +6,7 @@ import pytest
 
 from tests import examples
 from zoo.adaptation import WithWordsOf
-from zoo.data import Conllu, Micro, Vocabulary
+from zoo.data import Conllu, Micro, Text, Vocabulary
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear
@@ -81,6 +81,23 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
         "vocabulary"
     ]
     assert saw("data:x", "x.conllu", splits=(), background=Uniform()) == []
+
+
+def test_a_text_given_by_path_is_known_by_its_content(tmp_path):
+    for name, text in {"train": "le chat .", "two": "une porte verte .", "three": "oui ."}.items():
+        (tmp_path / f"{name}.txt").write_text(text + "\n")
+    paths = {name: str(tmp_path / f"{name}.txt") for name in ("train", "two", "three")}
+    source = Text(paths["train"], str(tmp_path / "gone.txt"), (paths["two"], paths["three"]))
+    experiment = Experiment(data=source, vocabulary=Vocabulary(splits=("train", "test1")))
+    lexicon = examples.plain_lexicon()
+
+    def said(*sentences):
+        sentences = [sentence.split() for sentence in sentences]
+        return priors_that_saw(experiment, lexicon, "data:copy", "copy.txt", sentences)
+
+    assert said("Une porte verte .", "non .") == ["vocabulary"]
+    assert said("le chat .") == ["vocabulary"]
+    assert said("oui .") == said("non .") == []
 
 
 def test_a_generated_language_has_splits_without_files():

@@ -5,32 +5,42 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from zoo import files
 from zoo.data import Mixed, Source
 from zoo.errors import UserError
+from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.seen_texts import Texts
+from zoo.text_history import MOST_WORDS
 
 
-def priors_that_saw(experiment: Experiment, lexicon: Lexicon, split: str, path: str) -> list[str]:
+def priors_that_saw(
+    experiment: Experiment,
+    lexicon: Lexicon,
+    split: str,
+    path: str,
+    sentences: Sequence[list[str]] = (),
+) -> list[str]:
     """Names of the priors that were estimated on splits which the judged text belongs to.
 
     Args:
-      lexicon: that the experiment made. split: the name of the text. path: its file; a text that is
-        none of the experiment's splits belongs to those that are read, in part at least, from the
-        same file.
+      lexicon: that the experiment made. split: the name of the text. path: its file. sentences: of
+        the text, as read. A text that is none of the experiment's splits belongs to those that are
+        read, in part at least, from the same file, and to those that have its sentences (see
+        `zoo.evaluation.overlap`).
 
     Returns:
       Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
       "background: NAME"; empty if none saw the text. What a background from elsewhere (another
-      run, an ARPA file) was estimated on is not known here, nor what text start values from another
-      run have seen.
+      run, an ARPA file) was estimated on, and what start values from another run have seen, is told
+      by `zoo.text_history`.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
     judged = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
-    judged = judged or _splits_from(source, path)
+    judged = judged or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
     estimates = {"vocabulary": [vocabulary.splits]}
     for prior in vocabulary.features:
         estimates.setdefault(f"features: {type(prior).__name__}", []).extend(_choices(prior))
@@ -76,6 +86,21 @@ def _splits_from(source: Source, path: str) -> set[str]:
         return set()  # not from files
     paths = zip(source.splits(), (source.train, source.validation, *source.tests), strict=True)
     return {split for split, other in paths if _file(other) == _file(path)}
+
+
+def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
+    """The splits of a source in which a text is found by its content, whatever their files are."""
+    found = set()
+    if not sentences or lexicon.counts.sum() > MOST_WORDS:
+        return found
+    for split in source.splits():
+        try:
+            texts = Texts.of(split, source.read(split).sentences)
+        except UserError:  # its file is gone
+            continue
+        if overlap.is_seen(overlap.found_in(sentences, texts)):
+            found.add(split)
+    return found
 
 
 def _file(path: str):

@@ -15,9 +15,11 @@ So a text counts as seen where more than `OF_LONG` of the tokens of its long sen
 `OF_ALL` of all its tokens, are found. Below that the share is told and nothing more.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from zoo.seen_texts import ROLES, SeenTexts, hashes_of, letters
+from zoo.seen_texts import ROLES, SeenTexts, Texts, hashes_of, letters
 
 LETTERS = 30
 OF_LONG = 0.05
@@ -32,18 +34,20 @@ def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
       {"all": counts, "long": counts} and counts are {"sentences", "tokens": how many are found,
       "of_sentences", "of_tokens": of how many}. Sentences without any letters are left out.
     """
+    found = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
+    return {"letters": LETTERS, **found}
+
+
+def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
+    """{"all": counts, "long": counts} of a text's sentences among others; see `of_text`."""
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
-    hashes = hashes_of(text for text, _ in spelled)
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
-    result = {"letters": LETTERS}
-    for role in ROLES:
-        there = getattr(seen, role).has(hashes)
-        result[role] = {
-            "all": _counts(there, np.ones_like(there), tokens),
-            "long": _counts(there, long, tokens),
-        }
-    return result
+    there = texts.has(hashes_of(text for text, _ in spelled))
+    return {
+        "all": _counts(there, np.ones_like(there), tokens),
+        "long": _counts(there, long, tokens),
+    }
 
 
 def _counts(there, chosen, tokens):
@@ -66,7 +70,8 @@ def share(counts: dict) -> float:
     return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
 
 
-def _is_seen(found):
+def is_seen(found: dict) -> bool:
+    """Whether more of a text is found than recurs by nature."""
     return share(found["long"]) > OF_LONG or share(found["all"]) > OF_ALL
 
 
@@ -77,11 +82,11 @@ def reason(passport: dict) -> str | None:
     That the text of a validation split chose the checkpoint is what such a split is for.
     """
     found = passport.get("overlap")
-    if found and _is_seen(found["trained_on"]):
+    if found and is_seen(found["trained_on"]):
         return f"it was trained on this text ({told(found['trained_on'])})"
     if is_validation(passport["split"]):
         return None
-    if found and _is_seen(found["selected_on"]):
+    if found and is_seen(found["selected_on"]):
         return f"its checkpoint was chosen on this text ({told(found['selected_on'])})"
     return None
 

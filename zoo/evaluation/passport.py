@@ -91,7 +91,9 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "counts": counts_sentence(run),
         "out_of_vocabulary": int((~text.known).sum()),
         "unknown_tokens": int(text.unknown(lexicon).sum()),
-        "priors_saw_this_text": priors_that_saw(run.experiment, lexicon, split, corpus.name),
+        "priors_saw_this_text": priors_that_saw(
+            run.experiment, lexicon, split, corpus.name, corpus.sentences
+        ),
         "out_of_vocabulary_rate": float((~text.known).sum() / max(1, words)),
         "types": len(types),
         "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
