@@ -3,17 +3,24 @@
 import math
 import signal
 
+LONGEST = 1000  # characters of a message
+
 
 class UserError(Exception):
     """Something that the user can put right.
 
     The message is one sentence: what is wrong, where, and what to do. The entry scripts print it
     without a traceback and leave with exit code 2. Anything else is a bug and keeps its traceback.
-    Line breaks, which a quoted name or another library's message may have, become blanks.
+    Line breaks, which a quoted name or another library's message may have, become blanks, and
+    characters that cannot be printed are escaped; of a long one the middle is left out.
     """
 
     def __init__(self, message: str):
-        super().__init__(" ".join(message.splitlines()))
+        line = " ".join(message.splitlines())
+        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+        if len(line) > LONGEST:
+            line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
+        super().__init__(line)
 
 
 def check_least(recipe, name: str, **least: float):

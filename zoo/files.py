@@ -24,6 +24,7 @@ DECOMPRESS = (
 OTHERS = (
     (b"PK\x03\x04", "is a zip archive: unpack it"),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it"),
+    (b"\xff\xfe\0\0", "is UTF-32: convert it with iconv -f utf-32 -t utf-8"),
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
 )

@@ -257,6 +257,8 @@ class Lexicon:
             if name in arrays or name not in _OPTIONAL
         }
         unknown, boundary = strings["marks"]
+        if np.shape(arrays["counts"]) != (len(strings["words"]),):
+            raise ValueError("its counts are not those of its words")
         background = {
             name.removeprefix(_BACKGROUND): arrays.pop(name)
             for name in list(arrays)

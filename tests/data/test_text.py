@@ -84,9 +84,9 @@ def test_a_cell_is_a_string_or_a_list_of_strings(tmp_path):
     path.write_text('{"text": ["one", "two"]}\n{"text": []}\n{"text": null}\n{"text": ["three"]}\n')
     assert sentences(path) == EXPECTED[:2]
     for cell, kind in {
-        "3": "a int",
-        "true": "a bool",
-        '{"a": "b"}': "a dict",
+        "3": "a value of type int",
+        "true": "a value of type bool",
+        '{"a": "b"}': "a value of type dict",
         '["one", null]': "a list with items of type NoneType",
         "[[1, 2]]": "a list with items of type list",
     }.items():
@@ -230,9 +230,9 @@ def test_splits_and_data_folder(tmp_path, monkeypatch):
         ("a.txt", b"", "is empty"),
         ("a.txt", b"a\0b", "is a binary file"),
         ("a.json", b"a\nb\xe9", "line 2: not UTF-8 .byte 0xe9."),
-        ("a.csv", b"words\none\n", "has no column 'text': set data.column to one of words"),
-        ("a.jsonl", b'{"text" "a"}\n', "cannot be read by datasets"),
-        ("a.csv", b"text\n1,2,3\n4,5\n6,7,8,9\n", "cannot be read by datasets"),
+        ("a.csv", b"words\none\n", "has no column 'text': set data.column to one of 'words'"),
+        ("a.jsonl", b'{"text" "a"}\n', "line 1: not JSON .Expecting"),
+        ("a.csv", b"text\n1,2,3\n4,5\n6,7,8,9\n", "line 2: 3 cells in a table of 1"),
         ("a.parquet", b"not parquet", "cannot be read by datasets"),
         ("a.jsonl", b'{"text": ""}\n', "has no words"),
     ],

@@ -161,8 +161,11 @@ def _token(line, where):
         raise UserError(f"{where}: two spaces in a column: leave one of them out.")
     try:
         token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
-    except conllu.exceptions.ParseException as error:
+    # ValueError of numbers that Python finds too long to read.
+    except (conllu.exceptions.ParseException, ValueError) as error:
         raise UserError(f"{where} is not CoNLL-U: {error}") from error
     if token["id"] is None:
         raise UserError(f"{where} is not CoNLL-U: it has no ID in its first column.")
+    if not token["form"] or token["form"].isspace():
+        raise UserError(f"{where} is not CoNLL-U: it has no FORM in its second column.")
     return token

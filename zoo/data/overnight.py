@@ -8,7 +8,7 @@ from zoo.data.corpus import Corpus
 from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)')
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,26 +59,36 @@ class Overnight(FileSource):
 def _expressions(text, path):
     """The expressions of a file, lists of strings and lists; UserError where parentheses do not
     match."""
-    stack = [[]]
+    stack, begins = [[]], []
     for match in _TOKEN.finditer(text):
         quoted, parenthesis, symbol = match.groups()
+        if match[0] == '"' or (parenthesis == ")" and len(stack) == 1):
+            line = text.count("\n", 0, match.start()) + 1
+            wrong = "there is a ) too many" if parenthesis else "a quotation mark is never closed"
+            raise UserError(f"{path}, line {line}: {wrong}.")
         if parenthesis == "(":
             stack.append([])
+            begins.append(match.start())
         elif parenthesis == ")":
-            if len(stack) == 1:
-                line = text.count("\n", 0, match.start()) + 1
-                raise UserError(f"{path}, line {line}: there is a ) too many.")
             expression = stack.pop()
+            begins.pop()
             stack[-1].append(expression)
         else:
             stack[-1].append(symbol if quoted is None else quoted)
-    if len(stack) > 1:
-        raise UserError(f"{path}: a ( is never closed.")
+    if begins:
+        line = text.count("\n", 0, begins[0]) + 1
+        raise UserError(f"{path}, line {line}: a ( is never closed.")
     return stack[0]
 
 
 def _flat(expression):
-    """The words of an expression, parentheses among them."""
-    if isinstance(expression, str):
-        return [expression]
-    return ["(", *(word for part in expression for word in _flat(part)), ")"]
+    """The words of an expression, parentheses among them, however deeply it is nested."""
+    words, waiting = [], [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            words.append(part)
+        else:
+            words.append("(")
+            waiting += [")", *reversed(part)]
+    return words

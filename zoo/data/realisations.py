@@ -1,11 +1,10 @@
 """Meanings and the sentences that say them, character by character."""
 
-import csv
 import dataclasses
-import io
 import re
 
 from zoo import files
+from zoo.data import csv_rows
 from zoo.data.corpus import Corpus
 from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
@@ -48,17 +47,17 @@ class Realisations(FileSource):
         """The rows of a split; UserError with the row where a part is missing."""
         part = self.part(split)
         path = files.find(part.path)
-        rows = csv.DictReader(io.StringIO(files.read_text(path), newline=""))
+        names, rows = csv_rows.rows(files.read_text(path), path)
         for column in (self.meaning, self.sentence):
-            if column not in (rows.fieldnames or ()):
+            if column not in names:
                 raise UserError(
-                    f"{path} has no column {column!r}, but {', '.join(rows.fieldnames or ())}: set "
-                    "data.meaning and data.sentence."
+                    f"{path} has no column {column!r}, but {', '.join(names)}: set data.meaning "
+                    "and data.sentence."
                 )
         sentences, prefixes = [], []
         for number, row in enumerate(rows, 1):
             meaning, sentence = (
-                " ".join(_SPACED.sub("", row[column] or "").split())
+                " ".join(_SPACED.sub("", row.get(column) or "").split())
                 for column in (self.meaning, self.sentence)
             )
             if not meaning or not sentence or self.separator in meaning + sentence:

@@ -1,18 +1,19 @@
 """Plain text, a sentence a line, words between white space; tables are read through `datasets`."""
 
-import csv
 import dataclasses
 import glob
+import re
 import sys
 
 from zoo import files
-from zoo.data import folders
+from zoo.data import csv_rows, folders, json_rows
 from zoo.data.corpus import Corpus
 from zoo.data.file_source import FileSource, ranged
-from zoo.errors import UserError
+from zoo.errors import UserError, named
 
 # The kind of a file tells which of the library's readers takes it; any other is plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # What `save_to_disk` of the library leaves in the folder of a data set, and in one of several.
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 BLANK_LINES = ("skipped", "kept")
@@ -72,16 +73,16 @@ class Text(FileSource):
         reader = READERS.get(suffix)
         # Of a table its errors are clearer than the library's.
         text = files.read_text(member) if reader != "parquet" else ""
+        if reader == "json":
+            return self._column(json_rows.rows(text, member), member)
         if reader is None:
             return _split(text.replace("\r\n", "\n").replace("\r", "\n"))
-        options = {}
-        if reader == "csv":  # "007" and "NA" are text, not a number and nothing
-            options = {"keep_default_na": False, "converters": {self.column: str}}
-            options["encoding"] = "utf-8-sig"  # without the mark that some editors put first
-        if suffix == ".tsv":  # a quotation mark is text there
-            options |= {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
-        options["data_files"] = glob.escape(str(member))
-        return self._table(member, reader, split="train", streaming=True, **options)
+        if reader == "csv":
+            names, rows = csv_rows.rows(text, member, "\t" if suffix == ".tsv" else ",")
+            return self._column([dict.fromkeys(names) | row for row in rows], member, names)
+        return self._table(
+            member, reader, split="train", streaming=True, data_files=glob.escape(str(member))
+        )
 
     def _table(self, path, *arguments, **options):
         """The lines of what `datasets.load_dataset` makes of the arguments; without any, of the
@@ -104,21 +105,21 @@ class Text(FileSource):
                 f"{path} cannot be read by datasets: {message.splitlines()[0]}"
             ) from error
 
-    def _column(self, dataset, path):
+    def _column(self, dataset, path, names=()):
+        """The lines of a column of rows; `names` are known without a row."""
         lines = []
+        if names and self.column not in names:
+            raise self._missing(path, names)
         for number, example in enumerate(dataset, 1):
             if self.column not in example:
-                raise UserError(
-                    f"{path} has no column {self.column!r}: set data.column to one of "
-                    f"{', '.join(map(str, example))}."
-                )
+                raise self._missing(path, example)
             cell = example[self.column]
             if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
                 lines.append(" ".join(cell))
             elif isinstance(cell, str):
                 lines += _split(cell)
             elif cell is not None:
-                kind = f"a {type(cell).__name__}"
+                kind = f"a value of type {type(cell).__name__}"
                 if isinstance(cell, list):
                     others = sorted({type(item).__name__ for item in cell} - {"str"})
                     kind = f"a list with items of type {', '.join(others)}"
@@ -126,7 +127,16 @@ class Text(FileSource):
                     f"{path}, row {number}: the column {self.column!r} has {kind}, where a string "
                     "or a list of strings should be: set data.column to a column of text."
                 )
+        if any(map(_SURROGATE.search, lines)):
+            raise UserError(
+                f"{path} has half a character (an escape from \\ud800 to \\udfff that stands "
+                "alone): correct the text."
+            )
         return lines
+
+    def _missing(self, path, names):
+        there = f"set data.column to one of {named([*names])}" if names else "nor any other"
+        return UserError(f"{path} has no column {self.column!r}: {there}.")
 
 
 def _split(text):

@@ -28,12 +28,21 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The arguments of the command line; what they name is the user's own (see `zoo.trust`).
 
     From here on JAX keeps what it compiles, unless they say otherwise.
+
+    Raises:
+      UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
+        taken for none, or for the working folder.
     """
     arguments = parser.parse_args()
     if not arguments.no_compilation_cache:
         compilation_cache.use()
-    for value in vars(arguments).values():
+    for name, value in vars(arguments).items():
         for text in value if isinstance(value, list) else [value]:
+            if text == "" and name != "prompt":
+                raise UserError(
+                    f"the argument {name.replace('_', '-')} is empty: give a value, or leave it "
+                    "out."
+                )
             if isinstance(text, str):
                 trust.name(files.names_in(text))
     if arguments.trust_paths:

@@ -90,7 +90,7 @@ def _read(folder):
             passport = old_passports.completed(passport, path)
             Column.of(passport)
             _comparable(passport)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UserError(
                 f"{path} is not a result of this zoo ({error!r}): remove it."
             ) from error

@@ -28,8 +28,9 @@ BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _UPPER = UNKNOWN.upper()
 # log10 of a probability of 0, as these files have it.
 ZERO = -99.0
-_SECTION = re.compile(r"\\(\d+)-grams:")
-_COUNT = re.compile(r"ngram[ \t]+(\d+)[ \t]*=[ \t]*(\d+)")
+# No more digits than there ever are: Python refuses to read thousands.
+_SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
+_COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
 _BLANK = " \t\r"
 _BLANKS = re.compile(r"[ \t]+")
 
@@ -189,6 +190,8 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
         )
     if not ended:
         raise UserError(f"{path} has no \\end\\ at its end: it is cut short, or no ARPA file.")
+    if not levels and not any(promised.values()):
+        raise UserError(f"{path} has no n-grams: give a model with some.")
     for order, many in promised.items():
         there = len(levels[order - 1]) if order <= len(levels) else 0
         if there != many:

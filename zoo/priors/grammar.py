@@ -71,8 +71,8 @@ class Grammar(ContextualBackground):
             tables = _compile(automata, lexicon, found)
         except RecursionError as error:
             raise UserError(
-                f"{found} has rules that begin with rules that begin with rules, hundreds of them: "
-                "write some of them out."
+                f"{found} has rules that begin with rules that begin with rules, or parentheses "
+                "within parentheses, hundreds of them: write some of them out."
             ) from error
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:

@@ -174,7 +174,8 @@ class _Parser:
         if kind == "pattern":
             try:
                 re.compile(text)
-            except re.error as error:
+            # The others for numbers that are too long, and for parentheses that are too deep.
+            except (re.error, ValueError, OverflowError, RecursionError) as error:
                 self.place -= 1
                 self._fail(f"/{text}/ is no regular expression ({error})")
         first, last = self._state(), self._state()

@@ -38,7 +38,7 @@ class WordFunction(FeaturePrior):
             function = user_modules.load(module)
             for part in name.split("."):
                 function = getattr(function, part)
-        except (ImportError, AttributeError, ValueError) as error:
+        except Exception as error:  # of the module, too, which is the user's own
             raise UserError(
                 f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
                 "of a function beside the config, in the working folder, or where else Python "

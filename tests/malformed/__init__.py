@@ -1,0 +1,1 @@
+"""Malformed input of every reader and command, and the sentence that each gets."""

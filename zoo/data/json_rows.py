@@ -1,0 +1,51 @@
+"""Rows of JSON: objects one after the other, a line each or not, or one list of them."""
+
+import json
+import pathlib
+import re
+from collections.abc import Iterator
+
+from zoo.errors import UserError
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+
+
+def rows(text: str, path: pathlib.Path) -> list[dict]:
+    """The objects of a text, each with the names of all: a name that it does not have is None.
+
+    Raises:
+      UserError: names the line where the text is no JSON, or the value that is no object.
+    """
+    found = list(_values(text, path))
+    if len(found) == 1 and isinstance(found[0], list):
+        (found,) = found
+    for number, row in enumerate(found, 1):
+        if not isinstance(row, dict):
+            raise UserError(
+                f"{path}, value {number}: {_KINDS.get(type(row), 'a number')} where an object with "
+                'the text should be: write {"text": "..."}, or set data.column.'
+            )
+    names = dict.fromkeys(name for row in found for name in row)
+    return [{name: row.get(name) for name in names} for row in found]
+
+
+_KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
+
+
+def _values(text, path) -> Iterator:
+    """The values of a text, which may stand one after the other."""
+    decoder, place = json.JSONDecoder(), _BLANK.match(text).end()
+    while place < len(text):
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except RecursionError as error:
+            line = text.count("\n", 0, place) + 1
+            raise UserError(
+                f"{path}, line {line}: JSON that is nested too deeply: correct it."
+            ) from error
+        except ValueError as error:  # of numbers, too, that Python finds too long to read
+            line = text.count("\n", 0, getattr(error, "pos", place)) + 1
+            what = getattr(error, "msg", error)
+            raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error
+        yield value
+        place = _BLANK.match(text, place).end()
