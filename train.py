@@ -43,9 +43,9 @@ def main():
     logger.addHandler(logging.StreamHandler(sys.stdout))
     logger.propagate = False
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    print(recipes.describe(experiment), flush=True)
     workdir = Workdir(arguments.workdir)
     workdir.check(experiment)
+    print(recipes.describe(experiment), flush=True)
     lexicon, corpora = experiment.build()
     trainer = Trainer(experiment, lexicon, corpora, workdir.path, arguments.devices)
     print(trainer.summary(), flush=True)

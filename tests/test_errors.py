@@ -130,10 +130,15 @@ def test_a_work_directory_of_another_experiment(command, tmp_path):
 
 def test_a_work_directory_that_is_something_else(command, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    assert_refused(command("micro_softmax", *MICRO, workdir=tmp_path), "is not a run of this zoo")
     file = tmp_path / "mine.txt"
-    assert_refused(command("micro_softmax", *MICRO, workdir=file), "is not a run of this zoo")
-    assert_refused(command("micro_softmax", *MICRO, workdir=file / "run"), "cannot be made")
+    for workdir, said in (
+        (tmp_path, "is not a run of this zoo"),
+        (file, "is not a run of this zoo"),
+        (file / "run", f"cannot be made ({file} is a file)"),
+    ):
+        result = command("micro_softmax", *MICRO, workdir=workdir)
+        assert_refused(result, said)
+        assert result[1] == ""  # not after a page of the recipe
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 

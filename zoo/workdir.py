@@ -10,6 +10,7 @@ texts.npz         which texts it is trained and selected on: hashes of their sen
 
 import hashlib
 import json
+import os
 import pathlib
 from typing import Any
 
@@ -72,6 +73,13 @@ class Workdir:
         if self.path.exists() and not self._is_empty():
             raise UserError(
                 f"{self.path} is there and is not a run of this zoo: give another --workdir."
+            )
+        whole = self.path.absolute()
+        above = next(path for path in (whole, *whole.parents) if path.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            reason = "may not be written to" if above.is_dir() else "is a file"
+            raise UserError(
+                f"{self.path} cannot be made ({above} {reason}): give another --workdir."
             )
 
     def _is_empty(self):

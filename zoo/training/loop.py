@@ -16,7 +16,7 @@ from zoo.errors import Interrupted, UserError
 from zoo.evaluation import perplexity
 from zoo.experiment import Experiment
 from zoo.ownership import Ownership
-from zoo.training import average, parts, placement, start, updates
+from zoo.training import average, demands, parts, placement, start, updates
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
@@ -46,10 +46,11 @@ class Trainer:
         self.experiment, self.workdir, self.say = experiment, workdir, say
         self.model, self.recipe = experiment.model, experiment.training
         self.lexicon = lexicon
+        self.devices = Devices(device_count, self.recipe.batch)
+        demands.check(experiment, lexicon, self.devices.devices)
         self._shapes = jax.eval_shape(lambda key: self.model.init(key, lexicon), jax.random.key(0))
         parts.check_frozen(self._shapes, self.recipe.frozen)
         parts.check_rates(self._shapes, self.recipe.frozen, self.recipe.rates)
-        self.devices = Devices(device_count, self.recipe.batch)
         self.boundary = lexicon.ids.get(lexicon.boundary)
         vocabulary, judged = experiment.vocabulary, experiment.evaluation
         self.text = vocabulary.encode(corpora["train"], lexicon)

@@ -1,0 +1,111 @@
+"""What a run needs of memory at least, from shapes alone.
+
+These are lower bounds: the parameters, what the optimiser and the carry add to them, and the arrays
+of a batch. A run that is let through may still need more than there is; one that is refused cannot
+run, mostly because of a zero too many.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+from zoo import memory
+from zoo.experiment import Experiment
+from zoo.recipe_changes import changed
+from zoo.training import updates
+
+# Fields that say how often something is built: each of it is traced and compiled, which takes more
+# than this of the host's memory (measured: 2.6 MB for each layer of an LSTM of 8 cells).
+_REPEATS = ("layers", "highway")
+_PROGRAM = 10**6
+# Fields that are the length of some array of float32, at least.
+_LENGTHS = ("size", "projection", "letter_size", "samples", "components", "classes", "correction")
+_NUMBER = 4  # bytes of a float32 or an int32
+
+
+def check(experiment: Experiment, lexicon, devices: list):
+    """Compares what a run needs at least with what there is; nothing is allocated.
+
+    Args:
+      lexicon: the run's words. devices: those that the state is on.
+
+    Raises:
+      UserError: it needs more; names the field, if it is one, and both numbers of bytes.
+    """
+    # Devices of the host share its memory; accelerators have one each.
+    shared = len(devices) if devices[0].platform == "cpu" else 1
+    for what, needed in needs(experiment, lexicon, shared):
+        memory.check(what, needed)
+
+
+def needs(experiment: Experiment, lexicon, devices: int = 1) -> Iterator[tuple[str, int]]:
+    """(what, bytes that it needs at least), each cheap to find once those before it are granted.
+
+    Args:
+      lexicon: the run's words. devices: that share one memory and hold a copy of the state each.
+    """
+    model, training, evaluation = experiment.model, experiment.training, experiment.evaluation
+    for path, name, value in _whole_numbers(model):
+        if name in _LENGTHS:
+            yield f"model.{path}={value}", value * _NUMBER
+        if name in _REPEATS:
+            yield f"model.{path}={value}", value * _PROGRAM
+    for where, lanes, recipe in (
+        ("training", "batch", training),
+        ("evaluation", "lanes", evaluation),
+    ):
+        count, length = getattr(recipe, lanes), recipe.length
+        vectors = count * length * _NUMBER * model.embedding.size  # that go into the core
+        needed = memory.batch_bytes(count, length) + vectors
+        yield f"{where}.{lanes}={count} x {where}.length={length}", needed
+    yield from _of_state(experiment, lexicon, devices)
+
+
+def _of_state(experiment, lexicon, devices):
+    """The state of the training, of which every device has a copy, by what is built repeatedly.
+
+    A model of a thousand layers takes long to build even as shapes alone. What each layer adds is
+    that which the second adds to the first.
+    """
+    model = experiment.model
+    repeated = [
+        (path, value)
+        for path, name, value in _whole_numbers(model)
+        if name in _REPEATS and value > 2
+    ]
+    least = changed(model, {path: 1 for path, _ in repeated})
+    first = total = _state_bytes(experiment, least, lexicon)
+    for path, value in repeated:
+        second = _state_bytes(experiment, changed(least, {path: 2}), lexicon)
+        added = (value - 1) * (second - first)
+        yield f"model.{path}={value}", devices * added
+        total += added
+    on = f" on {devices} devices" if devices > 1 else ""
+    yield f"the state of this training (parameters, optimiser, carry){on}", devices * total
+
+
+def _state_bytes(experiment, model, lexicon) -> int:
+    """Bytes of the state of a model's training on one device."""
+    training = experiment.training
+    shapes = jax.eval_shape(lambda key: model.init(key, lexicon), jax.random.key(0))
+    found = [shapes, jax.eval_shape(lambda: model.initial_carry(training.batch))]
+    trained = {name: part for name, part in shapes.items() if name not in training.frozen}
+    _, optimizer = updates.chosen(training, model, shapes, 1, 10**9)
+    found.append(jax.eval_shape(optimizer.init, trained))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(found))
+
+
+def _whole_numbers(component: Any, path: str = "") -> Iterator[tuple[str, str, int]]:
+    """(dotted path, name, value) of each whole number in a component and those within it."""
+    for field in dataclasses.fields(component):
+        value = getattr(component, field.name)
+        for place, inner in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
+            names = [path, field.name, "" if place is None else str(place)]
+            inside = ".".join(filter(None, names))
+            if dataclasses.is_dataclass(inner):
+                yield from _whole_numbers(inner, inside)
+            elif isinstance(inner, int) and not isinstance(inner, bool):
+                yield inside, field.name, inner
