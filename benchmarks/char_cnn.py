@@ -48,11 +48,13 @@ def treebank():
 def zipf(random, size=10_000):
     """The same of made words of 1 to 18 letters, the frequent ones short, as in treebank()."""
     lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
-    letters = [random.integers(97, 123, int(length)) for length in lengths]
-    words = tuple("".join(map(chr, row)) for row in letters)
+    words = {}
+    for place, length in enumerate(lengths.astype(int)):
+        while len(words) <= place:
+            words["".join(map(chr, random.integers(97, 123, length)))] = None
     mass = 1 / np.arange(1, size + 1)
     batch = random.choice(size, (BATCH, LENGTH), p=mass / mass.sum())
-    return Lexicon(words, np.ones(size, np.int64)), batch, "of Zipf's law"
+    return Lexicon(tuple(words), np.ones(size, np.int64)), batch, "of Zipf's law"
 
 
 def main():

@@ -35,10 +35,11 @@ def main():
 
     random = np.random.default_rng(0)
     # Spellings of 1 to 15 letters, and one of 40 that makes every table as wide.
-    lengths = 1 + random.poisson(6, max(VOCABULARIES)).clip(0, 14)
+    lengths = 1 + random.poisson(6, 2 * max(VOCABULARIES)).clip(0, 14)
     text = "".join(map(chr, random.integers(97, 123, lengths.sum())))
     ends = np.cumsum(lengths)
-    words = ["x" * 40, *(text[end - n : end] for end, n in zip(ends, lengths, strict=True))]
+    different = dict.fromkeys(text[end - n : end] for end, n in zip(ends, lengths, strict=True))
+    words = ["x" * 40, *different][: max(VOCABULARIES)]
     head = CharLSTM()
     hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)), jnp.float32)
     targets = jnp.asarray(random.integers(0, min(VOCABULARIES), TOKENS))

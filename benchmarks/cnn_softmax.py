@@ -26,9 +26,10 @@ def main():
     rounds = parser.parse_args().rounds
 
     random = np.random.default_rng(0)
-    lengths = 1 + random.poisson(6, VOCABULARY)
-    words = tuple("".join(map(chr, random.integers(97, 123, n))) for n in lengths)
-    lexicon = Lexicon(words, np.ones(VOCABULARY, np.int64))
+    words = {}
+    while len(words) < VOCABULARY:
+        words["".join(map(chr, random.integers(97, 123, 1 + random.poisson(6))))] = None
+    lexicon = Lexicon(tuple(words), np.ones(VOCABULARY, np.int64))
     hidden = jnp.asarray(random.normal(size=(TOKENS, SIZE)), jnp.float32)
     targets = jnp.asarray(random.integers(0, VOCABULARY, TOKENS))
 

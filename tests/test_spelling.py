@@ -146,7 +146,7 @@ def test_marks_and_damaged_bytes_show_as_replacement_characters():
         assert spellings.word([a, BEGIN, a, END, a], lexicon, spelling) == f"a{REPLACEMENT}a"
         for mark in (BOUNDARY, UNKNOWN_WORD):
             assert spellings.word([mark, END], lexicon, spelling) == REPLACEMENT
-    marked = dataclasses.replace(lexicon, words=("a", "</s>"), boundary="</s>")
+    marked = Lexicon(("a", "</s>"), np.zeros(2, np.int64), boundary="</s>")
     assert spellings.word([BOUNDARY, END], marked, Spelling()) == "</s>"
 
 

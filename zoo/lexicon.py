@@ -9,8 +9,6 @@ is grouped into its S distinct feature sets, the signatures: see zoo.signatures.
 
 import dataclasses
 import functools
-import hashlib
-import json
 import pathlib
 from collections.abc import Iterable
 
@@ -18,20 +16,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import signature_forms, signatures
+from zoo import lexicon_checks, lexicon_files, signature_forms, signatures
 from zoo.errors import UserError, named
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """The words, and what is known of each.
 
+    Fields that do not fit each other are a TypeError or ValueError: see `zoo.lexicon_checks`.
+
     Attributes:
-      words: spellings; a word's id is its place.
+      words: spellings, no two alike; a word's id is its place.
       counts: int64 [V], occurrences in the training text.
       feature_names: names of the F features; empty if words have none.
       feature_offsets: int64 [V + 1]; word v has features feature_ids[offsets[v]:offsets[v + 1]].
-      feature_ids: int32, sorted within a word. feature_values: float32, as many; 1 if binary.
+      feature_ids: int32, rising within a word. feature_values: float32, as many; 1 if binary.
       log_background: float64 [V], log b(v) in nats, or None for a uniform one.
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.
@@ -57,8 +57,21 @@ class Lexicon:
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
+    def __post_init__(self):
+        lexicon_checks.check(self)
+
     def __len__(self):
         return len(self.words)
+
+    def __repr__(self):
+        parts = [f"{len(self):,} words: {named(list(self.words[:4]), 3)}"]
+        if self.feature_names:
+            parts.append(f"{len(self.feature_names):,} features")
+        if self.log_background is not None:
+            parts.append("a background")
+        marks = {"unknown": self.unknown, "boundary": self.boundary}
+        parts += [f"{name} {mark!r}" for name, mark in marks.items() if mark is not None]
+        return f"Lexicon({'; '.join(parts)})"
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:
@@ -121,9 +134,15 @@ class Lexicon:
             )
 
     def of_words(self, words: tuple[str, ...]) -> "Lexicon":
-        """The lexicon of these words alone, in this order; each must be in this one."""
+        """The lexicon of these words alone, in this order; each must be in this one.
+
+        A mark that is not among them is none of the new lexicon.
+        """
         places = np.array([self.ids[word] for word in words])
         changed = {"words": tuple(words), "counts": self.counts[places]}
+        for name in ("unknown", "boundary"):
+            if getattr(self, name) not in words:
+                changed[name] = None
         if self.log_background is not None:
             changed["log_background"] = self.log_background[places]
         if self.feature_names:
@@ -134,6 +153,12 @@ class Lexicon:
             changed["feature_ids"] = self.feature_ids[chosen]
             changed["feature_values"] = self.feature_values[chosen]
         return dataclasses.replace(self, **changed)
+
+    def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
+        """The lexicon of other words, its marks among them, of which no features are known and no
+        background."""
+        none = dict.fromkeys(("feature_offsets", "feature_ids", "feature_values", "log_background"))
+        return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **none)
 
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
         """The lexicon with the features whose kind, the name up to its colon, is among these.
@@ -186,113 +211,25 @@ class Lexicon:
 
     def words_digest(self) -> str:
         """A hash of the words and their order."""
-        return _digest(json.dumps(self.words, ensure_ascii=False).encode())
+        return lexicon_files.words_digest(self)
 
     def words_set_digest(self) -> str:
         """A hash of the words whatever their order, and of which are the marks: equal where
         probabilities are over the same V."""
-        marks = (self.unknown, self.boundary)
-        return _digest(json.dumps([sorted(self.words), marks], ensure_ascii=False).encode())
+        return lexicon_files.words_set_digest(self)
 
     def digest(self) -> str:
         """A hash of everything in the lexicon that a model depends on."""
-        return _digest(*(name.encode() + array.tobytes() for name, array in self._arrays().items()))
-
-    def _arrays(self):
-        """The lexicon as arrays, for storage and hashing; without what no model depends on."""
-        strings = {
-            "words": self.words,
-            "feature_names": self.feature_names,
-            "marks": (self.unknown, self.boundary),
-        }
-        if self.alphabet is not None:
-            strings["alphabet"] = self.alphabet
-        arrays = {name: _as_bytes(value) for name, value in strings.items()}
-        for name in _ARRAY_FIELDS:
-            if getattr(self, name) is not None:
-                arrays[name] = getattr(self, name)
-        for name, array in self.background_tables.items():
-            arrays[_BACKGROUND + name] = array
-        return arrays
+        return lexicon_files.digest(self)
 
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
-        with open(path, "wb") as file:  # numpy would add .npz to a path without it
-            # The digest is the first, for an archive whose list is cut short lacks the last ones.
-            digest = np.frombuffer(self._digest_of_file(), np.uint8)
-            np.savez_compressed(file, digest=digest, **self._notes(), **self._arrays())
-
-    def _notes(self):
-        """What no model depends on, as arrays, for storage."""
-        return {name: _as_bytes(getattr(self, name)) for name in ("left_out", "fused")}
-
-    def _digest_of_file(self) -> bytes:
-        """A hash of all that is stored."""
-        arrays = self._arrays() | self._notes()
-        return _digest(
-            *(name.encode() + array.tobytes() for name, array in arrays.items())
-        ).encode()
+        lexicon_files.save(self, path)
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
         """Reads what `save` wrote; UserError if the file is not there, damaged or another's."""
-        try:
-            # The file is opened here because np.load leaves a broken archive open.
-            with open(path, "rb") as file, np.load(file) as archive:
-                arrays = dict(archive)
-            kept = arrays.pop("digest", None)  # older files have none
-            lexicon = cls._of_arrays(arrays)
-            # The sums of an archive are not enough: they leave its list of arrays out.
-            if kept is not None and kept.tobytes() != lexicon._digest_of_file():
-                raise ValueError("it is not as it was saved")
-            return lexicon
-        except Exception as error:  # a damaged archive shows itself in many ways
-            raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
-
-    @classmethod
-    def _of_arrays(cls, arrays):
-        strings = {
-            name: json.loads(arrays.pop(name).tobytes().decode())
-            for name in ("words", "feature_names", "marks", *_OPTIONAL)
-            if name in arrays or name not in _OPTIONAL
-        }
-        unknown, boundary = strings["marks"]
-        if np.shape(arrays["counts"]) != (len(strings["words"]),):
-            raise ValueError("its counts are not those of its words")
-        background = {
-            name.removeprefix(_BACKGROUND): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith(_BACKGROUND)
-        }
-        alphabet = strings.get("alphabet")
-        return cls(
-            words=tuple(strings["words"]),
-            feature_names=tuple(strings["feature_names"]),
-            unknown=unknown,
-            boundary=boundary,
-            background_tables=background,
-            alphabet=None if alphabet is None else tuple(alphabet),
-            left_out=strings.get("left_out", {}),
-            fused={form: tuple(words) for form, words in strings.get("fused", {}).items()},
-            **arrays,
-        )
-
-
-_ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
-_BACKGROUND = "background_tables."
-_OPTIONAL = ("alphabet", "left_out", "fused")
-
-
-def _as_bytes(value) -> np.ndarray:
-    return np.frombuffer(json.dumps(value, ensure_ascii=False).encode(), np.uint8)
-
-
-def _digest(*parts: bytes) -> str:
-    hasher = hashlib.sha256()
-    for part in parts:
-        hasher.update(len(part).to_bytes(8, "little"))
-        hasher.update(part)
-    return hasher.hexdigest()[:16]
+        return lexicon_files.load(cls, path)
 
 
 def with_features(
@@ -304,15 +241,23 @@ def with_features(
     """The lexicon with a dict {feature name: value} for each word and a background.
 
     Args:
-      names: the features to keep, in order of name; all if None.
+      names: the features to keep, in the order of their parameters; all, by name, if None.
+
+    Raises:
+      ValueError: there are more or fewer dicts than words, or a name is given twice.
     """
+    if len(features) != len(lexicon):
+        raise ValueError(
+            f"features has {len(features):,} dicts and the lexicon {len(lexicon):,} words: give "
+            "one for each"
+        )
     if names is None:
-        names = sorted(set().union(*features))
-    names = {name: place for place, name in enumerate(names)}
+        names = tuple(sorted(set().union(*features)))
+    of_name = {name: place for place, name in enumerate(names)}
     offsets, ids, values = [0], [], []
     for word_features in features:
-        for name in sorted(names.keys() & word_features.keys()):
-            ids.append(names[name])
+        for name in sorted(of_name.keys() & word_features.keys(), key=of_name.get):
+            ids.append(of_name[name])
             values.append(word_features[name])
         offsets.append(len(ids))
     return dataclasses.replace(

@@ -65,10 +65,9 @@ class OpenWords:
         shares = np.array([kind.share for kind in classes])
         log_background = np.concatenate([log_background + np.log1p(-shares.sum()), np.log(shares)])
         features += [dict.fromkeys(kind.features, 1.0) for kind in classes]
-        larger = dataclasses.replace(
-            lexicon,
-            words=(*lexicon.words, *(kind.name for kind in classes)),
-            counts=np.concatenate([lexicon.counts, np.zeros(len(classes), np.int64)]),
+        larger = lexicon.with_words(
+            (*lexicon.words, *(kind.name for kind in classes)),
+            np.concatenate([lexicon.counts, np.zeros(len(classes), np.int64)]),
         )
         larger = lexicons.with_features(larger, features, log_background, lexicon.feature_names)
         return cls.within(larger, classes)

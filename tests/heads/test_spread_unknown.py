@@ -50,8 +50,6 @@ def test_where_words_cannot_share_it_is_said():
     for head in (CharLSTM(), CNNSoftmax(), LogLinear()):
         with pytest.raises(UserError, match=rf"a {type(head).__name__} is none: leave it out"):
             SpreadUnknown(head, TRAINED)
-    fewer = Lexicon(
-        words=("a", "<s>", "x", "?", "c"), counts=np.zeros(5), boundary="<s>", unknown="?"
-    )
+    fewer = Lexicon(("a", "<s>", "x", "?", "c"), np.zeros(5, np.int64), boundary="<s>", unknown="?")
     with pytest.raises(UserError, match="1 are missing, such as 'b'"):
         SpreadUnknown(Softmax(), TRAINED).tables(fewer)

@@ -113,7 +113,7 @@ class Vocabulary:
             if count >= self.minimum_count and word not in marks
         ]
         kept = kept[: self.maximum_size or None]
-        known = set(kept)
+        known = {*kept, *marks}  # a list of words may have the marks, too
         words = (*marks, *kept, *sorted(word for word in entries if word not in known))
 
         # What the model will see: unknown words as <unk>, and the boundaries. Words are counted on
@@ -178,7 +178,7 @@ class Vocabulary:
             )
         new_words = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
         words = (*lexicon.words, *(word for word in new_words if word not in lexicon.ids))
-        larger = dataclasses.replace(lexicon, words=words, counts=lexicon.occurrences(words))
+        larger = lexicon.with_words(words, lexicon.occurrences(words))
         # Texts are read as the model knows them: what was <unk> in training stays <unk>.
         seen = {
             split: self._as_seen(self.read(source, split), set(lexicon.words))

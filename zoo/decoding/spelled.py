@@ -5,6 +5,7 @@ how many words there are, nor does a step of this.
 """
 
 import functools
+import itertools
 
 import jax
 import numpy as np
@@ -99,10 +100,14 @@ def _compiled_states(model):
 def _read(model, params, lexicon, longest, words, carry):
     """(hidden [B, D], carry) after these words, strings each, as a lexicon of their own."""
     marks = [mark for mark in (lexicon.boundary, lexicon.unknown) if mark is not None]
-    # The last one has as many letters as any can have, so that tables of all steps have one shape.
-    rows = (*marks, *words, "x" * longest)
+    # Words that are alike have one row. The rows that are left have as many letters as any word can
+    # have, so that tables of all steps have one shape.
+    rows = dict.fromkeys((*marks, *words))
+    others = ("x" * size for size in itertools.count(longest))
+    while len(rows) <= len(marks) + len(words):
+        rows[next(others)] = None
     of_words = Lexicon(
-        rows,
+        tuple(rows),
         np.zeros(len(rows), np.int64),
         unknown=lexicon.unknown,
         boundary=lexicon.boundary,
@@ -111,5 +116,5 @@ def _read(model, params, lexicon, longest, words, carry):
     embedding = model.embedding
     params = {**params, "embedding": embedding.for_lexicon(params["embedding"], lexicon, of_words)}
     tables = {"embedding": embedding.tables(of_words)}
-    places = np.arange(len(marks), len(marks) + len(words), dtype=np.int32)
+    places = np.array([of_words.ids[word] for word in words], np.int32)
     return _compiled_states(model)(params, tables, places, carry)

@@ -89,7 +89,7 @@ class Run:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
             lexicon = vocabulary.extended(source, old, words).of_words(words)
         else:
-            lexicon = dataclasses.replace(old, words=words, counts=old.occurrences(words))
+            lexicon = old.with_words(words, old.occurrences(words))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
         model, params = self.experiment.model, self.params
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
