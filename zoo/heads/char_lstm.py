@@ -15,6 +15,9 @@ p sums to one over all spellings, most of which are no words: renormalised over 
     log p_V(x | h) = log p(x | h) - log sum_{v in V} p(v | h),
 
 which costs the letters of V words a position, those of common beginnings once.
+
+Letters are said in at least float32, whatever the parameters are: the same spelling is read in two
+ways, and what bfloat16 rounds differently in each would be missing from the sum.
 """
 
 import dataclasses
@@ -24,6 +27,7 @@ import jax.numpy as jnp
 
 from zoo.by_length import map_by_length
 from zoo.errors import check_least
+from zoo.heads import exact
 from zoo.heads.head import Head
 from zoo.prefix_tree import PrefixTree, prefix_tree
 from zoo.recurrence import activated, cell, recurrence
@@ -108,7 +112,7 @@ class CharLSTM(Head):
 
     def spelling_step(self, params, of_hidden, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
-        u, s = state
+        params, (u, s) = exact.in_full(params), state
         inputs = params["letters"][previous] @ params["input"] + of_hidden
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
         logits = u @ params["output"] + params["output_bias"][None]
@@ -121,7 +125,7 @@ class CharLSTM(Head):
 
     def of_hidden(self, params, hidden):
         """What the hidden state adds to the gates of every letter, [n, 4 size]."""
-        return hidden @ params["hidden"] + params["bias"][None]
+        return exact.logits(hidden, params["hidden"].T, params["bias"])
 
     def _spelled(self, params, letters, lengths, of_hidden):
         """log p of the spellings [n, L], nats, [n]."""
@@ -149,7 +153,7 @@ class CharLSTM(Head):
         Returns:
           [N], nats.
         """
-        of_hidden = self.of_hidden(params, hidden)
+        of_hidden, params = self.of_hidden(params, hidden), exact.in_full(params)
         return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
 
     def sample_spellings(self, params, hidden, key):
@@ -189,6 +193,7 @@ class CharLSTM(Head):
         Every beginning that words share is read once: see zoo.prefix_tree.
         """
         flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
+        params = exact.in_full(params)
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
         found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return found.reshape(*hidden.shape[:-1], *found.shape[1:])

@@ -58,6 +58,12 @@ def accumulator(array):
     return jnp.promote_types(array.dtype, jnp.float32)
 
 
+def in_full(tree):
+    """The arrays of a tree in at least float32: for what is said again and again, as letters are,
+    and rounded each time."""
+    return jax.tree.map(lambda array: array.astype(accumulator(array)), tree)
+
+
 def accumulated(left, right):
     """left @ right, accumulated and kept in at least float32."""
     return jnp.matmul(left, right, preferred_element_type=accumulator(left))

@@ -49,12 +49,12 @@ class _Mixture(Softmax):
         return params
 
     def contexts(self, params, hidden):
-        """(log pi [..., M] in nats, g [..., M, size])."""
-        log_prior = jax.nn.log_softmax(hidden @ params["prior"], axis=-1)
-        projected = hidden @ params["projection"]
-        projected += jnp.broadcast_to(params["projection_bias"], projected.shape)
+        """(log pi [..., M] in nats, in at least float32; g [..., M, size], as hidden and P are)."""
+        log_prior = jax.nn.log_softmax(exact.accumulated(hidden, params["prior"]), axis=-1)
+        projected = exact.logits(hidden, params["projection"].T, params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)
-        return log_prior, jnp.tanh(projected).reshape(shape)
+        dtype = jnp.result_type(hidden, params["projection"])
+        return log_prior, jnp.tanh(projected).astype(dtype).reshape(shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,8 @@ class MixtureOfContexts(_Mixture):
 
     def _mixed(self, params, hidden):
         log_prior, contexts = self.contexts(params, hidden)
-        return jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
+        mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
+        return mixed.astype(contexts.dtype)
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]."""

@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
+from zoo.heads import exact
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
 from zoo.priors.expert import Expert
@@ -113,7 +114,8 @@ class WithExpert(Head):
 
     def expert_weight(self, params, hidden, context):
         """g, [...]; 0 where the expert names nothing."""
-        return jnp.where(context >= 0, hidden @ params["weights"] + params["bias"], 0)
+        weight = exact.accumulated(hidden, params["weights"]) + params["bias"]
+        return jnp.where(context >= 0, weight, 0)
 
     def _log_mass(self, params, tables, hidden, context, weight):
         """What the expert adds to log Z, [...]."""
