@@ -3,6 +3,7 @@
 import pathlib
 import re
 
+import jax
 import numpy as np
 import pytest
 
@@ -25,21 +26,50 @@ def test_the_config_is_an_experiment(snippets):
 def test_the_head_scores_and_fits_a_flax_module(snippets):
     namespace = {}
     exec(snippets[1], namespace)
-    loss = namespace["loss"]
-    assert loss.shape == (2, 4)
-    np.testing.assert_allclose(loss, -namespace["log_probs"][..., 0], rtol=1e-6)
+    losses, weights = namespace["losses"], namespace["weights"]
+    assert losses.shape == (2, 4)
+    np.testing.assert_allclose(losses, -namespace["log_probs"][..., 0], rtol=1e-6)
+    np.testing.assert_allclose(weights * 7, [[1, 1, 1, 1], [1, 1, 1, 0]], rtol=1e-6)
+    np.testing.assert_allclose(namespace["loss"], np.sum(weights * losses), rtol=1e-6)
     hidden, targets = namespace["hidden"], namespace["targets"]
     exec(snippets[2], namespace)
     assert namespace["named"].log_background.shape == (3,)
     total = np.exp(namespace["log_prob"])  # of the first word; every target is that
-    assert namespace["loss"].shape == total.shape == (2, 4)
+    assert total.shape == (2, 4)
+    assert namespace["loss"] > 0
     assert (total > 0).all()
     assert (total < 1).all()
     exec(snippets[3], namespace)
     head, lexicon = namespace["head"], namespace["lexicon"]
     decoder, tables = namespace["Decoder"](head, lexicon), head.tables(lexicon)
-    variables = decoder.init(namespace["jax"].random.key(0), tables, hidden, targets)
-    assert decoder.apply(variables, tables, hidden, targets).shape == (2, 4)
+    arguments = tables, hidden, targets, weights
+    variables = decoder.init(namespace["jax"].random.key(0), *arguments)
+    assert decoder.apply(variables, *arguments) > 0
+
+
+def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
+    """lambda sum_n u_n sum_f a_nf^2 has the slopes 2 lambda sum_n u_n a_nf of the bias."""
+    before, after = snippets[2].split("loss = log_linear", maxsplit=1)
+    call = f"loss = log_linear{after.splitlines()[0]}"
+
+    def gradient(head):
+        namespace = {}
+        exec(snippets[1] + before.replace("LogLinear()", head), namespace)
+
+        def loss(params):
+            namespace["params"] = params
+            exec(call, namespace)
+            return namespace["loss"]
+
+        params = namespace["params"]
+        return jax.grad(loss)(params), params, namespace["hidden"], namespace["weights"]
+
+    found, params, hidden, weights = gradient("LogLinear(penalty=0.5)")
+    adaptors = np.asarray(hidden) @ np.asarray(params["weights"]).T
+    expected = 2 * 0.5 * np.einsum("bt,btf->f", weights, adaptors)
+    assert np.abs(expected).max() > 0.01
+    difference = found["bias"] - gradient("LogLinear()")[0]["bias"]
+    np.testing.assert_allclose(difference, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_every_named_make_target_and_file_is_there():

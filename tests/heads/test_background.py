@@ -111,6 +111,13 @@ def test_gradients_are_those_of_the_formula(arguments):
     def weighted(params, hidden):
         return HEAD.weighted_loss(params, tables, hidden, TARGETS, weights, context=CONTEXTS)
 
+    slopes = jax.jit(
+        jax.grad(lambda u: HEAD.weighted_loss(*arguments, TARGETS, u, context=CONTEXTS))
+    )(jnp.asarray(weights))
+    losses = -of_targets(reference(params, np.asarray(hidden)))
+    assert losses[1, 0] == np.inf
+    np.testing.assert_allclose(slopes, np.where(TARGETS == 9, 0, losses), **CLOSE)
+
     for form in (summed, weighted):
         value, found = jax.jit(jax.value_and_grad(form, argnums=(0, 1)))(params, hidden)
         np.testing.assert_allclose(value, objective(arrays), **CLOSE)

@@ -128,7 +128,7 @@ class HeadOnTrial:
             losses = head.loss(params, tables, hidden, targets, key=training_key())
             return jnp.sum(weights * losses)
 
-        def weighted(params, hidden):
+        def weighted(params, hidden, weights=weights):
             arguments = params, tables, hidden, targets, weights
             return head.weighted_loss(*arguments, key=training_key())
 
@@ -138,15 +138,18 @@ class HeadOnTrial:
                 weights * jnp.take_along_axis(log_probs, targets[..., None], -1)[..., 0]
             )
 
-        forms = {"loss": summed, "weighted_loss": weighted, "log_probs": gathered}
+        forms = {"loss": summed, "log_probs": gathered}
+        *of_others, of_weights = jax.grad(weighted, argnums=(0, 1, 2))(params, hidden, weights)
         return {
             "log_probs": head.log_probs(params, tables, hidden),
             "log_prob": head.log_prob(params, tables, hidden, targets),
             "loss": head.loss(params, tables, hidden, targets, key=training_key()),
             "weighted_loss": weighted(params, hidden),
+            "slopes_of_weights": of_weights,
             "top_k": head.top_k(params, tables, hidden, 4),
             "gradients": {
-                name: jax.grad(form, argnums=(0, 1))(params, hidden) for name, form in forms.items()
+                "weighted_loss": tuple(of_others),
+                **{n: jax.grad(form, argnums=(0, 1))(params, hidden) for n, form in forms.items()},
             },
         }
 
@@ -199,6 +202,15 @@ def test_loss_is_minus_log_prob_or_has_a_name_of_its_own(trial):
 def test_weighted_loss_is_the_weighted_sum(trial):
     expected = np.sum(np.asarray(trial.weights) * np.asarray(trial.results["loss"]))
     np.testing.assert_allclose(trial.results["weighted_loss"], expected, rtol=1e-10)
+
+
+def test_the_gradient_of_the_weights_is_the_losses(trial):
+    """Also of the token whose weight is 0."""
+    expected = trial.results["loss"]
+    if trial.case.exact:
+        places = np.asarray(trial.targets)[..., None]
+        expected = -np.take_along_axis(trial.expected, places, axis=-1)[..., 0]
+    np.testing.assert_allclose(trial.results["slopes_of_weights"], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("form", ["loss", "weighted_loss", "log_probs"])
@@ -269,23 +281,30 @@ def test_a_batch_in_parts_is_the_same(trial):
 
 def test_padding_changes_nothing(trial):
     """Positions without weight, whatever they hold, leave the sum and every gradient alone."""
-    hidden = jnp.concatenate([trial.hidden, 1e3 * trial.hidden[:, :1]], axis=1)
-    targets = jnp.concatenate([trial.targets, jnp.asarray([[2], [7]])], axis=1)
-    weights = jnp.concatenate([trial.weights, jnp.zeros((2, 1))], axis=1)
+    hidden = [trial.hidden, *(factor * trial.hidden[:, :1] for factor in (1e3, 1e200))]
+    hidden = jnp.concatenate([*hidden, jnp.full((2, 2, SIZE), jnp.nan)], axis=1)
+    hidden = hidden.at[0, 5, 1].set(jnp.inf)
+    padding = jnp.asarray([[2, 3, 9, -100], [7, -100, 10**6, -1]])
+    targets = jnp.concatenate([trial.targets, padding], axis=1)
+    weights = jnp.concatenate([trial.weights, jnp.zeros((2, 4))], axis=1)
 
     @jax.jit
     def padded(params, hidden):
-        function = jax.value_and_grad(trial.head.weighted_loss, argnums=(0, 2))
+        function = jax.value_and_grad(trial.head.weighted_loss, argnums=(0, 2, 4))
         return function(params, trial.tables, hidden, targets, weights, key=training_key())
 
-    value, (of_params, of_hidden) = padded(trial.params, hidden)
+    value, (of_params, of_hidden, of_weights) = padded(trial.params, hidden)
     np.testing.assert_allclose(value, trial.results["weighted_loss"], rtol=1e-10)
     expected_of_params, expected_of_hidden = trial.results["gradients"]["weighted_loss"]
     pairs = zip(jax.tree.leaves(of_params), jax.tree.leaves(expected_of_params), strict=True)
     for gradient, expected in pairs:
         np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(of_hidden[:, :3], expected_of_hidden, rtol=1e-8, atol=1e-12)
-    np.testing.assert_array_equal(of_hidden[:, 3], 0)
+    np.testing.assert_array_equal(of_hidden[:, 3:], 0)
+    expected = trial.results["slopes_of_weights"]
+    np.testing.assert_allclose(of_weights[:, :3], expected, rtol=1e-8, atol=1e-12)
+    assert np.isfinite(of_weights).all()
+    np.testing.assert_array_equal(of_weights[:, 5:], 0)  # of tokens that are none
 
 
 def test_samples_have_the_declared_probabilities(trial):

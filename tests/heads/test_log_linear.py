@@ -167,26 +167,59 @@ def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params,
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.5])
 def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatch):
+    """What is trained has it, however it is written, and a word on how much of it that is."""
     monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 3 * len(params["bias"]))  # blocks of two tokens
-    head = LogLinear(penalty=0.3, penalty_norm=norm)
-    weights = np.array([0.5, 2.0, 0.0, 1.0])
-    function = jax.jit(jax.value_and_grad(head.weighted_penalty, argnums=(0, 1)))
-    value, (of_params, of_hidden) = function(params, hidden, jnp.asarray(weights))
+    head, targets = LogLinear(penalty=0.3, penalty_norm=norm), jnp.asarray([0, 3, 7, 9])
+    tables, weights = examples.lexicon().tables(), np.array([0.5, 2.0, 0.0, 1.0])
+
+    def by_hand(head):
+        def function(params, hidden, weights):
+            return jnp.sum(weights * head.loss(params, tables, hidden, targets))
+
+        return function
+
+    def summed(head):
+        def function(params, hidden, weights):
+            return head.weighted_loss(params, tables, hidden, targets, weights)
+
+        return function
+
+    @jax.jit
+    def evaluate(params, hidden, weights):
+        parts = head.weighted_loss_and_penalty(params, tables, hidden, targets, weights)
+        forms = (by_hand(HEAD), by_hand(head), summed(HEAD), summed(head))
+        slopes = (jax.value_and_grad(form, argnums=(0, 1, 2)) for form in forms)
+        return parts, *(of_form(params, hidden, weights) for of_form in slopes)
+
+    parts, *found = evaluate(params, hidden, jnp.asarray(weights))
     states = np.asarray(hidden)
     adaptors = states @ np.asarray(params["weights"]).T + np.asarray(params["bias"])[None]
-    expected = 0.3 * weights @ (np.abs(adaptors) ** norm).sum(axis=1)
-    np.testing.assert_allclose(value, expected, rtol=1e-10)
+    norms = (np.abs(adaptors) ** norm).sum(axis=1)
     slopes = 0.3 * norm * np.abs(adaptors) ** (norm - 1) * np.sign(adaptors) * weights[:, None]
-    np.testing.assert_allclose(of_params["bias"], slopes.sum(axis=0), rtol=1e-9)
-    np.testing.assert_allclose(of_params["weights"], slopes.T @ states, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(of_hidden, slopes @ np.asarray(params["weights"]), rtol=1e-9)
+    expected = (
+        {"weights": slopes.T @ states, "bias": slopes.sum(axis=0)},
+        slopes @ np.asarray(params["weights"]),
+        0.3 * norms,
+    )
+    np.testing.assert_allclose(parts[1], 0.3 * weights @ norms, rtol=1e-10)
+    for (plain, of_plain), (value, gradients) in (found[:2], found[2:]):
+        np.testing.assert_allclose(value - plain, 0.3 * weights @ norms, rtol=1e-9)
+        np.testing.assert_allclose(value, parts[0], rtol=1e-10)
+        jax.tree.map(
+            lambda with_it, without, wanted: np.testing.assert_allclose(
+                with_it - without, wanted, rtol=1e-7, atol=1e-10
+            ),
+            gradients,
+            of_plain,
+            expected,
+        )
 
 
 def test_a_penalty_leaves_a_model_that_is_its_background_where_it_is(hidden):
     # The slope of |a| at 0 is 0: where nothing else moves the adaptor, neither does the penalty.
     head = LogLinear(initial_scale=0.0, penalty=0.3, penalty_norm=1.0)
     params = head.init(jax.random.key(0), SIZE, examples.lexicon())
-    slopes = jax.jit(jax.grad(head.weighted_penalty))(params, hidden, jnp.ones(4))
+    slopes = jax.jit(jax.grad(lambda *given: head.penalties(*given).sum()))(params, hidden)
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(slopes))
 
 

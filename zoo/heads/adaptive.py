@@ -12,6 +12,7 @@ are sorted by cluster and taken in blocks, and a block computes the tails only t
 """
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -20,11 +21,37 @@ from zoo.errors import UserError, check_least
 from zoo.heads import exact, exact_sum
 from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
-from zoo.heads.token_weights import weighted_sum
+from zoo.heads.token_weights import slopes_of_weights, weighted_sum
 
 # Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
 # of two clusters are few, enough for efficient products.
 TOKENS_AT_A_TIME = 128
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _weighted_sum_with_idle(idle_losses, losses, token_weights, arguments):
+    """weighted_sum(losses, token_weights), where losses [N] are 0 for tokens of weight 0.
+
+    Args:
+      idle_losses: arguments -> the losses of those tokens, [N], 0 for all others. It is called for
+        the gradient of the weights alone.
+    """
+    return weighted_sum(losses, token_weights)
+
+
+def _forward(idle_losses, losses, token_weights, arguments):
+    return weighted_sum(losses, token_weights), (losses, token_weights, arguments)
+
+
+def _backward(idle_losses, residuals, cotangent):
+    losses, token_weights, arguments = residuals
+    _, of_sum = jax.vjp(weighted_sum, losses, token_weights)
+    of_losses, of_weights = of_sum(cotangent)
+    idle = slopes_of_weights(idle_losses(*arguments), token_weights)
+    return of_losses, of_weights + cotangent.astype(idle.dtype) * idle, None
+
+
+_weighted_sum_with_idle.defvjp(_forward, _backward)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,11 +170,22 @@ class AdaptiveSoftmax(Head):
         of_head = exact_sum.summed_softmax_loss(
             hidden, params["head"], params["head_bias"], in_head, token_weights
         )
-        # A token without weight is none of a tail's work.
-        cluster = jnp.where(token_weights == 0, 0, cluster).ravel()
-        flat = hidden.reshape(-1, hidden.shape[-1])
-        of_tails = self._tail_losses(params, flat, cluster, place.ravel())
-        return of_head + weighted_sum(of_tails, token_weights.ravel())
+        columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), place.ravel()
+        of_tails = self._summed_tail_losses(params, *columns, token_weights.ravel())
+        return of_head + of_tails
+
+    def _summed_tail_losses(self, params, hidden, cluster, place, token_weights):
+        """sum of token_weights * _tail_losses, a scalar, of token_weights [N]."""
+        # A token without weight is none of a tail's work, unless somebody asks for the gradient
+        # of its weight, which is the tail's loss: then it is computed, in the backward pass.
+        mine, idle = (jnp.where(token_weights == 0, *c) for c in ((0, cluster), (cluster, 0)))
+        losses = self._tail_losses(params, hidden, mine, place)
+        arguments = jax.lax.stop_gradient((params, hidden)), idle, place
+        return _weighted_sum_with_idle(self._idle_losses, losses, token_weights, arguments)
+
+    def _idle_losses(self, params_and_hidden, cluster, place):
+        """_tail_losses, as a function of what `_summed_tail_losses` keeps for the weights."""
+        return self._tail_losses(*params_and_hidden, cluster, place)
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""

@@ -2,7 +2,8 @@
 
 `weighted_softmax_loss` forms the gradients in its forward pass, while the logits of a block are at
 hand: no product is computed twice, where the per-token losses of `exact` compute the logits again.
-The price: it gives only a sum, with weights that are known beforehand.
+The price: it gives only a sum, with weights that are known beforehand. The gradient of the weights
+is the losses themselves.
 """
 
 import functools
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.heads import blocks, exact
-from zoo.heads.token_weights import weighted_rows, weighted_sum
+from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -41,7 +42,7 @@ def weighted_softmax_loss(
 
     Args:
       hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
-      token_weights: [N], the u_n. They get no gradient.
+      token_weights: [N], the u_n.
       block: tokens at a time; need not divide N. penalty: of the squared log Z, 0 for none.
       log_measure: a `jax.tree_util.Partial`, contexts of a block -> log m, [block, V]; or None for
         a measure of 1. contexts: its argument, a pytree of leaves [N, ...]. They get no gradient.
@@ -64,7 +65,7 @@ def _weighted_forward(
 
 def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with_gradients):
     hidden, targets, token_weights, contexts = data
-    tokens, size = hidden.shape
+    tokens = len(targets)
     block = min(block, tokens)
     # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
     weight_blocks = blocks.of_rows(token_weights, block)
@@ -83,7 +84,8 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         exponentials = jnp.exp(block_logits - largest[:, None])
         z = exponentials.sum(axis=-1)
         log_z = largest + jnp.log(z)
-        total += weighted_sum(log_z - target_logits + penalty * log_z * log_z, u)
+        losses = log_z - target_logits + penalty * log_z * log_z
+        total += weighted_sum(losses, u)
         if not with_gradients:
             return (total, weights_gradient, bias_gradient), None
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
@@ -91,7 +93,8 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         of_hidden, of_weights = exact.products_with(slopes, h, weights)
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
-        return (total, weights_gradient, bias_gradient), of_hidden.astype(h.dtype)
+        of_tokens = of_hidden.astype(h.dtype), slopes_of_weights(losses, u)
+        return (total, weights_gradient, bias_gradient), of_tokens
 
     zero = jnp.zeros((), exact.accumulator(hidden))
     inputs = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
@@ -99,14 +102,15 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), inputs)
         return total, None
     initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
-    (total, weights_gradient, bias_gradient), hidden_gradient = jax.lax.scan(step, initial, inputs)
-    hidden_gradient = hidden_gradient.reshape(-1, size)[:tokens]
+    (total, weights_gradient, bias_gradient), of_tokens = jax.lax.scan(step, initial, inputs)
+    hidden_gradient, of_token_weights = (x.reshape(-1, *x.shape[2:])[:tokens] for x in of_tokens)
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
-    return total, (hidden_gradient, *gradients)
+    return total, (hidden_gradient, *gradients, of_token_weights)
 
 
 def _weighted_backward(block, penalty, gradients, cotangent):
-    return *((g * cotangent).astype(g.dtype) for g in gradients), None, None, None, None
+    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
+    return *of_arrays, None, of_token_weights, None, None
 
 
 weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
@@ -128,4 +132,4 @@ def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0
     losses, log_z = exact.softmax_loss(hidden, weights, bias, targets)
     if penalty:
         losses += penalty * log_z * log_z
-    return weighted_sum(losses, jax.lax.stop_gradient(token_weights))
+    return weighted_sum(losses, token_weights)

@@ -6,23 +6,26 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
-from zoo.heads import blocks, exact_sum, shapes
+from zoo.heads import arguments, blocks, exact, exact_sum
 from zoo.heads.token_weights import weighted_sum
 
 
+@arguments.guarded
 class Head:
     """What every head offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     Shapes: hidden [..., D], targets and words int32 [...], losses and log-probabilities [...] in
-    nats per token. Other shapes are a ValueError; targets that are no place of a word, which
-    compiled code cannot look at, give any number. `tables` is what `tables(lexicon)` gives;
+    nats per token. Token weights are [...] or broadcast to it by the rules of numpy; booleans and
+    whole numbers become floats. Other shapes are a ValueError; targets that are no place of a word,
+    which compiled code cannot look at, give any number. `tables` is what `tables(lexicon)` gives;
     `context` is what a prior needs to know beyond the hidden state.
 
         tables(lexicon) -> pytree of arrays, what the head needs to know of the words
         init(key, hidden_size, lexicon) -> params
         loss(params, tables, hidden, targets, *, key=None, context=None) -> [...]
         weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
-        weighted_penalty(params, hidden, token_weights) -> a scalar, trained beside the loss
+        weighted_loss_and_penalty(..., token_weights, ...) -> (the same, what of it is penalty)
+        penalties(params, hidden) -> [...], what of the loss is penalty
         log_prob(params, tables, hidden, targets, *, context=None) -> [...]      exact, normalised
         log_prob_and_log_z(params, tables, hidden, targets, ...) -> ([...], [...])
         log_probs(params, tables, hidden, *, context=None) -> [..., V]           closed heads
@@ -36,9 +39,12 @@ class Head:
         prepared(params, tables) -> what to add to the params to judge faster, a dict
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
 
-    `loss` is what is trained and may be sampled; `log_prob` is what is reported. log Z is the
-    logarithm of what the head's scores have to be divided by: where it is near 0 for every hidden
-    state, the scores may be used as they are.
+    `loss` is what is trained: it may be sampled, and has all penalties in it. Train on
+    `weighted_loss`, the sum of token_weights * loss, which is the faster way to it and knows
+    padding: a token of weight 0 adds nothing, whatever its state and target hold, and no gradient
+    but that of its own weight. `log_prob` is what is reported. log Z is the logarithm of what the
+    head's scores have to be divided by: where it is near 0 for every hidden state, the scores may
+    be used as they are. Of no tokens, results are empty and sums 0.
     """
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
@@ -54,11 +60,9 @@ class Head:
     loss_name = "loss"
 
     def __init_subclass__(cls, **options):
-        """Lets the methods of every head look at the shapes of their arguments; see `shapes`."""
+        """Lets the methods of every head look at their arguments; see `arguments`."""
         super().__init_subclass__(**options)
-        for name in shapes.CHECKED:
-            if name in vars(cls):
-                setattr(cls, name, shapes.checked(vars(cls)[name]))
+        arguments.guarded(cls)
 
     def tables(self, lexicon) -> dict[str, jax.Array]:
         """Nothing, unless a head says otherwise."""
@@ -107,9 +111,18 @@ class Head:
         losses = self.loss(params, tables, hidden, targets, key=key, context=context)
         return weighted_sum(losses, token_weights)
 
-    def weighted_penalty(self, params, hidden, token_weights):
-        """sum of token_weights * penalty, a scalar; 0 unless a head has one."""
-        return jnp.zeros(())
+    def weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """(weighted_loss, the part of it that `penalties` are), scalars in nats."""
+        options = {"key": key, "context": context}
+        loss = self.weighted_loss(params, tables, hidden, targets, token_weights, **options)
+        return loss, jnp.zeros(())
+
+    def penalties(self, params, hidden):
+        """The part of each token's loss that is shown apart from -log p, [...]; 0 unless a head has
+        one. It does not depend on the target."""
+        return jnp.zeros(hidden.shape[:-1], exact.accumulator(hidden))
 
     def log_prob(self, params, tables, hidden, targets, *, context=None):
         """log p(targets | hidden), nats, [...]; exact."""

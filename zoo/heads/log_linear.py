@@ -30,7 +30,7 @@ from zoo import signature_forms, signatures
 from zoo.errors import UserError, check_least
 from zoo.heads import blocks, exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
-from zoo.heads.token_weights import weighted_sum
+from zoo.heads.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
 
@@ -62,7 +62,7 @@ class LogLinear(Head):
       background: b(x | c), whose contexts the model hands in as `context`; None for the lexicon's.
       kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
         empty.
-      penalty: lambda of lambda sum_f |a_f|^p, which is trained beside the loss of each token and
+      penalty: lambda of lambda sum_f |a_f|^p, which the loss of each token has on top of -log p. It
         draws the adaptor to 0, the model to its background (section 2.2); 0 for none.
       penalty_norm: p, at least 1.
     """
@@ -157,49 +157,65 @@ class LogLinear(Head):
         return exact.logits(hidden, params["weights"], params["bias"])
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
-        """-log p(targets | hidden), nats, [...]; exact. Its gradient with respect to the adaptor
-        is the expected minus the observed features (equations 9, 16)."""
-        return -self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]
+        """-log p(targets | hidden) and the penalty, nats, [...]; exact. Without a penalty, its
+        gradient with respect to the adaptor is the expected minus the observed features
+        (equations 9, 16)."""
+        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
+        return self.penalties(params, hidden) - log_prob
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        """sum of token_weights * loss, a scalar in nats."""
+        return self.weighted_loss_and_penalty(
+            params, tables, hidden, targets, token_weights, key=key, context=context
+        )[0]
+
+    def weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
+        nats = self._weighted_nats(params, tables, hidden, targets, token_weights, context)
+        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
+        return nats + penalty, penalty
+
+    def _weighted_nats(self, params, tables, hidden, targets, token_weights, context):
+        """-sum of token_weights * log p, a scalar; see exact_sum."""
+        if self.background is None:
+            known = tables["log_within"][targets]
+        else:
+            known = self._log_background(tables, context, targets)
+        token_weights = without_gradient(token_weights, absent(known, token_weights))
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
             summed = sparse_scores.summed_softmax_loss(*features, hidden, of_targets, token_weights)
-            known = tables["log_within"][targets]
         elif self.background is None:
             weights, bias = self._signature_weights(params, tables)
             summed = exact_sum.summed_softmax_loss(hidden, weights, bias, of_targets, token_weights)
-            known = tables["log_within"][targets]
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
             summed = measured.summed_loss(
                 hidden, weights, bias, of_targets, token_weights, *measure
             )
-            known = self._log_background(tables, context, targets)
         return summed - weighted_sum(known, token_weights)
 
-    def weighted_penalty(self, params, hidden, token_weights):
-        """sum of token_weights * penalty * sum_f |a_f|^penalty_norm, a scalar."""
+    def penalties(self, params, hidden):
+        """penalty * sum_f |a_f|^penalty_norm, [...]."""
         if not self.penalty:
-            return jnp.zeros(())
+            return super().penalties(params, hidden)
 
         # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
         @jax.checkpoint
         def of_block(columns):
-            block_hidden, block_weights = columns
-            adaptors = self.adaptor(params, block_hidden)
+            adaptors = self.adaptor(params, *columns)
             adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
-            norms = jnp.sum(adaptors**self.penalty_norm, axis=-1)
-            return weighted_sum(norms, block_weights)[None]
+            return self.penalty * jnp.sum(adaptors**self.penalty_norm, axis=-1)
 
-        rows = hidden.reshape(-1, hidden.shape[-1]), token_weights.reshape(-1)
-        block = exact_sum.token_block(len(rows[1]), len(params["bias"]))
-        return self.penalty * blocks.map_rows(of_block, rows, block).sum()
+        rows = hidden.reshape(-1, hidden.shape[-1])
+        block = exact_sum.token_block(len(rows), len(params["bias"]))
+        return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.heads import blocks, exact, exact_sum
-from zoo.heads.token_weights import weighted_rows, weighted_sum
+from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
@@ -41,7 +41,7 @@ def summed_mixture_loss(contexts, log_prior, weights, bias, targets, token_weigh
             contexts, log_prior, weights, bias, targets, token_weights, block
         )
     losses = mixture_loss(contexts, log_prior, weights, bias, targets)
-    return weighted_sum(losses, jax.lax.stop_gradient(token_weights))
+    return weighted_sum(losses, token_weights)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
@@ -53,7 +53,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
 
     Args:
       contexts: g, [N, M, D]; log_prior: log pi, [N, M]; weights: W, [V, D]; bias: c, [V].
-      targets: int [N], each in [0, V). token_weights: [N], the u_n. They get no gradient.
+      targets: int [N], each in [0, V). token_weights: [N], the u_n.
       block: tokens at a time; need not divide N.
 
     Returns:
@@ -100,7 +100,8 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
         of_contexts = of_rows.astype(g.dtype).reshape(g.shape)
-        return (total, weights_gradient, bias_gradient), (of_contexts, -share)
+        of_tokens = of_contexts, -share, slopes_of_weights(-log_p, u)
+        return (total, weights_gradient, bias_gradient), of_tokens
 
     zero = jnp.zeros((), exact.accumulator(contexts))
     if not with_gradients:
@@ -110,14 +111,17 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
     (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
         step, initial, (inputs, weight_blocks)
     )
-    of_tokens = (x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks)
-    gradients = (*of_tokens, weights_gradient, bias_gradient)
-    like = (contexts, log_prior, weights, bias)
+    of_contexts, of_prior, of_token_weights = (
+        x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks
+    )
+    gradients = (of_contexts, of_prior, weights_gradient, bias_gradient, of_token_weights)
+    like = (contexts, log_prior, weights, bias, token_weights)
     return total, tuple(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True))
 
 
 def _backward(block, gradients, cotangent):
-    return *((g * cotangent).astype(g.dtype) for g in gradients), None, None
+    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
+    return *of_arrays, None, of_token_weights
 
 
 weighted_mixture_loss.defvjp(_forward, _backward)

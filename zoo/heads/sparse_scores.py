@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from zoo import sparse
 from zoo.heads import blocks, exact
-from zoo.heads.token_weights import weighted_sum
+from zoo.heads.token_weights import slopes_of_weights, weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -59,7 +59,7 @@ def softmax_loss(tables, weights, bias, hidden, signatures):
 def summed_softmax_loss(tables, weights, bias, hidden, signatures, token_weights):
     """sum of token_weights [...] * (log Z - o_s), a scalar in nats; signatures [...] are the s.
 
-    Gradients, of weights, bias and hidden [..., D], are formed in the forward pass.
+    Gradients, of weights, bias, hidden [..., D] and token weights, are formed in the forward pass.
     """
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures, token_weights = signatures.reshape(-1), token_weights.reshape(-1)
@@ -81,7 +81,8 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
         exponentials = jnp.exp(block_scores - largest[None])
         z = exponentials.sum(axis=0)
         of_targets = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
-        total += weighted_sum(largest + jnp.log(z) - of_targets, u)
+        losses = largest + jnp.log(z) - of_targets
+        total += weighted_sum(losses, u)
         expected = exponentials * (u / z)[None]
         difference = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
         difference = jnp.where(u[None] == 0, 0, difference)  # as weighted_rows, a token a column
@@ -92,19 +93,20 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
             weights_gradient + of_weights.astype(weights_gradient.dtype),
             bias_gradient + of_adaptors.sum(axis=1).astype(bias_gradient.dtype),
         )
-        return carry, of_hidden.astype(h.dtype)
+        return carry, (of_hidden.astype(h.dtype), slopes_of_weights(losses, u))
 
     block = token_block(len(signatures), len(tables["log_mass"]))
     columns = blocks.of_rows((hidden, signatures, token_weights), block)
     zero = jnp.zeros((), exact.accumulator(hidden))
     initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
-    (total, of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
-    of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
-    return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden)
+    (total, of_weights, of_bias), of_tokens = jax.lax.scan(step, initial, columns)
+    of_tokens = (x.reshape(-1, *x.shape[2:])[: len(hidden)] for x in of_tokens)
+    return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), *of_tokens)
 
 
 def _summed_backward(gradients, cotangent):
-    return None, *((g * cotangent).astype(g.dtype) for g in gradients), None, None
+    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
+    return None, *of_arrays, None, of_token_weights
 
 
 _summed.defvjp(_summed_forward, _summed_backward)

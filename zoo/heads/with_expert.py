@@ -24,6 +24,7 @@ from zoo.errors import UserError
 from zoo.heads import exact
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
+from zoo.heads.token_weights import weighted_sum
 from zoo.priors.expert import Expert
 
 
@@ -125,12 +126,21 @@ class WithExpert(Head):
         )
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
-        """-log p'(targets | hidden, e), nats, [...]; exact."""
-        return -self.log_prob(params, tables, hidden, targets, context=context)
+        """-log p'(targets | hidden, e), with the penalty of the head within, nats, [...]; exact."""
+        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
+        return self.penalties(params, hidden) - log_prob
 
-    def weighted_penalty(self, params, hidden, token_weights):
-        """That of the head within."""
-        return self.head.weighted_penalty(params["head"], hidden, token_weights)
+    def weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
+        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
+        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
+        return weighted_sum(-log_prob, token_weights) + penalty, penalty
+
+    def penalties(self, params, hidden):
+        """Those of the head within, [...]."""
+        return self.head.penalties(params["head"], hidden)
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p'(targets | hidden, e), log Z with the expert's feature), nats, [...] each."""

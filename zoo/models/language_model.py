@@ -137,22 +137,21 @@ class LanguageModel:
     def weighted_loss(
         self, params, tables, words, targets, token_weights, carry, *, reset=None, key=None
     ):
-        """(sum of token_weights * loss, sum of token_weights * penalty, carry).
+        """(sum of token_weights * loss, the part of it that is penalty, carry).
 
-        Both sums are scalars in nats; what is trained is their sum.
+        Both sums are scalars in nats; the first is what is trained.
 
         Args:
           words, targets: int32 [B, T], the word before each position and the one at it.
-          token_weights: [B, T]. carry: of `initial_carry`. reset: bool [B, T] or None.
+          token_weights: [B, T], or what broadcasts to it. carry: of `initial_carry`.
+          reset: bool [B, T] or None.
           key: turns dropout and a sampled head's noise on; one key or `zoo.keys.Keys`.
         """
         if key is not None:
             key = keys.of(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
-        head_params = self.head_params(params)
-        penalty = self.head.weighted_penalty(head_params, hidden, token_weights)
-        loss = self.head.weighted_loss(
-            head_params,
+        loss, penalty = self.head.weighted_loss_and_penalty(
+            self.head_params(params),
             tables["head"],
             hidden,
             targets,

@@ -81,7 +81,7 @@ def mean_loss(state, tables, columns, key, *, model, least_tokens, axis):
             reset=columns.reset,
             key=Keys(step_key, rows),
         )
-        return loss + penalty, (penalty, carry)
+        return loss, (penalty, carry)
 
     return objective, tokens, divisor
 

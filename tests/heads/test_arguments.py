@@ -1,0 +1,212 @@
+"""What every head makes of its arguments before it computes anything."""
+
+import functools
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.heads import head_references, test_contract
+from tests.heads.test_with_expert import Told
+from zoo import heads, keys
+from zoo.heads import (
+    NCE,
+    CharLSTM,
+    CNNSoftmax,
+    Head,
+    LogLinear,
+    Softmax,
+    SpreadUnknown,
+    WithExpert,
+    arguments,
+)
+from zoo.spelling import Spelling
+
+SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
+HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {
+    "penalised log-linear": LogLinear(penalty=0.3),
+    "sampled letters": CNNSoftmax(head_references.NETWORK, sampled=NCE(samples=3)),
+    "speller": CharLSTM(Spelling("characters"), size=4, letter_size=2, renormalised=True),
+    "expert": WithExpert(Told(), LogLinear(penalty=0.3)),
+    "spread unknown": SpreadUnknown(Softmax(), examples.trained_and_other()[0]),
+}
+
+
+@functools.cache
+def problem(name):
+    """(head, params, tables, words)."""
+    head, random = HEADS[name], np.random.default_rng(5)
+    spread = isinstance(head, SpreadUnknown)
+    lexicon = examples.trained_and_other()[1] if spread else examples.lexicon()
+    params = examples.random_params(head, random, SIZE, lexicon)
+    if getattr(head, "tied", False):
+        params["weights"] = jnp.asarray(random.normal(size=(WORDS, SIZE)), jnp.float32)
+    tables = head.tables(lexicon)
+    return head, params, tables, len(lexicon)
+
+
+def batch(*shape, seed=0):
+    """(hidden, targets, options of the methods with targets), float32."""
+    random = np.random.default_rng(seed)
+    hidden = jnp.asarray(random.normal(size=(*shape, SIZE)), jnp.float32)
+    return hidden, jnp.asarray(random.integers(0, 8, shape), jnp.int32)
+
+
+def options(head, targets):
+    return {} if head.background is None else {"context": targets}
+
+
+def test_every_method_of_every_head_looks_at_its_arguments():
+    classes = [kind for kind in vars(heads).values() if inspect.isclass(kind)]
+    tried = {type(head) for head in HEADS.values()}
+    assert tried | {Head} == {kind for kind in classes if issubclass(kind, Head)}
+    for kind in tried:
+        for name in arguments.GUARDED:
+            assert hasattr(getattr(kind, name), "__wrapped__"), (kind, name)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_weights_of_other_shapes_are_refused(name):
+    head, params, tables, _ = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    for shape in ((TIME, BATCH), (BATCH,), (1, BATCH, TIME), (BATCH, TIME, 1), (2, TIME)):
+        for method in (head.weighted_loss, head.weighted_loss_and_penalty):
+            with pytest.raises(ValueError, match=r"token_weights of the shape \(.*\(3, 5\)") as e:
+                method(params, tables, hidden, targets, np.ones(shape))
+            assert str(shape) in str(e.value)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_states_that_are_no_floats_are_refused(name):
+    head, params, tables, _ = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    whole = hidden.astype(jnp.int32)
+    for call in (
+        lambda: head.loss(params, tables, whole, targets),
+        lambda: head.weighted_loss(params, tables, whole, targets, 1.0),
+        lambda: head.log_probs(params, tables, whole),
+        lambda: head.sample(params, tables, whole, jax.random.key(0)),
+        lambda: head.top_k(params, tables, jnp.float32(1), 2),
+    ):
+        with pytest.raises(ValueError, match=rf"{type(head).__name__}\.\w+: hidden states are"):
+            call()
+
+
+def test_weights_are_real_numbers():
+    head, params, tables, _ = problem("softmax")
+    with pytest.raises(ValueError, match="token_weights are real numbers, and these complex64"):
+        head.weighted_loss(params, tables, *batch(BATCH, TIME), np.ones(TIME, np.complex64))
+
+
+WEIGHTS = {
+    "one number": 0.5,
+    "a whole number": 2,
+    "of positions": np.arange(5),
+    "of lanes": np.array([[0.5], [0.0], [2.0]]),
+    "of one lane": np.array([[1.0, 0.5, 0.0, 2.0, 0.25]]),
+    "a mask": np.arange(15).reshape(3, 5) % 4 < 2,
+}
+
+
+@pytest.mark.parametrize("name", ["softmax", "adaptive", "expert", "penalised log-linear"])
+def test_weights_broadcast(name):
+    head, params, tables, _ = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+
+    @jax.jit
+    def evaluate(params, hidden, weights):
+        given = options(head, targets)
+        losses = head.loss(params, tables, hidden, targets, **given)
+        total = head.weighted_loss(params, tables, hidden, targets, weights, **given)
+        return losses, total
+
+    everywhere = jax.eval_shape(evaluate, params, hidden, jnp.ones((BATCH, TIME)))[1]
+    for weights in WEIGHTS.values() if name == "softmax" else (WEIGHTS["of lanes"],):
+        losses, total = evaluate(params, hidden, weights)
+        wanted = np.sum(np.float64(losses) * np.broadcast_to(weights, (BATCH, TIME)))
+        np.testing.assert_allclose(total, wanted, rtol=1e-5)
+        assert total.dtype == everywhere.dtype == jnp.float32
+
+
+def test_the_gradient_of_weights_that_broadcast_is_summed():
+    head, params, tables, _ = problem("softmax")
+    hidden, targets = batch(BATCH, TIME)
+    losses = np.asarray(head.loss(params, tables, hidden, targets))
+    slopes = jax.grad(head.weighted_loss, argnums=4)
+    for weights, axes in ((np.ones(TIME), 0), (np.ones((BATCH, 1)), 1), (1.0, (0, 1))):
+        found = slopes(params, tables, hidden, targets, jnp.asarray(weights, jnp.float32))
+        expected = losses.sum(axes, keepdims=axes == 1)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["speller", "expert", "sampled letters"])
+def test_tokens_without_weight_may_hold_anything(name):
+    """As tests/heads/test_contract.py has it of the others."""
+    head, params, tables, _ = problem(name)
+    hidden, targets = batch(BATCH, TIME)
+    weights = jnp.ones((BATCH, TIME)).at[:, 3:].set(0)
+    others = hidden.at[0, 3].set(jnp.nan).at[1, 3, 2].set(jnp.inf).at[2, 4].set(1e30)
+    wrong = targets.at[0, 3].set(-100).at[1, 4].set(10**6).at[2, 3].set(-1)
+
+    @jax.jit
+    def evaluate(params, hidden, targets, context):
+        given = {} if head.background is None else {"context": context}
+        columns = params, tables, hidden, targets, weights
+        function = jax.value_and_grad(head.weighted_loss, argnums=(0, 2, 4))
+        return function(*columns, key=jax.random.key(1), **given)
+
+    value, gradients = evaluate(params, hidden, targets, targets)
+    found, of_others = evaluate(params, others, wrong, jnp.where(wrong < 0, -1, targets))
+    np.testing.assert_allclose(found, value, rtol=1e-6)
+    for one, other in zip(
+        jax.tree.leaves(of_others[0]), jax.tree.leaves(gradients[0]), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(of_others[1][:, 3:], 0)
+    assert np.isfinite(of_others[2]).all()
+    np.testing.assert_allclose(of_others[2][:, :3], gradients[2][:, :3], rtol=1e-5)
+    assert np.abs(gradients[2][:, 3:]).min() > 0.01  # the losses of those that are tokens
+
+
+SHAPES = [(0,), (0, 5), (3, 0)]
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_no_tokens(name):
+    head, params, tables, words = problem(name)
+    for shape in SHAPES:
+        hidden, targets = batch(*shape)
+        given = options(head, targets)
+        key = jax.random.key(0)
+        if len(shape) == 2:
+            key = keys.Keys(key, jax.random.split(key, 3)[: shape[0]])
+        loss = head.loss(params, tables, hidden, targets, key=key, **given)
+        assert (loss.shape, loss.dtype) == (shape, jnp.float32)
+        weights = jnp.zeros(shape)
+        function = jax.value_and_grad(head.weighted_loss, argnums=(0, 2, 4))
+        value, gradients = function(params, tables, hidden, targets, weights, key=key, **given)
+        assert (value.shape, float(value)) == ((), 0)
+        for leaf, like in zip(
+            jax.tree.leaves(gradients), jax.tree.leaves((params, hidden, weights)), strict=True
+        ):
+            np.testing.assert_array_equal(leaf, np.zeros(like.shape))
+        if shape != SHAPES[1]:
+            continue
+        assert head.weighted_loss(params, tables, hidden, targets, 1, key=key, **given) == 0
+        assert head.penalties(params, hidden).shape == shape
+        assert head.log_prob(params, tables, hidden, targets, **given).shape == shape
+        log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets, **given)
+        assert log_prob.shape == log_z.shape == shape
+        assert head.log_probs(params, tables, hidden, **given).shape == (*shape, words)
+        drawn = head.sample(params, tables, hidden, jax.random.key(0), **given)
+        assert (drawn.shape, drawn.dtype) == (shape, jnp.int32)
+        values, found = head.top_k(params, tables, hidden, 2, **given)
+        assert (values.shape, found.shape, found.dtype) == ((*shape, 2), (*shape, 2), jnp.int32)
+
+
+def test_no_targets_may_be_an_empty_list():
+    head, params, tables, _ = problem("softmax")
+    assert head.loss(params, tables, jnp.zeros((0, SIZE)), []).shape == (0,)

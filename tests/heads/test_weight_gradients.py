@@ -1,0 +1,117 @@
+"""d weighted_loss / d u_n = loss_n in every form of the sum, against float64 loops."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.heads import head_references
+from zoo.heads import (
+    AdaptiveSoftmax,
+    HierarchicalSoftmax,
+    LogLinear,
+    MixtureOfSoftmaxes,
+    SelfNormalisedSoftmax,
+    Softmax,
+    adaptive,
+    exact,
+    exact_sum,
+    hierarchical,
+)
+from zoo.signature_forms import Form
+
+SIZE, BATCH, TIME = 7, 3, 5
+LOGITS, LEAST = (exact, "LOGITS_AT_A_TIME"), (exact_sum, "LEAST_TOKENS_AT_A_TIME")
+
+
+def self_normalised(params, hidden):
+    """The penalty is no log-probability, but it is a part of the loss of every word."""
+    scores = hidden @ params["weights"].T + params["bias"]
+    log_z = np.log(np.exp(scores).sum(-1, keepdims=True))
+    return scores - log_z - 0.3 * log_z**2
+
+
+def penalised(params, hidden):
+    adaptors = hidden @ params["weights"].T + params["bias"]
+    return head_references.log_linear(params, hidden) - 0.2 * (adaptors**2).sum(-1)[:, None]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A head, minus its loss of every word [N, V] by numpy, and what chooses the form."""
+
+    head: object
+    reference: object
+    settings: tuple = ()
+    signatures: Form = Form.DENSE_SUMS
+
+
+# Blocks of four tokens, of which fifteen make four, and of the vocabulary.
+OF_TOKENS = ((*LOGITS, 4 * 13), (*LEAST, 1))
+OF_WORDS = ((*LOGITS, 4 * 13),)
+SOFTMAX, NORMALISED = head_references.softmax, SelfNormalisedSoftmax(penalty=0.3)
+PENALTY = LogLinear(penalty=0.2)
+FORMS = {
+    "softmax, all at once": Case(Softmax(), SOFTMAX),
+    "softmax, of tokens": Case(Softmax(), SOFTMAX, OF_TOKENS),
+    "softmax, of words": Case(Softmax(), SOFTMAX, OF_WORDS),
+    "self-normalised, of tokens": Case(
+        SelfNormalisedSoftmax(penalty=0.3), self_normalised, OF_TOKENS
+    ),
+    "self-normalised, of words": Case(
+        SelfNormalisedSoftmax(penalty=0.3), self_normalised, OF_WORDS
+    ),
+    "mixture, of tokens": Case(
+        MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 8 * 13), OF_TOKENS[1])
+    ),
+    "mixture, of words": Case(
+        MixtureOfSoftmaxes(components=2), head_references.mixture, ((*LOGITS, 13),)
+    ),
+    "adaptive": Case(
+        AdaptiveSoftmax(cutoffs=(3, 8), division=2),
+        head_references.adaptive,
+        ((adaptive, "TOKENS_AT_A_TIME", 4),),
+    ),
+    "hierarchical": Case(
+        HierarchicalSoftmax(),
+        head_references.hierarchical,
+        ((hierarchical, "GATHERED_AT_A_TIME", 4 * 5 * SIZE),),
+    ),
+    "log-linear, sparse scores": Case(PENALTY, penalised, OF_TOKENS, Form.PRODUCT),
+    "log-linear, sparse sums": Case(PENALTY, penalised, OF_TOKENS, Form.SPARSE_SUMS),
+}
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", FORMS)
+def test_it_is_the_loss(name, monkeypatch):
+    form, random = FORMS[name], np.random.default_rng(8)
+    for module, constant, value in form.settings:
+        monkeypatch.setattr(module, constant, value)
+    lexicon = examples.lexicon()
+    lexicon.__dict__["signature_form"] = form.signatures
+    tables = form.head.tables(lexicon)
+    params = examples.random_params(form.head, random, SIZE, lexicon, scale=0.6)
+    hidden = random.normal(size=(BATCH, TIME, SIZE))
+    targets = random.integers(0, 13, (BATCH, TIME))
+    weights = np.resize([0.5, 0.0, 2.0, 0.0], (BATCH, TIME))
+
+    by_numpy = {key: np.asarray(value) for key, value in params.items()}
+    minus_losses = form.reference(by_numpy, hidden.reshape(-1, SIZE))
+    expected = np.zeros((BATCH, TIME))
+    for n, place in enumerate(np.ndindex(BATCH, TIME)):
+        expected[place] = -minus_losses[n][targets[place]]
+
+    @jax.jit
+    def slopes(weights):
+        def summed(weights):
+            return 3 * form.head.weighted_loss(params, tables, hidden, targets, weights)
+
+        return jax.value_and_grad(summed)(weights)
+
+    value, found = slopes(jnp.asarray(weights))
+    np.testing.assert_allclose(value, 3 * np.sum(weights * expected), rtol=2e-6)
+    np.testing.assert_allclose(found, 3 * expected, rtol=2e-6)

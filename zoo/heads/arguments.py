@@ -1,0 +1,159 @@
+"""What a head is given, looked at and made regular before anything is computed.
+
+Heads flatten tokens into rows: targets or weights of another shape than the states' would give
+numbers, and wrong ones. Every method of every head passes through here (`guarded`), by the names of
+its arguments, so that within a head
+
+- hidden states are floating point, [..., D], and targets whole numbers, [...];
+- token weights are floating point, [...]: others are broadcast by the rules of numpy, and booleans
+  and whole numbers become floats of the type in which losses are summed;
+- a token of weight 0 whose state or target is none (not a finite number, a negative place) has a
+  state of zeros, the target 0, and no gradient;
+- there is at least one token: for none, results are empty and sums 0, and the head is not asked.
+
+Looking costs nothing in compiled code, which knows shapes before it runs.
+"""
+
+import functools
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.heads.token_weights import without_gradient
+from zoo.keys import Keys
+
+# Methods that take hidden states.
+GUARDED = (
+    "loss",
+    "weighted_loss",
+    "weighted_loss_and_penalty",
+    "penalties",
+    "log_prob",
+    "log_prob_and_log_z",
+    "log_probs",
+    "sample",
+    "top_k",
+)
+
+
+def guarded(head_class):
+    """The class, whose own methods of the contract look at their arguments first."""
+    for name in GUARDED:
+        if name in vars(head_class):
+            setattr(head_class, name, _guarded(vars(head_class)[name]))
+    return head_class
+
+
+def _guarded(method):
+    signature = inspect.signature(method)
+    if "hidden" not in signature.parameters:
+        return method  # it hands on what it is given
+
+    @functools.wraps(method)
+    def function(self, *positional, **named):
+        bound = signature.bind(self, *positional, **named)
+        name = f"{type(self).__name__}.{method.__name__}"
+        bound.arguments.update(_regular(name, bound.arguments))
+        if 0 in bound.arguments["hidden"].shape[:-1]:
+            return _of_no_tokens(method, bound)
+        return method(*bound.args, **bound.kwargs)
+
+    return function
+
+
+def _regular(name, given):
+    """Those of the arguments that are looked at, a dict; ValueError that names the wrong one."""
+    found = {"hidden": _hidden(name, given["hidden"])}
+    shape = found["hidden"].shape[:-1]
+    if "targets" in given:
+        found["targets"] = _targets(name, given["targets"], found["hidden"].shape)
+    if "token_weights" in given:
+        weights = _token_weights(name, given["token_weights"], shape, found["hidden"].dtype)
+        found |= _present(found["hidden"], found["targets"], weights)
+    return found
+
+
+def _hidden(name, hidden):
+    hidden = jnp.asarray(hidden)
+    if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
+        raise ValueError(
+            f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
+            f"are {hidden.dtype} of the shape {hidden.shape}"
+        )
+    return hidden
+
+
+def _targets(name, targets, states):
+    targets, wanted = jnp.asarray(targets), states[:-1]
+    if targets.shape != wanted:
+        raise ValueError(
+            f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
+            f"for each state, and these have {targets.shape}"
+        )
+    # Of no targets at all there is nothing to tell the type by: jnp.asarray([]) is float32.
+    if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
+        raise ValueError(
+            f"{name}: targets are places of words in the lexicon, whole numbers, and these are "
+            f"{targets.dtype}"
+        )
+    return targets
+
+
+def _token_weights(name, weights, wanted, dtype):
+    """[...], of a floating-point type."""
+    weights = jnp.asarray(weights)
+    if not _broadcasts(weights.shape, wanted):
+        raise ValueError(
+            f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
+            f"{wanted} of the targets"
+        )
+    if not jnp.issubdtype(weights.dtype, jnp.floating):
+        if jnp.issubdtype(weights.dtype, jnp.complexfloating):
+            raise ValueError(f"{name}: token_weights are real numbers, and these {weights.dtype}")
+        weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
+    return jnp.broadcast_to(weights, wanted)
+
+
+def _broadcasts(shape, wanted):
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
+def _present(hidden, targets, weights):
+    """The three, with zeros for tokens of weight 0 that hold no state or no target."""
+    # Beyond the root of the greatest number, the products of a state may be infinite.
+    most = jnp.finfo(jnp.promote_types(hidden.dtype, jnp.float32)).max ** 0.5
+    usable = (jnp.abs(hidden) <= most).all(axis=-1) & (targets >= 0)
+    absent = (weights == 0) & ~usable
+    return {
+        "hidden": jnp.where(absent[..., None], 0, hidden),
+        "targets": jnp.where(absent, 0, targets),
+        "token_weights": without_gradient(weights, absent),
+    }
+
+
+def _of_no_tokens(method, bound):
+    """What a method gives for no tokens: zeros, of which there are none but where it sums.
+
+    Their shapes and types are those of its results for some tokens, which are not computed.
+    """
+    given = bound.arguments
+    shape = given["hidden"].shape[:-1]
+
+    def some(array):
+        filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
+        return jnp.zeros(filled, array.dtype)
+
+    names = ("hidden", "targets", "token_weights", "context")
+    given.update({name: jax.tree.map(some, given[name]) for name in names if name in given})
+    if "targets" in given:
+        given["targets"] = given["targets"].astype(jnp.int32)
+    if isinstance(given.get("key"), Keys):
+        given["key"] = given["key"].batch
+    results = jax.eval_shape(lambda: method(*bound.args, **bound.kwargs))
+    shape = () if "token_weights" in given else shape
+    return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)
