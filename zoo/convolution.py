@@ -225,6 +225,10 @@ class Convolution:
 
     def distinct_vectors(self, params, tables, words):
         """The vectors [..., size] of words int [...], each distinct word computed once."""
+        if not words.size:
+            one = jnp.zeros(1, jnp.int32)
+            like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, one))
+            return jnp.zeros((*words.shape, like.shape[-1]), like.dtype)
         vocabulary = tables["lengths"].shape[0]
         distinct, place = jnp.unique(
             words.ravel(), size=min(words.size, vocabulary), return_inverse=True

@@ -69,6 +69,16 @@ def test_shapes_of_a_core(core, random):
     assert all(not leaf.any() for leaf in jax.tree.leaves(core.initial_carry(BATCH)))
 
 
+@pytest.mark.parametrize("shape", [(0, TIME), (BATCH, 0), (0, 0)])
+def test_nothing_leaves_the_carry_as_it_was(core, random, shape):
+    params, _, carry = core_problem(core, random)
+    carry = jax.tree.map(lambda leaf: leaf[: shape[0]], carry)
+    given = {"reset": jnp.zeros(shape, bool), "key": jax.random.key(0)}
+    hidden, after = core.apply(params, jnp.zeros((*shape, INPUT_SIZE)), carry, **given)
+    assert (hidden.shape, hidden.dtype) == ((*shape, core.output_size), jnp.float32)
+    assert_trees_close(after, carry)
+
+
 def test_the_leaves_of_a_carry_can_be_donated(core):
     leaves = jax.tree.leaves(core.initial_carry(BATCH))
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)

@@ -97,3 +97,13 @@ def test_new_embeddings(embedding, lexicon):
     assert 0.04 < np.abs(table).max() <= 0.05
     smaller = dataclasses.replace(embedding, initial_scale=0.01)
     assert np.abs(smaller.init(jax.random.key(0), lexicon)["table"]).max() <= 0.01
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 5), (3, 0)])
+def test_no_words_have_no_vectors(embedding_case, lexicon, random, shape):
+    embedding = embedding_case.embedding
+    params, tables = examples.random_params(embedding, random, lexicon), embedding.tables(lexicon)
+    words = jnp.zeros(shape, jnp.int32)
+    vectors, back = jax.vjp(lambda params: embedding.apply(params, tables, words), params)
+    assert (vectors.shape, vectors.dtype) == ((*shape, SIZE), jnp.float32)
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(back(vectors)[0]))

@@ -92,6 +92,8 @@ class LSTM(Core):
     def apply(self, params, inputs, carry, *, reset=None, key=None):
         """inputs [B, T, E] -> (hidden [B, T, R], carry); see Core."""
         batch, time, _ = inputs.shape
+        if not batch * time:
+            return self._of_nothing(inputs, carry)
         dtype = inputs.dtype
         keep = jnp.ones((time, batch, 1), dtype)
         if reset is not None:

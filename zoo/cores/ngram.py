@@ -71,6 +71,8 @@ class NGram(Core):
     def apply(self, params, inputs, carry, *, reset=None, key=None):
         """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
         batch, time, _ = inputs.shape
+        if not batch * time:
+            return self._of_nothing(inputs, carry)
         rows = None if key is None else keys.of(key, batch).rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
         ahead = self.order - 2
