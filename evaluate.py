@@ -25,7 +25,7 @@ def main():
     add = parser.add_argument
     add("--workdir", required=True, help="folder of a training run")
     add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a file of the same kind as the run's data, instead of splits")
+    add("--data", help="a text, CoNLL-U or table of items, instead of splits")
     add("--state", choices=POLICIES, help="another state policy than the run's own")
     add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
     add(
@@ -33,7 +33,7 @@ def main():
         action="append",
         default=[],
         metavar="FILE",
-        help="True and False sentences, instead of splits unless they are named; may be repeated",
+        help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
     )
     add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
@@ -61,17 +61,19 @@ def main():
             if split != "train"
             for part in (split, *data.parts(split))
         ]
-    texts = [(split, run.read, split) for split in splits]
+    texts = [(split, split, None) for split in splits]
     if arguments.data:
-        texts.append((f"data:{pathlib.Path(arguments.data).name}", run.read_file, arguments.data))
+        texts.append((f"data:{pathlib.Path(arguments.data).name}", None, arguments.data))
     if arguments.surprisal and len(texts) != 1:
         raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
 
-    for name, read, what in texts:
-        corpus = read(what)
+    for name, split, file in texts:
+        given = run.given(file) if file else None
+        corpus = given.corpus if file else run.read(split)
         text, scores = run.score(corpus)
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            surprisal.write(arguments.surprisal, corpus, text, scores, run.lexicon)
+            given = given or run.given_split(split, corpus)
+            surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
         _say(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
         print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
@@ -81,11 +83,12 @@ def main():
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        _say(run.notes([sentence for pair in pairs for sentence in pair]))
+        _say(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
         figures = passport.of_pairs(run, path, pairs, scores)
         result = passport.write(run, figures)
         table = arguments.pairs_table or result.with_suffix(".tsv")
-        outputs.write_table(table, minimal_pairs.COLUMNS, minimal_pairs.rows(pairs, scores))
+        columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
+        outputs.write_table(table, columns, rows)
         print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
         _say(overlap.warnings(figures))
 

@@ -72,10 +72,10 @@ def test_the_best_hypotheses_are_printed(tmp_path):
     header = ("id", *sentence_scores.COLUMNS, "rank")
     rows = [
         # The model's half makes up for 2 nats of the other score, not for 3.
-        ("b", 1, 2, 0, "-9.0", "-9.0", 2, "b ||| one two ||| 0.1 -3 ||| -1.0"),
-        ("b", 2, 1, 0, "-4.0", "-4.0", 1, "b ||| three ||| 0.1 -3 ||| -3.0"),
-        ("a", 3, 1, 0, "-9.0", "-9.0", 2, "a ||| four ||| 0.1 -3 ||| -1.0"),
-        ("a", 4, 1, 1, "-4.0", "-4.0", 1, "a ||| five ||| 0.1 -3 ||| -4.0"),
+        ("b", 1, 2, 0, -9.0, -9.0, 2, "b ||| one two ||| 0.1 -3 ||| -1.0"),
+        ("b", 2, 1, 0, -4.0, -4.0, 1, "b ||| three ||| 0.1 -3 ||| -3.0"),
+        ("a", 3, 1, 0, -9.0, -9.0, 2, "a ||| four ||| 0.1 -3 ||| -1.0"),
+        ("a", 4, 1, 1, -4.0, -4.0, 1, "a ||| five ||| 0.1 -3 ||| -4.0"),
     ]
     (tmp_path / "dev.nbest").write_text("".join(row[-1] + "\n" for row in rows))
     outputs.write_table(tmp_path / "scores.tsv", header, [row[:-1] for row in rows])

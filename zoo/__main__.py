@@ -36,6 +36,14 @@ def _score(arguments):
     sentence_scores.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
 
 
+def _words(arguments):
+    from zoo.evaluation import outputs, word_lists
+
+    if arguments.output:
+        outputs.check(arguments.output)
+    word_lists.report(arguments.workdir, arguments.features, arguments.output)
+
+
 def _compare(arguments):
     from zoo.evaluation.compare import compare
 
@@ -114,12 +122,19 @@ def main():
     )
     add = command.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
-    add("text", metavar="FILE", help="a sentence a line, its words between blanks")
+    add("text", metavar="FILE", help="a sentence a line; or CoNLL-U, or a table of items")
     add("--output", metavar="FILE", help="the table to write, with tabs; default: prints it")
     add("--nbest", action="store_true", help="lines of n-best lists: id ||| hypothesis ||| ...")
     add("--column", type=int, metavar="N", help="the sentence is the N-th field of tabs, or of |||")
     options.add_to(command)
     command.set_defaults(do=_score)
+
+    command = commands.add_parser("words", help="prints the words of a run, as a table")
+    add = command.add_argument
+    add("workdir", metavar="DIR", help="folder of a training run")
+    add("--features", action="store_true", help="with the features of each")
+    add("--output", metavar="FILE", help="the table to write; default: prints it")
+    command.set_defaults(do=_words)
 
     command = commands.add_parser("compare", help="puts the results of runs side by side")
     command.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")

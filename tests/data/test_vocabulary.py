@@ -112,7 +112,7 @@ def test_unknown_words_are_refused_by_name():
         encoded(source=many, unknown="refused")
     assert str(refusal.value).startswith(
         "validation has 12 distinct words that the lexicon has not: 'zz', 'y', '0', '1', '2', "
-        "'3', '4', '5', '6', '7', ...; leave them out, judge with --lexicon FILE"
+        "'3', '4', '5', '6', '7', ...; leave them out, judge with --add-words FILE"
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo import cli
+from zoo.data.given import cells
 from zoo.evaluation.run import Run
 from zoo.workdir import Workdir
 
@@ -56,7 +57,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
     (result,) = (workdir / "results").glob("*.json")
     assert json.loads(result.read_text())["figures"]["skipped"] == 2
-    table = [line.split("\t") for line in result.with_suffix(".tsv").read_text().splitlines()]
+    table = [*map(cells, result.with_suffix(".tsv").read_text().splitlines())]
     assert table[0] == [*evaluate.minimal_pairs.COLUMNS]
     first, *skipped = table[1:]
     assert first[:3] == ["1", "le chat dort", "le chat dorment"]

@@ -9,6 +9,7 @@ import pytest
 
 from tests import examples
 from zoo.cores import LSTM
+from zoo.data.given import Reading
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -79,7 +80,7 @@ def test_repeated_sentences_score_as_if_alone():
 def test_every_false_sentence_is_a_twin_of_the_last_true_one(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("True\tLe chat\nFalse\tles chat\nFalse\tla chat\n\nTrue\ta\nFalse\tb\n")
-    pairs = minimal_pairs.read(str(path), lower_case=True)
+    pairs = [pair[:2] for pair in minimal_pairs.read(str(path), Reading(lower_case=True))]
     good = ["le", "chat"]
     assert pairs == [(good, ["les", "chat"]), (good, ["la", "chat"]), (["a"], ["b"])]
     assert minimal_pairs.read(str(path))[0][0] == ["Le", "chat"]
@@ -120,4 +121,4 @@ def test_without_a_boundary_there_is_nothing_to_start_from():
 def test_only_line_feeds_end_a_line(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("True\ta\u2028b\nFalse\ta\x85c\n", encoding="utf-8")
-    assert minimal_pairs.read(str(path)) == [(["a", "b"], ["a", "c"])]
+    assert [pair[:2] for pair in minimal_pairs.read(str(path))] == [(["a", "b"], ["a", "c"])]

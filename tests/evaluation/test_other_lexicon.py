@@ -198,7 +198,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
 
     code, _, errors = call("--split", "test", "--spread-unknown")
-    assert code == 2 and "give --lexicon FILE" in errors
+    assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
     file.write_text("zèbre\nle\n", encoding="utf-8")
     code, _, errors = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
     assert code == 2 and "are missing, such as" in errors

@@ -15,6 +15,7 @@ from zoo import __main__ as commands
 from zoo import cli
 from zoo.cores import LSTM
 from zoo.data import Characters, Mixed, Prefixed, Text
+from zoo.data.given import Reading, cells
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -55,7 +56,7 @@ def call(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["zoo", "score", *map(str, arguments)])
         code = cli.run(commands.main)
         output, errors = capsys.readouterr()
-        return code, [line.split("\t") for line in output.splitlines()], errors
+        return code, [cells(line) for line in output.splitlines()], errors
 
     return calling
 
@@ -99,8 +100,8 @@ def test_every_line_has_a_row(call, trained, run, text):
         ["5", "3", "0"],
     ]
     _, scores = sentence_scores.judge(run, text)
-    np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, atol=1e-6)
-    np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, atol=1e-6)
+    np.testing.assert_allclose([float(row[3]) for row in rows], scores.log_prob, rtol=1e-15)
+    np.testing.assert_allclose([float(row[4]) for row in rows], scores.log_prob_known, rtol=1e-15)
     assert f"{text}: 5 sentences, 45 words, 1 of them read as <unk> (2.22%)" in errors
     assert "1 unknown words were scored as <unk>, which the training text never had" in errors
 
@@ -109,7 +110,7 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
     file = tmp_path / "scores.tsv"
     code, printed, errors = call(trained, nbest, "--nbest", "--output", file)
     assert (code, printed) == (0, [])
-    header, *rows = [line.split("\t") for line in file.read_text().splitlines()]
+    header, *rows = [*map(cells, file.read_text().splitlines())]
     assert (header[0], header[-1]) == ("id", "rank")
     assert [row[:4] for row in rows] == [
         ["7", "1", "3", "0"],
@@ -134,7 +135,7 @@ def test_ranks_of_equal_and_impossible_hypotheses():
 def test_the_sentence_may_stand_in_another_column(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("one\tLe chat\tx\ntwo\t\tx\n", encoding="utf-8")
-    found = sentence_scores.read(str(path), column=2, lower_case=True)
+    found = sentence_scores.read(str(path), Reading(lower_case=True), column=2)
     assert found.words == [["le", "chat"], []] and found.ids is None
     path.write_text("a ||| 0.5 ||| le chat\n", encoding="utf-8")
     found = sentence_scores.read(str(path), nbest=True, column=3)
@@ -187,7 +188,7 @@ def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run,
     difference = [float(row[3]) - float(old[3]) for row, old in zip(rows, plain, strict=True)]
     np.testing.assert_allclose(difference, [0, 0, -12 * math.log(4), -math.log(4), 0], atol=1e-4)
     code, _, errors = call(workdir, text, "--spread-unknown")
-    assert code == 2 and "give --lexicon FILE" in errors
+    assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
     code, _, errors = call(workdir, text, "--renormalise")
     assert code == 2 and "leave out --renormalise" in errors
 

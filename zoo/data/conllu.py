@@ -3,6 +3,8 @@
 import collections
 import dataclasses
 import itertools
+import re
+from typing import NamedTuple
 
 import conllu.exceptions
 import conllu.parser
@@ -13,6 +15,7 @@ from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
 
 COLUMNS = 10
+_COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")
 CHOICES = ("split", "surface", "kept")
 TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
@@ -63,7 +66,7 @@ class Conllu(FileSource):
         tokens = [self._chosen(sentence) for sentence in sentences]
         words = [[token["form"] for token in sentence] for sentence in tokens]
         features = [[self._tags(token) for token in sentence] for sentence in tokens]
-        fused = fused_forms(sentences) if self.fused == "split" else {}
+        fused = {} if self.fused == "surface" else fused_forms(sentences)
         return Corpus(self.part(split).path, words, features, fused=fused)
 
     def tokens(self, split):
@@ -98,35 +101,65 @@ class Conllu(FileSource):
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
-    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent."""
-    ways = collections.defaultdict(collections.Counter)
-    for token in itertools.chain.from_iterable(sentences):
-        if "parts" in token:
-            ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
-    return {form: counts.most_common(1)[0][0] for form, counts in ways.items()}
+    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent.
+
+    Forms that are more often a word of their own, which French "des" may be, are not among them.
+    """
+    ways, alone = collections.defaultdict(collections.Counter), collections.Counter()
+    for sentence in sentences:
+        within = set()
+        for token in sentence:
+            if "parts" in token:
+                ways[token["form"]][tuple(part["form"] for part in token["parts"])] += 1
+                within |= {part["id"] for part in token["parts"]}
+            elif token["id"] not in within:
+                alone[token["form"]] += 1
+    return {
+        form: counts.most_common(1)[0][0]
+        for form, counts in ways.items()
+        if counts.total() >= alone[form]
+    }
+
+
+class Sentence(NamedTuple):
+    """tokens: a dict of columns each, fused forms before their words, which they have under
+    "parts". comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name:
+    value". line: number of the first token's."""
+
+    tokens: list[dict]
+    comments: dict[str, str]
+    line: int
 
 
 def read_conllu(path) -> list[list[dict]]:
-    """The sentences of a file, a dict of columns a token, fused forms before their words.
+    """The tokens of each sentence of a file; see `parse`."""
+    return [sentence.tokens for sentence in parse(files.read_text(path), path)]
+
+
+def parse(text: str, path) -> list[Sentence]:
+    """The sentences of CoNLL-U text; `path` is for messages.
 
     Raises:
       UserError: with the line, where it is not CoNLL-U.
     """
-    sentences, tokens = [], []
-    for number, line in enumerate([*files.read_text(path).split("\n"), ""], 1):
+    sentences, tokens, comments, first = [], [], {}, 0
+    for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("#"):
-            continue
-        if line.strip():
+            if found := _COMMENT.fullmatch(line):
+                comments[found["name"]] = found["value"]
+        elif line.strip():
             where = f"{path}, line {number}"
             token = _token(line.rstrip("\r"), where)
+            first = first or number
             # An id is a number, a (start, "-", end) range or an (n, ".", k) empty node.
             if isinstance(token["id"], int):
                 tokens.append((token, where))
             elif token["id"][1] == "-":
                 tokens.append((token | {"parts": []}, where))
-        elif tokens:
-            sentences.append(_joined(tokens))
-            tokens = []
+        else:
+            if tokens:
+                sentences.append(Sentence(_joined(tokens), comments, first))
+            tokens, comments, first = [], {}, 0
     return sentences
 
 

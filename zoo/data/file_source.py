@@ -26,8 +26,12 @@ class FileSource(Source):
 
     def part(self, split) -> files.Part:
         """The path of a split and the range of it; UserError for a split that there is not."""
+        return files.Part.parse(self.path_of(split))
+
+    def path_of(self, split: str) -> str:
+        """The path of a split, perhaps with a range; UserError for a split that there is not."""
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
-        return files.Part.parse(files.path_of(paths, split))
+        return files.path_of(paths, split)
 
 
 def ranged(part: files.Part, sentences: list) -> list:

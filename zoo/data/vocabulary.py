@@ -254,7 +254,7 @@ class Vocabulary:
 
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
-        judge = "" if self.open_classes else "judge with --lexicon FILE, a file with them, "
+        judge = "" if self.open_classes else "judge with --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
         said = "".join(f" ({note})" for note in notes)
         return UserError(

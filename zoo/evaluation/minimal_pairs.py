@@ -1,26 +1,45 @@
 """Minimal pairs: does the model prefer the good sentence to its ungrammatical twin?
 
 Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016); the
-files are those of CLAMS (Mueller et al. 2020), a sentence a line:
+files are those of CLAMS (Mueller et al. 2020), a sentence a line,
 
     True <tab> les auteurs sont vieux
     False <tab> les auteurs est vieux
 
-A False line is a twin of the last True line before it.
+where a False line is a twin of the last True line before it, or those of BLiMP (Warstadt et al.
+2020), JSON with a pair a line:
+
+    {"sentence_good": "...", "sentence_bad": "...", "UID": "...", "field": "..."}
 """
 
 import collections
 import dataclasses
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from zoo import files
+from zoo.data.given import Reading, tokens_of
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.evaluation import sentence_scores
 from zoo.lexicon import Lexicon
 
-Pair = tuple[list[str], list[str]]
+# What a pair of BLiMP may say of itself: accuracies are given for each value of these.
+GROUPS = ("field", "UID")
+PLAIN = Reading()
+
+
+class Pair(NamedTuple):
+    """good, bad: the words of the two sentences, as the model reads them. texts: the two as they
+    were given. groups: the pair's value of each of `GROUPS`, or ()."""
+
+    good: list[str]
+    bad: list[str]
+    texts: tuple[str, str]
+    groups: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,12 +49,14 @@ class PairScores:
     scored: bool [n], whether each pair was scored.
     missing: of each pair the words for want of which it is skipped, none if it is scored; () where
       they are not known.
+    groups: of each pair, see `Pair`; () if there are none.
     """
 
     good: np.ndarray
     bad: np.ndarray
     scored: np.ndarray
     missing: tuple[tuple[str, ...], ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -69,28 +90,85 @@ class PairScores:
         """(word, for want of which pairs were skipped; how many), the most frequent first."""
         return collections.Counter(word for words in self.missing for word in words).most_common()
 
+    def by_group(self) -> dict[str, dict[str, "PairScores"]]:
+        """{"field": {"syntax": the scores of its pairs, ...}, "UID": ...} of `GROUPS`, in order of
+        first appearance; a pair that does not say its group is in none."""
+        found = {}
+        for place, name in enumerate(GROUPS if any(self.groups) else ()):
+            values = [groups[place] if groups else "" for groups in self.groups]
+            found[name] = {
+                value: self._chosen(np.array([other == value for other in values]))
+                for value in dict.fromkeys(values)
+                if value
+            }
+        return {name: groups for name, groups in found.items() if groups}
+
+    def _chosen(self, chosen):
+        return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
+
     def figures(self) -> dict:
-        """All numbers of them."""
+        """All numbers of them; "groups": those of `by_group`, if there are any."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
-        return {name: getattr(self, name) for name in names}
+        figures = {name: getattr(self, name) for name in names}
+        groups = {
+            name: {value: scores.figures() for value, scores in group.items()}
+            for name, group in self.by_group().items()
+        }
+        return {**figures, "groups": groups} if groups else figures
 
 
-def read(path: str, lower_case: bool = False) -> list[Pair]:
-    """The (good, bad) pairs of a file; UserError with the line where its form is wrong."""
+def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
+    """The pairs of a file; UserError with the line where its form is wrong."""
     found = files.find(path)
+    lines = [*enumerate(files.read_text(found).split("\n"), 1)]
+    lines = [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
+    if not lines:
+        raise UserError(f"{found} has no pairs: give a file with sentences.")
+    read = _of_json if lines[0][1].lstrip().startswith("{") else _of_labels
+    return read(lines, found, reading)
+
+
+def _pair(good, bad, reading, groups=()):
+    words = [[word for token in tokens_of(s, reading) for word in token.words] for s in (good, bad)]
+    return Pair(*words, (good, bad), groups)
+
+
+def _of_json(lines, path, reading):
+    pairs = []
+    for number, line in lines:
+        try:
+            found = json.loads(line)
+            good, bad = found["sentence_good"], found["sentence_bad"]
+            groups = tuple(str(found.get(name) or "") for name in GROUPS)
+            "".join((good, bad, *groups)).encode()  # half a pair of surrogates is no text
+            if not (good.split() and bad.split()):
+                raise ValueError("a sentence without words")
+        except KeyError as error:
+            raise UserError(
+                f"{path}, line {number}: there is no {error}: write JSON with sentence_good and "
+                "sentence_bad a line, as those of BLiMP."
+            ) from error
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"{path}, line {number}: no pair of sentences ({error}): write JSON with "
+                "sentence_good and sentence_bad a line, as those of BLiMP."
+            ) from error
+        pairs.append(_pair(good, bad, reading, groups if any(groups) else ()))
+    return pairs
+
+
+def _of_labels(lines, path, reading):
     pairs, good, twins = [], None, 0
 
     def fail(number, what):
         raise UserError(
-            f"{found}, line {number}: {what}; write True or False, a tab and the sentence, each "
+            f"{path}, line {number}: {what}; write True or False, a tab and the sentence, each "
             "True line followed by its False twins."
         )
 
-    for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         label, tab, sentence = line.partition("\t")
-        words = (sentence.lower() if lower_case else sentence).split()
+        words = sentence.split()
         if not tab or label not in ("True", "False"):
             fail(number, "not a labelled sentence")
         if not words:
@@ -98,11 +176,11 @@ def read(path: str, lower_case: bool = False) -> list[Pair]:
         if label == "True":
             if good and not twins:
                 fail(number, "the True sentence before this one has no False twin")
-            good, twins = words, 0
+            good, twins = sentence, 0
         elif good is None:
             fail(number, "a False sentence before any True one")
         else:
-            pairs.append((good, words))
+            pairs.append(_pair(good, sentence, reading))
             twins += 1
     if good and not twins:
         fail(number, "the last True sentence has no False twin")
@@ -116,7 +194,7 @@ def differing_words(good: list[str], bad: list[str]) -> set[str]:
 
 
 def score_pairs(
-    model, params, tables, lexicon: Lexicon, vocabulary: Vocabulary, pairs: list[Pair]
+    model, params, tables, lexicon: Lexicon, vocabulary: Vocabulary, pairs: Sequence[tuple]
 ) -> PairScores:
     """Scores each sentence of each pair from an empty state.
 
@@ -125,7 +203,7 @@ def score_pairs(
     differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
 
     Args:
-      params, tables: on the device. pairs: (good words, bad words), in the vocabulary's case.
+      params, tables: on the device. pairs: (good words, bad words, ...), in the vocabulary's case.
 
     Raises:
       UserError: the vocabulary has no boundary for sentences to start from.
@@ -135,7 +213,7 @@ def score_pairs(
     values = np.full((len(pairs), 2), np.nan)
     if scored.any():
         wanted = [pair for pair, chosen in zip(pairs, scored, strict=True) if chosen]
-        sentences = [sentence for pair in wanted for sentence in pair]
+        sentences = [sentence for pair in wanted for sentence in pair[:2]]
         scores = sentence_scores.score(
             model, params, tables, lexicon, vocabulary, sentences, "the minimal pairs"
         )
@@ -143,9 +221,9 @@ def score_pairs(
     return PairScores(values[:, 0], values[:, 1], scored, missing)
 
 
-def missing_words(pair: Pair, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
+def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
     """The words for want of which a pair cannot be scored, in their order; see `score_pairs`."""
-    needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair)
+    needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
 
@@ -157,35 +235,51 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
       UserError: no pair can be scored, or what `read` and `score_pairs` raise.
     """
     vocabulary = run.experiment.vocabulary
-    pairs = read(path, vocabulary.lower_case)
+    pairs = read(path, run.reading)
     model, lexicon = run.experiment.model, run.lexicon
     scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
     if not scores.pairs:
         raise UserError(
             f"no pair of {path} can be scored, for want of words in the lexicon such as "
             f"{named([word for word, _ in scores.commonest_missing])}: give sentences of the words "
-            "that the run was trained with."
+            "that the run was trained with, or --add-words FILE with these."
         )
-    return pairs, scores
+    return pairs, dataclasses.replace(scores, groups=tuple(pair.groups for pair in pairs))
 
 
 def describe(path: str, scores: PairScores) -> str:
-    """The figures as a line of text, and the commonest missing words as another, if there are."""
+    """The figures as a line of text, those of groups below, and the commonest missing words as
+    another, if there are."""
     line = (
         f"{path}: accuracy {scores.accuracy:.2%} ({scores.right:,} of {scores.pairs:,} pairs; "
         f"{scores.skipped:,} skipped for want of a word), mean difference "
         f"{scores.mean_difference:.3f} nats"
     )
+    lines = [line]
+    for name, groups in scores.by_group().items():
+        lines.append(f"  by {name}:")
+        lines += [
+            f"    {value}: {found.accuracy:.2%} ({found.right:,} of {found.pairs:,}; "
+            f"{found.skipped:,} skipped)"
+            for value, found in groups.items()
+        ]
     missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
-    more = ", ..." * (len(scores.commonest_missing) > 10)
-    return f"{line}\n  missing words, by pairs: {', '.join(missing)}{more}" if missing else line
+    if missing:
+        more = ", ..." * (len(scores.commonest_missing) > 10)
+        lines.append(f"  missing words, by pairs: {', '.join(missing)}{more}")
+    return "\n".join(lines)
 
 
 COLUMNS = ("pair", "good", "bad", "log_prob_good", "log_prob_bad", "difference", "right", "missing")
 
 
+def columns(scores: PairScores) -> tuple[str, ...]:
+    """`COLUMNS`, and `GROUPS` if the pairs have any."""
+    return (*COLUMNS, *GROUPS) if any(scores.groups) else COLUMNS
+
+
 def rows(pairs: list[Pair], scores: PairScores):
-    """A tuple of `COLUMNS` for each pair, in the order of the file, nats with six decimals.
+    """A tuple of `columns` for each pair, in the order of the file, sentences as they were given.
 
     right: "yes" if the good sentence is strictly more probable. Of a skipped pair the numbers are
     empty, right is "skipped", and missing are the words for want of which it is.
@@ -193,9 +287,7 @@ def rows(pairs: list[Pair], scores: PairScores):
     for number, (pair, good, bad, missing) in enumerate(
         zip(pairs, scores.good, scores.bad, scores.missing, strict=True), 1
     ):
-        sentences = (" ".join(sentence) for sentence in pair)
-        if missing:
-            yield (number, *sentences, "", "", "", "skipped", " ".join(missing))
-        else:
-            values = (f"{value:.6f}" for value in (good, bad, good - bad))
-            yield (number, *sentences, *values, "yes" if good > bad else "no", "")
+        groups = (pair.groups or ("",) * len(GROUPS)) if any(scores.groups) else ()
+        right = "skipped" if missing else "yes" if good > bad else "no"
+        values = (good, bad, good - bad)
+        yield (number, *pair.texts, *values, right, " ".join(missing), *groups)

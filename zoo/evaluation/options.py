@@ -51,13 +51,14 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds --lexicon, --spread-unknown and --renormalise."""
+    """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
     add = parser.add_argument
+    add("--add-words", metavar="FILE", help="words, one a line, beside those of training")
     add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
     add(
         "--spread-unknown",
         action="store_true",
-        help="with --lexicon: new words share the probability of the run's unknown word",
+        help="with one of these: new words share the probability of the run's unknown word",
     )
     add(
         "--renormalise",
@@ -70,7 +71,16 @@ def run_of(workdir: str, arguments: argparse.Namespace):
     """The run of a folder, with what the options change of it; UserError as Run's methods raise."""
     from zoo.evaluation.run import Run
 
-    if arguments.spread_unknown and not arguments.lexicon:
-        raise UserError("--spread-unknown is for words of another lexicon: give --lexicon FILE.")
-    run = Run.load(workdir).with_lexicon(arguments.lexicon, arguments.spread_unknown)
+    if arguments.lexicon and arguments.add_words:
+        raise UserError(
+            "--lexicon puts words in the place of those of training, and --add-words keeps these: "
+            "give one of the two."
+        )
+    file = arguments.lexicon or arguments.add_words
+    if arguments.spread_unknown and not file:
+        raise UserError(
+            "--spread-unknown is for words that training had not: give --add-words FILE or "
+            "--lexicon FILE."
+        )
+    run = Run.load(workdir).with_lexicon(file, arguments.spread_unknown, bool(arguments.add_words))
     return run.renormalised() if arguments.renormalise else run

@@ -5,6 +5,8 @@ A folder that is not there is refused rather than made: its name is more often a
 
 import contextlib
 import errno
+import math
+import numbers
 import os
 import pathlib
 from collections.abc import Callable, Iterable
@@ -38,18 +40,48 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
-    """Rows of as many values as there are columns, under a header; tabs between, nothing quoted."""
+    """Rows of as many values as there are columns, under a header; see `line`."""
 
     def lines(path):
-        with open(path, "w", encoding="utf-8") as table:
+        with open(path, "w", encoding="utf-8", newline="\n") as table:
             table.writelines(map(line, (columns, *rows)))
 
     write(file, lines)
 
 
 def line(values: Iterable) -> str:
-    """A line of a table, with its end."""
-    return "\t".join(map(str, values)) + "\n"
+    """A line of a table, with its end: what pandas.read_csv(sep="\\t") and R's read.delim read.
+
+    Tabs part the values. Text stands in quotation marks, those within it doubled, so that neither
+    these, nor an apostrophe, nor # means anything; line breaks, tabs and zero characters in it are
+    written \\n, \\r, \\t and \\0, so that a row is a line. Integers have their digits, other
+    numbers all that it takes to read back the same one; infinite ones are Inf and -Inf. NaN and
+    None, which are missing numbers, are empty.
+    """
+    return "\t".join(map(_cell, values)) + "\n"
+
+
+def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a user's columns in a table of ours: "given_" before those that are ours."""
+    names = []
+    for name in given:
+        while name in (*own, *names):
+            name = f"given_{name}"
+        names.append(name)
+    return tuple(names)
+
+
+_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '""'})
+
+
+def _cell(value):
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPES)}"'
+    if value is None or math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
 
 
 def _is_stream(path):

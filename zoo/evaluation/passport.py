@@ -126,7 +126,7 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
 
 def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
     """The passport of an accuracy on minimal pairs, scored as `minimal_pairs.score_pairs` does."""
-    sentences = [sentence for pair in pairs for sentence in pair]
+    sentences = [sentence for pair in pairs for sentence in pair[:2]]
     return {
         "kind": "minimal pairs",
         "split": f"pairs:{pathlib.Path(path).name}",
@@ -138,7 +138,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
         ),
         "data": data_of(path, sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
-        **_of_run(run, [good for good, _ in pairs]),
+        **_of_run(run, [good for good, *_ in pairs]),
     }
 
 

@@ -5,12 +5,13 @@ import functools
 import pathlib
 from typing import Any
 
-from zoo import digests, files, text_history
-from zoo.data import Corpus, Mixed, Source, Text, unicode_forms
+from zoo import digests, text_history
+from zoo.data import Conllu, Corpus, Mixed, Source, Text, unicode_forms
+from zoo.data import given as texts
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
-from zoo.evaluation import perplexity
+from zoo.evaluation import perplexity, word_lists
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
@@ -61,13 +62,14 @@ class Run:
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
 
-    def with_lexicon(self, path: str | None, spread: bool = False) -> "Run":
+    def with_lexicon(self, path: str | None, spread: bool = False, add: bool = False) -> "Run":
         """The same run with the words of a file, one a line, in the place of those of training.
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
         words have features, new ones get theirs from the same priors.
 
         Args:
+          add: keeps the words of training; those of the file come after them.
           spread: new words share the probability of the head's unknown word, which any head has:
             see heads.SpreadUnknown.
 
@@ -80,11 +82,16 @@ class Run:
         if self.experiment.vocabulary.open_classes:
             raise UserError(
                 "strings outside the lexicon of this run are words already "
-                "(vocabulary.open_classes): leave --lexicon out."
+                f"(vocabulary.open_classes): leave {'--add-words' if add else '--lexicon'} out."
             )
         old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        words = (*marks, *_words_of(path, old, self.experiment.vocabulary.lower_case, marks))
+        found = word_lists.read(path, old, self.experiment.vocabulary.lower_case)
+        words = (
+            (*old.words, *(word for word in found if word not in old.ids))
+            if add
+            else (*marks, *found)
+        )
         if old.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
             lexicon = vocabulary.extended(source, old, words).of_words(words)
@@ -192,9 +199,54 @@ class Run:
         """A split of the data, as the vocabulary reads it."""
         return self.experiment.vocabulary.read(self.experiment.data, split)
 
+    @property
+    def reading(self) -> texts.Reading:
+        """How the run reads the tokens of a text that is no part of its data."""
+        return self._reading(self.experiment.data.within())
+
+    def _reading(self, source):
+        fused = getattr(source, "fused", None)
+        lower_case, lexicon = self.experiment.vocabulary.lower_case, self.lexicon
+        return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids)
+
+    def _read(self, path, source):
+        """A file as it was given, read as the source, a treebank or text, would."""
+        names = {"column", "blank_lines"} & {field.name for field in dataclasses.fields(source)}
+        options = {name: getattr(source, name) for name in names}
+        return texts.read(path, self._reading(source), **options)
+
+    def given(self, path: str) -> texts.GivenText:
+        """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.data.given`.
+
+        Runs on characters, and on what follows a question or a condition, read files of the kind
+        of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
+        """
+        source = _as_test(self.experiment.data, path)
+        if type(source) in (Conllu, Text):
+            if texts.is_one(path):
+                return self._read(path, source)
+            reading = self._reading(source)
+            if type(source) is Conllu:
+                source = Text(train=path, validation=path, tests=(path,))
+            return texts.of_corpus(source.read("test"), reading=reading)
+        return self._as_given(self.experiment.vocabulary.read(source, "test"))
+
+    def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
+        """A split, which was read as `corpus`, as its file gives it, if it is one of sentences;
+        else as its words with a blank between them, or characters with nothing."""
+        source = self.experiment.data.within()
+        if type(source) in (Conllu, Text) and texts.is_one(corpus.name):
+            found = self._read(source.path_of(split), source)
+            if found.corpus.sentences == corpus.sentences:
+                return found
+        return self._as_given(corpus)
+
+    def _as_given(self, corpus):
+        return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
+
     def read_file(self, path: str) -> Corpus:
-        """A file of the same kind as the data, as the vocabulary reads it."""
-        return self.experiment.vocabulary.read(_as_test(self.experiment.data, path), "test")
+        """The words of a file; see `given`."""
+        return self.given(path).corpus
 
     def notes(self, sentences: list[list[str]]) -> list[str]:
         """What is to be said of unknown words of a text that the run knows in another form: see
@@ -235,23 +287,6 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
     if not tests:
         raise UserError(f"{workdir} has no test splits: give --split validation.")
     return tests
-
-
-def _words_of(path, lexicon, lower_case, marks):
-    """The words of a file, one a line, each once, without the marks."""
-    spaced = any(" " in word for word in lexicon.words)
-    words = {}
-    for number, line in enumerate(files.read_text(files.find(path)).split("\n"), 1):
-        line = line.lower() if lower_case else line
-        # Where characters are words, so is a space.
-        word = line if line in lexicon.ids else line.strip()
-        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
-            raise UserError(f"{path}, line {number}: {word!r} is no word: write one a line, alone.")
-        if word and word not in marks:
-            words[word] = None
-    if not words:
-        raise UserError(f"{path} has no words: give a file with one a line.")
-    return words
 
 
 def short_names(workdirs: list[str]) -> list[str]:

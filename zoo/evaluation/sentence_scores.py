@@ -14,7 +14,8 @@ import sys
 import numpy as np
 
 from zoo import files
-from zoo.data import Corpus
+from zoo.data import Corpus, given
+from zoo.data.given import GivenText, Reading
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
@@ -23,6 +24,7 @@ from zoo.lexicon import Lexicon
 
 # The figures do not depend on these two; they suit sentences of about ten words.
 LANES, LENGTH = 32, 32
+PLAIN = Reading()
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
 
@@ -107,16 +109,38 @@ def score(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """The lines of a file: words of each; ids, of n-best lists alone, the list of each."""
+    """The sentences of a file.
+
+    words: of each, as the model reads them. lines: where each begins, from 1. ids: their names, in
+    n-best lists the list of each; None in plain text. nbest: whether these are lists. columns: what
+    a table says of each beside the sentence; extra: the values of these.
+    """
 
     words: list[list[str]]
+    lines: list[int]
     ids: list[str] | None = None
+    nbest: bool = False
+    columns: tuple[str, ...] = ()
+    extra: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: GivenText) -> "Sentences":
+        """Those of a text of any kind."""
+        found = text.sentences
+        ids = [sentence.id for sentence in found]
+        return cls(
+            [sentence.words for sentence in found],
+            [sentence.line for sentence in found],
+            None if None in ids else ids,
+            columns=text.columns,
+            extra=[sentence.extra for sentence in found],
+        )
 
 
 def read(
-    path: str, *, nbest: bool = False, column: int | None = None, lower_case: bool = False
+    path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
 ) -> Sentences:
-    """The sentences of a file, one for each line, blank lines too; words between white space.
+    """The fields of the lines of a file that are sentences, blank ones too; words between blanks.
 
     Args:
       nbest: fields are parted by "|||"; the first is the list's id and the second the hypothesis.
@@ -126,24 +150,23 @@ def read(
       UserError: a line, which is named, has no such field.
     """
     found = files.find(path)
-    text = files.read_text(found).removesuffix("\n")
-    if lower_case:
-        text = text.lower()
-    separator, place = ("|||", column or 2) if nbest else ("\t", column)
-    if place is not None and place < 1:
+    place = 1 + nbest if column is None else column
+    separator = "|||" if nbest else "\t"
+    if place < 1:
         raise UserError(f"--column {place}: fields are counted from 1.")
     words, ids = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        fields = [line] if place is None else line.split(separator)
-        if place is not None and len(fields) < max(place, 1 + nbest):
+    for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
+        fields = line.split(separator)
+        if len(fields) < max(place, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
                 f"{found}, line {number}: there is no field {max(place, 1 + nbest)}; write {form}, "
                 "or give another --column."
             )
-        words.append(fields[(place or 1) - 1].split())
+        tokens = given.tokens_of(fields[place - 1], reading)
+        words.append([word for token in tokens for word in token.words])
         ids.append(fields[0].strip())
-    return Sentences(words, ids if nbest else None)
+    return Sentences(words, [*range(1, len(words) + 1)], ids if nbest else None, nbest)
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
@@ -160,35 +183,30 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
 
 
 def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
-    """(names of the columns, a row for each line), log-probabilities in nats with six decimals.
+    """(names of the columns, a row for each sentence), log-probabilities in nats.
 
-    N-best lists have two columns more: "id", the first, and "rank", the last, see `ranks`.
+    Sentences with names have one column more before these, "id", and n-best lists one after them,
+    "rank", see `ranks`; what a table says of its sentences comes last.
     """
-    rows = [
-        (number, words, unknown, f"{log_prob:.6f}", f"{known:.6f}")
-        for number, (words, unknown, log_prob, known) in enumerate(
-            zip(
-                scores.words,
-                scores.unknown,
-                scores.log_prob,
-                scores.log_prob_known,
-                strict=True,
-            ),
-            1,
-        )
-    ]
-    if sentences.ids is None:
-        return COLUMNS, rows
-    places = ranks(sentences.ids, scores.log_prob)
-    rows = [(name, *row, rank) for name, row, rank in zip(sentences.ids, rows, places, strict=True)]
-    return ("id", *COLUMNS, "rank"), rows
+    values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
+    columns, rows = COLUMNS, [*zip(sentences.lines, *values, strict=True)]
+    if sentences.ids is not None:
+        columns = ("id", *columns)
+        rows = [(name, *row) for name, row in zip(sentences.ids, rows, strict=True)]
+    if sentences.nbest:
+        places = ranks(sentences.ids, scores.log_prob)
+        columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, places, strict=True)]
+    if sentences.columns:
+        columns = (*columns, *outputs.beside(columns, sentences.columns))
+        rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
+    return columns, rows
 
 
 def summary(path: str, sentences: Sentences, scores: SentenceScores) -> str:
     """How much was scored, as one line of text."""
     lines, words, unknown = len(scores.words), int(scores.words.sum()), int(scores.unknown.sum())
     what = f"{lines:,} sentences"
-    if sentences.ids is not None:
+    if sentences.nbest:
         what = f"{len({*sentences.ids}):,} lists, {lines:,} hypotheses"
     return (
         f"{path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
@@ -204,7 +222,7 @@ def warning(lexicon: Lexicon, scores: SentenceScores) -> str | None:
         return None
     return (
         f"{unknown:,} unknown words were scored as {lexicon.unknown}, which the training text "
-        "never had, so that its probability means nothing: use log_prob_known, give --lexicon "
+        "never had, so that its probability means nothing: use log_prob_known, give --add-words "
         "FILE, or train with vocabulary.minimum_count=2."
     )
 
@@ -226,7 +244,12 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "judge its text with evaluate.py --data FILE --surprisal FILE."
         )
-    sentences = read(path, nbest=nbest, column=column, lower_case=vocabulary.lower_case)
+    if nbest or column is not None:
+        sentences = read(path, run.reading, nbest=nbest, column=column)
+    elif given.is_one(path):
+        sentences = Sentences.of(given.read(path, run.reading, getattr(data, "column", "text")))
+    else:
+        sentences = Sentences.of(run.given(path))
     model = run.experiment.model
     scores = score(
         model, run.params, run.tables, run.lexicon, vocabulary, sentences.words, name=path

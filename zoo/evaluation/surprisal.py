@@ -3,58 +3,86 @@
 import math
 import pathlib
 
-from zoo.data import Corpus
+import numpy as np
+
 from zoo.data.encoded import EncodedText
+from zoo.data.given import GivenText
 from zoo.evaluation import outputs
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
 
 COLUMNS = (
     "sentence",
+    "id",
     "position",
+    "start",
+    "end",
     "word",
+    "read_as",
+    "words",
     "known",
     "training_count",
     "surprisal_nats",
     "surprisal_bits",
     "counted",
 )
-# Characters may be words, and would break the table.
-BLANKS = str.maketrans({"\n": "\\n", "\t": "\\t", "\r": "\\r"})
 
 
-def rows(corpus: Corpus, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """A tuple of `COLUMNS` for each word and each boundary, in the order of the text.
+def columns(given: GivenText) -> tuple[str, ...]:
+    """`COLUMNS` and those of the text's own; "given_" before the name of one that is among both."""
+    return (*COLUMNS, *outputs.beside(COLUMNS, given.columns))
 
-    sentence and position count from 1; a boundary stands at the end of its sentence. The word is
-    the one of the text even where the model reads <unk>; then known is "no", also where the text
-    itself has <unk>, and training_count is that of all that was <unk> in training. Line breaks and
-    tabs among characters are written \\n, \\r and \\t.
-    surprisal = -log p(word | words before), empty where nothing was predicted. counted: "yes" where
-    perplexities count it: the sum over those rows divided by their number is the log-perplexity.
+
+def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
+    """A tuple of `columns` for each token as it was given and each boundary, in their order.
+
+    sentence and position count from 1, sentences that are not judged left out; id is the name of
+    the sentence in the text, or the number of its line in plain text. start and end are the token's
+    place in its line, in code points from 0, end behind it; a boundary stands at the end of its
+    sentence and has no extent. word is as it was given, read_as what the model read for it: <unk>,
+    another case, the words of a fused form with blanks between them; words is how many these are.
+    surprisal = -log p(word | words before), summed over the words of a fused form; empty where
+    nothing was predicted. known: "yes" if no word was read as <unk>, nor is <unk> itself.
+    training_count: occurrences in training, of all that was <unk> there for an unknown word; the
+    least of several words. counted: "yes" where perplexities count all words: the sum over those
+    rows, divided by that of `words`, is the log-perplexity.
     """
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
-    places = zip(text.starts.tolist(), ends, corpus.sentences, strict=True)
-    for number, (start, end, sentence) in enumerate(places, 1):
-        spellings = sentence + [lexicon.boundary] * (end - start - len(sentence))
-        for position, (place, word) in enumerate(zip(range(start, end), spellings, strict=True), 1):
-            nats = -float(scores.log_prob[place])
-            yield (
-                number,
-                position,
-                word.translate(BLANKS),
-                _yes(not unknown[place]),
-                int(occurrences[place]),
-                "" if math.isnan(nats) else f"{nats:.6f}",
-                "" if math.isnan(nats) else f"{nats / math.log(2):.6f}",
-                _yes(scores.counted[place]),
-            )
+    places = zip(text.starts.tolist(), ends, given.judged, strict=True)
+    nats = -scores.log_prob.astype(np.float64)
+
+    def row(place, end):
+        """What is to be said of the words from a place on."""
+        chosen = slice(place, end)
+        total = float(nats[chosen].sum())
+        return (
+            " ".join(lexicon.words[word] for word in text.words[chosen]),
+            end - place,
+            _yes(not unknown[chosen].any()),
+            int(occurrences[chosen].min()),
+            total,
+            total / math.log(2),
+            _yes(scores.counted[chosen].all()),
+        )
+
+    for number, (place, end, sentence) in enumerate(places, 1):
+        name = str(sentence.line) if sentence.id is None else sentence.id
+        for position, token in enumerate(sentence.tokens, 1):
+            after = place + len(token.words)
+            about = (number, name, position, token.start, token.end, token.text)
+            yield (*about, *row(place, after), *token.extra)
+            place = after
+        position, length = len(sentence.tokens), sentence.length
+        for boundary in range(place, end):
+            position += 1
+            about = (number, name, position, length, length, lexicon.boundary)
+            yield (*about, *row(boundary, boundary + 1), *sentence.extra)
 
 
-def write(path: str | pathlib.Path, corpus, text, scores, lexicon):
+def write(path: str | pathlib.Path, given, text, scores, lexicon):
     """Writes the table; see `rows`."""
-    outputs.write_table(path, COLUMNS, rows(corpus, text, scores, lexicon))
+    outputs.write_table(path, columns(given), rows(given, text, scores, lexicon))
 
 
 def _yes(value):

@@ -1,0 +1,90 @@
+"""Lists of words: those of a run, printed, and those that a user gives."""
+
+import math
+import pathlib
+import sys
+
+from zoo import files
+from zoo.data import given
+from zoo.errors import UserError
+from zoo.evaluation import outputs
+from zoo.lexicon import Lexicon
+from zoo.workdir import Workdir
+
+COLUMNS = ("word", "training_count")
+
+
+def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
+    """The words of a file, each once, in its order, without the marks of a lexicon.
+
+    The file has a word a line, or is a table with a column "word", as `report` writes.
+
+    Raises:
+      UserError: it has no words, or a line that is no word, which is named.
+    """
+    found = files.find(path)
+    lines = files.read_text(found).split("\n")
+    column = None
+    if (header := given.cells(lines[0])) != [lines[0]] and "word" in header:
+        column = header.index("word")
+    spaced = any(" " in word for word in lexicon.words)
+    words = {}
+    for number, line in enumerate(lines, 1):
+        if column is not None:
+            values = given.cells(line)
+            if number == 1 or not line.strip():
+                continue
+            if len(values) != len(header):
+                raise UserError(
+                    f"{path}, line {number}: {len(values)} values where the header has "
+                    f"{len(header)}, separated by tabs: correct the line."
+                )
+            line = values[column]
+        line = line.lower() if lower_case else line
+        # Where characters are words, so is a space.
+        word = line if line in lexicon.ids else line.strip()
+        if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
+            raise UserError(f"{path}, line {number}: {word!r} is no word: write one a line, alone.")
+        if word and word not in (lexicon.boundary, lexicon.unknown):
+            words[word] = None
+    if not words:
+        raise UserError(f"{path} has no words: give a file with one a line.")
+    return words
+
+
+def table(lexicon: Lexicon, features: bool = False) -> tuple[tuple[str, ...], list[tuple]]:
+    """(names of the columns, a row for each word of a lexicon in its order).
+
+    Args:
+      features: adds those of each word, as "POS:NOUN Number:Sing", with "=2.5" behind one whose
+        value is not 1.
+    """
+    rows = [*zip(lexicon.words, lexicon.counts, strict=True)]
+    if not features:
+        return COLUMNS, rows
+    return (*COLUMNS, "features"), [(*row, _said(lexicon, id)) for id, row in enumerate(rows)]
+
+
+def _said(lexicon, word):
+    return " ".join(
+        name if math.isclose(value, 1) else f"{name}={value:.7g}"
+        for name, value in lexicon.features_of(word).items()
+    )
+
+
+def report(
+    workdir: str | pathlib.Path, features: bool = False, file: str | pathlib.Path | None = None
+):
+    """Prints the words of a run as a table, or writes them to a file.
+
+    Raises:
+      UserError: there is no run, or its words have no features and these were asked for.
+    """
+    lexicon = Workdir(workdir).lexicon()
+    if features and not lexicon.feature_names:
+        raise UserError(f"the words of {workdir} have no features: leave --features out.")
+    columns, rows = table(lexicon, features)
+    if file is not None:
+        outputs.write_table(file, columns, rows)
+    else:
+        sys.stdout.writelines(map(outputs.line, (columns, *rows)))
