@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart test test-slow test-realdata soak lint format benchmarks clean
+.PHONY: quickstart test test-all test-slow test-realdata soak lint format benchmarks clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -21,6 +21,10 @@ quickstart: $(VENV)/installed
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2
+
+# All of them: those that take long, and those of corpora where $ZOO_DATA has them.
+test-all: $(VENV)/installed
+	$(BIN)/python -m pytest -n 2 -m ''
 
 test-slow: $(VENV)/installed
 	$(BIN)/python -m pytest -n 2 -m slow

@@ -9,7 +9,6 @@ process of its own that times some steps; the sides take turns.
 
 import argparse
 import dataclasses
-import os
 import statistics
 import subprocess
 import sys
@@ -19,8 +18,6 @@ from benchmarks import timing
 
 BATCH, LENGTH, VOCABULARY = 20, 35, 10_000
 CONFIGS = ("ptb_softmax", "ptb_char_lstm")
-# A setting of glibc's: zoo.allocator then leaves the memory alone. This one changes nothing here.
-LEFT_ALONE = {"MALLOC_ARENA_MAX": "64"}
 
 
 def time_steps(name: str, steps: int):
@@ -53,8 +50,7 @@ def main():
     if arguments.inside:
         time_steps(arguments.inside, arguments.steps)
         return
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
-    sides = {"glibc's own way": clean | LEFT_ALONE, "memory kept": clean}
+    sides = {memory: timing.environment(memory) for memory in timing.MEMORY}
     for name in CONFIGS:
         times = {side: [] for side in sides}
         command = [sys.executable, "-m", "benchmarks.allocator", "--inside", name]

@@ -2,10 +2,12 @@
 
 Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
 256, embedding 256, V = 10,000, untied softmax with bias, B = 32, T = 35, no dropout, the carry
-handed from step to step. Both start from the same parameters and see the same batch.
+handed from step to step. Both start from the same parameters and see the same batch, once in a
+process that keeps freed memory for the next step and once in one that does not.
 
     pip install torch==2.13.0
     python -m benchmarks.training_step
+    python -m benchmarks.training_step --size 650
 """
 
 import argparse
@@ -32,7 +34,7 @@ try:
 except ImportError:
     sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
 
-BATCH, LENGTH, SIZE, LAYERS, VOCABULARY = 32, 35, 256, 2, 10_000
+BATCH, LENGTH, LAYERS, VOCABULARY = 32, 35, 2, 10_000
 LEARNING_RATE, CLIP = 1.0, 5.0
 TABLES = {"embedding": {}, "head": {}}  # neither needs to know anything of the words
 
@@ -61,12 +63,12 @@ def zoo_side(model, params, words, targets):
 class TorchModel(torch.nn.Module):
     """The same model of PyTorch's own layers."""
 
-    def __init__(self, params):
+    def __init__(self, params, size):
         """Takes the zoo's parameters; PyTorch keeps its matrices transposed, gates in our order."""
         super().__init__()
-        self.embedding = torch.nn.Embedding(VOCABULARY, SIZE)
-        self.lstm = torch.nn.LSTM(SIZE, SIZE, LAYERS, batch_first=True)
-        self.head = torch.nn.Linear(SIZE, VOCABULARY)
+        self.embedding = torch.nn.Embedding(VOCABULARY, size)
+        self.lstm = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
+        self.head = torch.nn.Linear(size, VOCABULARY)
         ours = {
             "embedding.weight": params["embedding"]["table"],
             "head.weight": params["head"]["weights"],
@@ -88,13 +90,13 @@ class TorchModel(torch.nn.Module):
         return self.head(hidden), carry
 
 
-def torch_side(params, words, targets):
+def torch_side(params, size, words, targets):
     """A function that does one step and returns its loss per token."""
-    model = TorchModel(params)
+    model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
     words, targets = (torch.from_numpy(array.astype(np.int64)) for array in (words, targets))
-    carry = (torch.zeros(LAYERS, BATCH, SIZE), torch.zeros(LAYERS, BATCH, SIZE))
+    carry = tuple(torch.zeros(LAYERS, BATCH, size) for _ in range(2))
 
     def step():
         nonlocal carry
@@ -114,6 +116,7 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--size", type=int, default=256, help="cells of a layer")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -122,17 +125,18 @@ def main():
         words=tuple(f"w{word}" for word in range(VOCABULARY)),
         counts=np.ones(VOCABULARY, np.int64),
     )
-    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, LAYERS), Softmax())
+    size = arguments.size
+    model = LanguageModel(Lookup(size), LSTM(size, LAYERS), Softmax())
     params = model.init(jax.random.key(0), lexicon)
     random = np.random.default_rng(0)
     words, targets = random.integers(VOCABULARY, size=(2, BATCH, LENGTH)).astype(np.int32)
     sides = {
-        "PyTorch": torch_side(params, words, targets),
+        "PyTorch": torch_side(params, size, words, targets),
         "zoo": zoo_side(model, params, words, targets),
     }
     losses = {name: [side() for _ in range(3)] for name, side in sides.items()}
     timing.print_table(
-        f"2 x LSTM-{SIZE}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, PyTorch "
+        f"2 x LSTM-{size}, B = {BATCH}, T = {LENGTH}, V = {VOCABULARY:,}, PyTorch "
         f"{torch.__version__} on {arguments.threads} threads; medians of {arguments.rounds}",
         timing.medians(sides, arguments.rounds),
         "PyTorch",
@@ -142,4 +146,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    timing.in_each_memory("benchmarks.training_step", main)

@@ -1,5 +1,8 @@
 """Strict settings for every test: silent broadcasting raises, there are several devices."""
 
+import contextlib
+import ctypes
+import gc
 import os
 import subprocess
 import tempfile
@@ -36,6 +39,17 @@ def pytest_runtest_setup(item):
         folder = files.data_folder()
         if folder is None or not (folder / name).exists():
             pytest.skip(f"no {name} in {folder}: set ZOO_DATA")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_of_one_module():
+    """What a module has compiled is let go after it: all of it together takes gigabytes. What is
+    needed again is read from the folder above."""
+    yield
+    jax.clear_caches()
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # no glibc, which would keep it otherwise
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture
