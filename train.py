@@ -6,9 +6,10 @@ import shlex
 import sys
 
 import configs
-from zoo import cli, recipes, text_history
+from zoo import cli, recipes
 from zoo.errors import Interrupted
 from zoo.evaluation import made_with, options
+from zoo.training import tasks
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -46,15 +47,22 @@ def main():
     workdir = Workdir(arguments.workdir)
     workdir.check(experiment)
     print(recipes.describe(experiment), flush=True)
-    lexicon, corpora = experiment.build()
-    trainer = Trainer(experiment, lexicon, corpora, workdir.path, arguments.devices)
+    task = tasks.prepare(experiment, arguments.devices)
+    trainer = Trainer(
+        task,
+        experiment.training,
+        workdir.path,
+        arguments.devices,
+        init_from=experiment.init_from,
+    )
     print(trainer.summary(), flush=True)
     # Not before all this has gone well: a mistake corrected is no other experiment.
     workdir.claim(experiment)
-    workdir.keep_lexicon(lexicon)
+    workdir.keep_lexicons(task.lexicons)
     if workdir.texts() is None:  # what is not to be read again when it resumes
         made = {"revision": made_with.revision(), "versions": made_with.versions()}
-        workdir.keep_texts(text_history.of_experiment(experiment, corpora, trainer.data, made))
+        if (seen := task.seen_texts(made)) is not None:
+            workdir.keep_texts(seen)
     try:
         trainer.train()
     except Interrupted as interruption:

@@ -1,5 +1,7 @@
 """Whole training steps on words by Zipf's law, as the training loop does them."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,9 @@ from zoo import optimizers
 from zoo.lexicon import Lexicon
 from zoo.training import placement, row_sparse, step
 from zoo.training.devices import Devices
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.updates import DenseUpdates
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:
@@ -16,18 +21,13 @@ def zipf_lexicon(vocabulary: int) -> Lexicon:
     return Lexicon(words=tuple(map(str, range(vocabulary))), counts=counts)
 
 
-def zipf_columns(vocabulary: int, batch: int, length: int) -> step.Columns:
+def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
     """A full batch of words by Zipf's law."""
     shape = (batch, length)
     logarithms = np.random.default_rng(0).uniform(0, np.log(vocabulary), (batch, length + 1))
     words = np.exp(logarithms).astype(np.int32) - 1
-    return step.Columns(
-        words[:, :-1].copy(),
-        words[:, 1:].copy(),
-        np.ones(shape, np.float32),
-        np.zeros(shape, bool),
-        np.arange(batch, dtype=np.int32),
-    )
+    inputs = Words(words[:, :-1].copy(), words[:, 1:].copy(), np.zeros(shape, bool))
+    return Batch(inputs, np.ones(shape, np.float32), np.arange(batch, dtype=np.int32))
 
 
 def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
@@ -40,21 +40,22 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     params = model.init(jax.random.key(0), lexicon)
     if sparse:
         paths = model.row_tables(params)
-        optimizer = row_sparse.RowSparseOptimizer(recipe, clip, paths, 1, 1)
-        train_step = row_sparse.train_step
+        optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 1, 1)
     else:
-        optimizer, train_step = optimizers.build(recipe, clip, 1, 1), step.train_step
+        optimizer = DenseUpdates(optimizers.build(recipe, clip, 1, 1))
     devices = Devices(1, batch)
-    compiled = devices.compile(train_step, model=model, optimizer=optimizer)
+    compiled = devices.compile(
+        step.train_step, loss=functools.partial(words_loss, model), optimizer=optimizer
+    )
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, tables = placement.placed([state], devices), devices.replicate(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
-    columns = zipf_columns(vocabulary, batch, length)
+    data = zipf_batch(vocabulary, batch, length)
 
     def run():
         nonlocal state
-        state, results = compiled(state, tables, columns, key)
+        state, results = compiled(state, tables, data, key)
         jax.block_until_ready(state)
         return float(results.loss)
 

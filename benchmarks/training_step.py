@@ -11,6 +11,7 @@ process that keeps freed memory for the next step and once in one that does not.
 """
 
 import argparse
+import functools
 import os
 import sys
 
@@ -27,7 +28,10 @@ from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.training import placement
 from zoo.training.devices import Devices
-from zoo.training.step import Columns, TrainState, train_step
+from zoo.training.step import TrainState, train_step
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.updates import DenseUpdates
 
 try:
     import torch
@@ -43,17 +47,19 @@ def zoo_side(model, params, words, targets):
     """A function that does one step and returns its loss per token, as the training loop does; the
     parameters are its own from then on."""
     devices = Devices(1, BATCH)
-    optimizer = optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1)
-    step_function = devices.compile(train_step, model=model, optimizer=optimizer)
+    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
+    step_function = devices.compile(
+        train_step, loss=functools.partial(words_loss, model), optimizer=optimizer
+    )
     carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     state, key = placement.placed([state], devices), jax.random.key_data(jax.random.key(0))
     weights, reset = np.ones(words.shape, np.float32), np.zeros(words.shape, bool)
-    columns = Columns(words, targets, weights, reset, np.arange(BATCH, dtype=np.int32))
+    batch = Batch(Words(words, targets, reset), weights, np.arange(BATCH, dtype=np.int32))
 
     def step():
         nonlocal state
-        state, results = step_function(state, TABLES, columns, key)
+        state, results = step_function(state, TABLES, batch, key)
         jax.block_until_ready(state)
         return float(results.loss / results.tokens)
 

@@ -203,7 +203,7 @@ def test_a_config_shrunk_takes_a_step(name, tmp_path):
     progress = trainer.train()
     assert progress.finished
     assert progress.best < 20
-    assert small.last_state(trainer)[0] == trainer.epoch_steps >= 1
+    assert small.last_state(trainer)[0] == trainer.task.epoch_steps >= 1
 
 
 # Billions of parameters in table 1 of Jozefowicz et al. (2016). LSTM-8192-2048 is given as 3.3, yet

@@ -44,7 +44,11 @@ def log_probs_of_values(head, source, folder):
     )
     trainer = small.trainer(experiment, folder)
     trainer.train()
-    params, lexicon, model = small.last_state(trainer)[1].params, trainer.lexicon, experiment.model
+    params, lexicon, model = (
+        small.last_state(trainer)[1].params,
+        trainer.task.lexicon,
+        experiment.model,
+    )
     text = experiment.vocabulary.encode(source.read("test"), lexicon)
     (batch,) = Lanes(text, len(text.starts), 30, "sentences", lexicon.ids[lexicon.boundary])
     log_prob, _ = model.log_prob(

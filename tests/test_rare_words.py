@@ -49,7 +49,7 @@ def log_ratios(model, folder):
     trainer = small.trainer(experiment, folder)
     trainer.train()
     _, arrays, _ = small.last_state(trainer)
-    params, lexicon = arrays.params, trainer.lexicon
+    params, lexicon = arrays.params, trainer.task.lexicon
     known = LANGUAGE.lexicon_entries()
     unseen = [word for word in np.flatnonzero(lexicon.counts == 0) if lexicon.words[word] in known]
     of_class = {

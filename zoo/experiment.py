@@ -9,7 +9,7 @@ from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, check_least, check_rates, check_seed
 from zoo.lexicon import Lexicon
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
 from zoo.priors.prior import check_splits
 
@@ -117,7 +117,7 @@ class Experiment:
 
     data: Source
     vocabulary: Vocabulary = Vocabulary()
-    model: LanguageModel = LanguageModel()
+    model: Model = LanguageModel()
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
     init_from: str = ""
@@ -128,7 +128,7 @@ class Experiment:
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""
         lexicon, corpora = self.vocabulary.build(self.data)
-        background = self.model.head.background
+        background = self.model.background
         if background is None:
             return lexicon, corpora
         check_splits(corpora, background.splits)

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -149,9 +150,14 @@ class Workdir:
             )
         return experiment
 
-    def keep_lexicon(self, lexicon: Lexicon):
-        """Writes the lexicon, or checks that it is the one that the run began with."""
-        path = self.path / "lexicon.npz"
+    def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
+        """Writes the lexicons of a task, or checks that they are those that the run began with."""
+        for name, lexicon in lexicons.items():
+            self.keep_lexicon(lexicon, name)
+
+    def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
+        """Writes a lexicon, or checks that it is the one that the run began with."""
+        path = self.path / f"{name}.npz"
         if not path.exists():
             storage.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
@@ -160,9 +166,9 @@ class Workdir:
                 "others; put the data back or give another --workdir."
             )
 
-    def lexicon(self) -> Lexicon:
-        """The lexicon of the run."""
-        return Lexicon.load(self.path / "lexicon.npz")
+    def lexicon(self, name: str = "lexicon") -> Lexicon:
+        """A lexicon of the run; that of a language model is its only one."""
+        return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
         """Keeps what is to be known of the run that this one started from."""

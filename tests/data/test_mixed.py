@@ -195,9 +195,9 @@ def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
         data=dataclasses.replace(mixed, sentences=30),
     )
     trainer = small.trainer(recipe, tmp_path / "whole")
-    epochs = [trainer._lanes(epoch) for epoch in range(3)]
+    epochs = [trainer.task.lanes(epoch) for epoch in range(3)]
     assert len({tuple(lanes.text.words.tolist()) for lanes in epochs}) == 3
-    assert trainer.total_steps == sum(map(len, epochs))
+    assert trainer.task.total_steps == sum(map(len, epochs))
     assert all(len(lanes.text.starts) == 30 for lanes in epochs)
     trainer.train()
     broken = small.trainer(recipe, tmp_path / "broken")
@@ -206,7 +206,7 @@ def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
     def stopping(columns):
         """Within the second epoch, as a signal would."""
         batches.append(columns)
-        if len(batches) == trainer.epoch_steps + 3:
+        if len(batches) == trainer.task.epoch_steps + 3:
             broken._stop = signal.SIGTERM
         return split(columns)
 
@@ -215,7 +215,7 @@ def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
         broken.train()
     resumed = small.trainer(recipe, tmp_path / "broken")
     resumed.train()
-    assert small.last_state(resumed)[0] == trainer.total_steps
+    assert small.last_state(resumed)[0] == trainer.task.total_steps
     found, wanted = (small.last_state(one)[1] for one in (resumed, trainer))
     jax.tree.map(np.testing.assert_array_equal, found, wanted)
 

@@ -11,6 +11,7 @@ from zoo.embeddings import Lookup
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.training import tasks
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -45,9 +46,9 @@ def trained(tmp_path_factory):
     )
     workdir = Workdir(folder / "workdir")
     workdir.claim(experiment)
-    lexicon, corpora = experiment.build()
-    workdir.keep_lexicon(lexicon)
-    Trainer(experiment, lexicon, corpora, workdir.path, 1, say=lambda line: None).train()
+    task = tasks.prepare(experiment)
+    workdir.keep_lexicons(task.lexicons)
+    Trainer(task, experiment.training, workdir.path, 1, say=lambda line: None).train()
     return workdir.path
 
 

@@ -19,6 +19,7 @@ from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.priors import Morphology, TopWords, Unigram
+from zoo.training import tasks
 from zoo.training.loop import Trainer
 from zoo.workdir import Workdir
 
@@ -76,10 +77,14 @@ def experiment(model=None, sentences=20, vocabulary=None, **training) -> Experim
 
 def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
     """A trainer of the experiment in a folder; what it says goes into the list `said`."""
-    lexicon, corpora = recipe.build()
     workdir.mkdir(exist_ok=True)
+    return trainer_of(tasks.prepare(recipe, devices), recipe, workdir, devices, said)
+
+
+def trainer_of(task, recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
+    """The same of a task, whatever its model."""
     say = [].append if said is None else said.append
-    return Trainer(recipe, lexicon, corpora, workdir, devices, say)
+    return Trainer(task, recipe.training, workdir, devices, say, recipe.init_from)
 
 
 def run_in(folder, recipe: Experiment):
@@ -87,7 +92,7 @@ def run_in(folder, recipe: Experiment):
     workdir = Workdir(folder)
     workdir.claim(recipe)
     training = trainer(recipe, workdir.path)
-    workdir.keep_lexicon(training.lexicon)
+    workdir.keep_lexicons(training.task.lexicons)
     training.train()
     return workdir.path
 

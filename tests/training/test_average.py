@@ -48,12 +48,14 @@ def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     progress = trainer.train()
     _, state, _ = small.last_state(trainer)
     step, arrays, _ = small.last_state(trainer, "best")
-    best = arrays["params"]
+    best, task = arrays["params"], trainer.task
     scores = perplexity.score(
-        recipe.model, best, trainer._tables, trainer.validation, trainer.validation_lanes
+        recipe.model, best, task.tables, task.validation, task.validation_lanes
     )
     np.testing.assert_allclose(scores.log_perplexity, progress.best, rtol=1e-6)
-    assert step == progress.best_step == trainer.total_steps  # the small model only gets better
+    assert (
+        step == progress.best_step == trainer.task.total_steps
+    )  # the small model only gets better
     kept = optax.tree_utils.tree_get(state[1], "averaged_params")
     jax.tree.map(np.testing.assert_array_equal, best, kept)
     weights = best["head"]["weights"], state[0]["head"]["weights"]

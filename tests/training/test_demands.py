@@ -45,10 +45,9 @@ def test_a_slip_of_zeros_is_refused_with_both_numbers_of_bytes(
     if setting == "model.core.layers=5000":
         recipe = small.with_settings(recipe, "model.core.size=700")
     recipe = small.with_settings(recipe, setting)
-    lexicon, corpora = recipe.build()
     before = len(jax.live_arrays())
     with pytest.raises(UserError) as caught:
-        small.Trainer(recipe, lexicon, corpora, tmp_path, 1, print)
+        small.trainer(recipe, tmp_path)
     assert len(jax.live_arrays()) == before
     message = str(caught.value)
     name = setting.partition("=")[0]

@@ -9,13 +9,18 @@ from zoo.errors import UserError
 from zoo.training.devices import Devices
 
 
-def trained(folder, devices, state, model="softmax"):
-    """(trainer, progress) of nine short sentences: some lanes end early, with dropout on."""
-    recipe = small.experiment(
+def recipe_of(state, model="softmax"):
+    """Nine short sentences."""
+    return small.experiment(
         **small.MODELS[model], sentences=9, state=state, length=4, epochs=3, shuffle=True
     )
+
+
+def trained(folder, devices, state, model="softmax"):
+    """(trainer, progress) of nine short sentences: some lanes end early, with dropout on."""
+    recipe = recipe_of(state, model)
     trainer = small.trainer(recipe, folder, devices)
-    lanes = trainer._lanes(0)
+    lanes = trainer.task.lanes(0)
     real = (lanes[len(lanes) - 1].places >= 0).sum(axis=1)
     assert real.min() == 0 < real.max()  # the last batch has a lane without words
     return trainer, trainer.train()
@@ -49,7 +54,7 @@ def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, sta
 
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
     whole, _ = trained(tmp_path / "whole", 1, "carried")
-    recipe = whole.experiment
+    recipe = recipe_of("carried")
     first = small.trainer(small.with_settings(recipe, "training.epochs=1"), tmp_path / "run", 4)
     first.train()
     # What ended after one epoch goes on as if it had been interrupted there.

@@ -17,6 +17,7 @@ import pytest
 
 from tests.test_configs import LEMMAS
 from tests.training import small
+from zoo.training.tasks.language_modelling import LanguageModelling
 from zoo.workdir import Workdir
 
 SETTINGS = [
@@ -92,7 +93,8 @@ def end_of(workdir):
     kept = Workdir(workdir)
     recipe = kept.experiment()
     _, corpora = recipe.vocabulary.build(recipe.data)
-    trainer = small.Trainer(recipe, kept.lexicon(), corpora, workdir, 1)
+    task = LanguageModelling(recipe, kept.lexicon(), corpora)
+    trainer = small.trainer_of(task, recipe, workdir)
     ends = [small.last_state(trainer, kind) for kind in ("last", "best")]
     return [(*end[:2], small.timeless(end[2])) for end in ends], small.metrics(workdir)
 

@@ -31,7 +31,7 @@ def test_training_lowers_the_loss(tmp_path):
     assert losses[-1] < losses[0] - 0.05
     assert progress.finished
     step, _, kept = small.last_state(trainer)
-    assert step == 8 * trainer.epoch_steps == trainer.total_steps
+    assert step == 8 * trainer.task.epoch_steps == trainer.task.total_steps
     assert kept["finished"]
 
 
@@ -45,26 +45,27 @@ def test_the_best_parameters_are_kept_and_give_the_best_figure(tmp_path):
     best_step = min(figures, key=figures.get)
     assert (progress.best_step, progress.best) == (best_step, figures[best_step])
     step, best, _ = small.last_state(trainer, "best")
-    assert step == best_step < trainer.total_steps
+    assert step == best_step < trainer.task.total_steps
     # The parameters that are kept are those of that step, not of the last.
     from zoo.evaluation import perplexity
 
     scores = perplexity.score(
-        trainer.model,
+        trainer.task.model,
         best["params"],
         examples.NO_TABLES,
-        trainer.validation,
-        trainer.validation_lanes,
+        trainer.task.validation,
+        trainer.task.validation_lanes,
     )
     assert scores.log_perplexity == pytest.approx(progress.best, abs=1e-6)
 
 
 def test_early_stopping_waits_for_its_patience(tmp_path):
-    trainer = small.trainer(small.experiment(epochs=9, patience=3, optimizer=STILL), tmp_path)
+    recipe = small.experiment(epochs=9, patience=3, optimizer=STILL)
+    trainer = small.trainer(recipe, tmp_path)
     progress = trainer.train()
     # The first validation is the best; three more do not improve on it.
     assert (progress.epoch, progress.stale, progress.finished) == (4, 3, True)
-    again = small.trainer(trainer.experiment, tmp_path, said=(said := []))
+    again = small.trainer(recipe, tmp_path, said=(said := []))
     assert again.train() == progress
     assert "finished" in said[0]
 
@@ -72,7 +73,7 @@ def test_early_stopping_waits_for_its_patience(tmp_path):
 def test_a_run_stopped_early_within_an_epoch_is_finished_for_good(tmp_path):
     recipe = small.experiment(epochs=9, patience=1, validate_every=2, optimizer=STILL)
     trainer = small.trainer(recipe, tmp_path)
-    assert trainer.epoch_steps > 4
+    assert trainer.task.epoch_steps > 4
     assert trainer.train().finished
     step, _, progress = small.last_state(trainer)
     assert (step, progress["finished"], progress["index"]) == (4, True, 4)
@@ -81,7 +82,7 @@ def test_a_run_stopped_early_within_an_epoch_is_finished_for_good(tmp_path):
 def test_validations_come_every_so_many_steps_and_at_the_end_of_an_epoch(tmp_path):
     trainer = small.trainer(small.experiment(validate_every=3), tmp_path)
     trainer.train()
-    ends = [trainer.epoch_steps, 2 * trainer.epoch_steps]
+    ends = [trainer.task.epoch_steps, 2 * trainer.task.epoch_steps]
     expected = sorted({*range(3, ends[1] + 1, 3), *ends})
     assert [line["step"] for line in small.metrics(tmp_path)] == expected
 
@@ -96,10 +97,10 @@ def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
     trainer.train()
     from zoo.evaluation import perplexity
 
-    lanes = trainer._lanes(0)
+    lanes = trainer.task.lanes(0)
     params = trainer.initial_state().params
     expected = perplexity.score(
-        trainer.model, params, examples.NO_TABLES, trainer.text, lanes
+        trainer.task.model, params, examples.NO_TABLES, trainer.task.text, lanes
     ).log_perplexity
     losses = [line["epoch_training_loss"] for line in small.metrics(tmp_path)]
     np.testing.assert_allclose(losses, [expected, expected], rtol=1e-5)
@@ -114,22 +115,22 @@ def sentences_of(lanes: Lanes):
 def test_the_order_depends_on_the_epoch_and_the_seed_only(tmp_path):
     recipe = small.experiment(shuffle=True)
     first, second = (small.trainer(recipe, tmp_path, devices) for devices in (1, 4))
-    np.testing.assert_array_equal(first._lanes(1).text.words, second._lanes(1).text.words)
+    np.testing.assert_array_equal(first.task.lanes(1).text.words, second.task.lanes(1).text.words)
     other_seed = small.trainer(small.with_settings(recipe, "training.seed=1"), tmp_path)
-    orders = [trainer._lanes(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
+    orders = [trainer.task.lanes(epoch) for trainer in (first, other_seed) for epoch in (0, 1)]
     for a, b in itertools.combinations(orders, 2):
         assert a.text.words.tolist() != b.text.words.tolist()
         assert sentences_of(a) == sentences_of(b)
     plain = small.trainer(small.experiment(shuffle=False), tmp_path)
-    np.testing.assert_array_equal(plain._lanes(0).text.words, plain._lanes(1).text.words)
+    np.testing.assert_array_equal(plain.task.lanes(0).text.words, plain.task.lanes(1).text.words)
 
 
 def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
     """Also where their number depends on how well the sentences of an epoch fill the lanes."""
     recipe = small.experiment(sentences=11, state="sentences", length=2, epochs=9, shuffle=True)
     trainer = small.trainer(recipe, tmp_path)
-    steps = [len(trainer._lanes(epoch)) for epoch in range(9)]
-    assert trainer.total_steps == sum(steps)
+    steps = [len(trainer.task.lanes(epoch)) for epoch in range(9)]
+    assert trainer.task.total_steps == sum(steps)
     assert len({*steps}) > 1
 
 
@@ -158,10 +159,10 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     taken, carries = [], []
 
     def compile(self, step, **static):
-        def spied(state, tables, columns, key):
-            taken.append(columns.targets.tolist())
+        def spied(state, tables, batch, key):
+            taken.append(batch.inputs.targets.tolist())
             carries.append(max(float(np.abs(leaf).max()) for leaf in jax.tree.leaves(state.carry)))
-            return compiled(state, tables, columns, key)
+            return compiled(state, tables, batch, key)
 
         compiled = compile_of(self, step, **static)
         return spied
@@ -170,11 +171,11 @@ def test_every_epoch_has_its_own_order_and_starts_empty(tmp_path, monkeypatch):
     monkeypatch.setattr(Devices, "compile", compile)
     trainer = small.trainer(small.experiment(epochs=3, shuffle=True), tmp_path)
     trainer.train()
-    lanes = [trainer._lanes(epoch) for epoch in range(3)]
+    lanes = [trainer.task.lanes(epoch) for epoch in range(3)]
     assert taken == [
         epoch[index].targets.tolist() for epoch in lanes for index in range(len(epoch))
     ]
-    starts = [step % trainer.epoch_steps == 0 for step in range(len(carries))]
+    starts = [step % trainer.task.epoch_steps == 0 for step in range(len(carries))]
     assert [carry == 0 for carry in carries] == starts
 
 
@@ -201,17 +202,17 @@ def test_a_model_that_holds_words_of_the_validation_text_to_be_impossible_is_kep
     trainer = small.trainer(recipe, tmp_path)
     progress = trainer.train()
     assert progress.best == math.inf
-    text, trained = trainer.validation, set(trainer.text.words)
+    text, trained = trainer.task.validation, set(trainer.task.text.words)
     unseen = [place for place, word in enumerate(text.words) if word not in trained]
     sentence, word = text.position(unseen[0])
     assert text.starts[sentence - 1] + word - 1 == unseen[0]
-    spelled = trainer.lexicon.words[text.words[unseen[0]]]
+    spelled = trainer.task.lexicon.words[text.words[unseen[0]]]
     said = capsys.readouterr().out
     assert f"{len(unseen)} of the counted tokens have probability 0" in said
     assert f"the first of them {spelled!r}, word {word} of sentence {sentence}" in said
     # Kept are the last parameters, for none is better.
     step, best, _ = small.last_state(trainer, "best")
-    assert step == progress.best_step == trainer.total_steps
+    assert step == progress.best_step == trainer.task.total_steps
     same = jax.tree.map(np.array_equal, best["params"], small.last_state(trainer)[1].params)
     assert all(jax.tree.leaves(same))
     lines = (tmp_path / "metrics.jsonl").read_text()
@@ -251,15 +252,15 @@ def test_a_summary_counts(tmp_path):
     trainer = small.trainer(small.experiment(), tmp_path, devices=2)
     # 11 words and two marks, 6 wide; an LSTM of 7; a softmax with biases.
     parameters = 13 * 6 + (6 + 7 + 1) * 28 + 13 * 8
-    assert f"13 words, {parameters} parameters," in trainer.summary()
-    assert "2 device(s)" in trainer.summary()
+    assert trainer.summary().startswith("13 words, 120 training tokens, ")
+    assert trainer.summary().endswith(f", {parameters} parameters, 2 device(s)")
 
 
 def test_batches_are_measured_by_the_mean_of_an_epoch(tmp_path):
     trainer = small.trainer(
         small.experiment(sentences=9, state="sentences", shuffle=True), tmp_path
     )
-    lanes = trainer._lanes(0)
+    lanes = trainer.task.lanes(0)
     tokens = [lanes[index].trained.sum() for index in range(len(lanes))]
     assert min(tokens) < max(tokens)
-    assert trainer.batch_tokens == np.mean(tokens) > min(tokens)
+    assert trainer.task.usual_weight == np.mean(tokens) > min(tokens)

@@ -21,6 +21,7 @@ from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
 from zoo.training.step import StepMetrics
 
+FIGURES = {"validation_log_perplexity": 2.0, "validation_perplexity": 7.4}
 # The head, its loss on a terminal and in metrics.jsonl, and the curve in TensorBoard.
 NAMES = [
     (Softmax(), "loss", "epoch_training_loss"),
@@ -54,7 +55,7 @@ def curves(workdir):
 def test_the_loss_has_the_heads_name(head, name, curve, tmp_path, monkeypatch):
     progress = Progress(loss=12.0, tokens=4.0)
     with Metrics(tmp_path, 0, head.loss_name) as metrics:
-        metrics.validation(7, progress, 2.0, 7.4)
+        metrics.validation(7, progress, FIGURES)
     (line,) = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert line["epoch_training_loss"] == 3.0
     assert line.get("loss_name", "loss") == name
@@ -82,7 +83,7 @@ def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
     progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)
     (tmp_path / "by hand").mkdir()
     with Metrics(tmp_path / "by hand", 0) as metrics:
-        metrics.validation(7, progress, 2.0, 7.4)
+        metrics.validation(7, progress, FIGURES)
     (line,) = small.metrics(tmp_path / "by hand")
     assert (line["epoch_training_loss"], line["epoch_penalty"]) == (3.0, 0.5)
 
@@ -103,7 +104,7 @@ def lines_after(tmp_path, content, step):
     (tmp_path / "metrics.jsonl").write_bytes(content)
     said = []
     with Metrics(tmp_path, step, say=said.append) as metrics:
-        metrics.validation(9, Progress(), 2.0, 7.4)
+        metrics.validation(9, Progress(), FIGURES)
     *before, last = (tmp_path / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
     assert json.loads(last)["step"] == 9
     return before, said

@@ -9,7 +9,7 @@ from tests.training import small
 from zoo.errors import UserError
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.training import parts
-from zoo.training.row_sparse import RowGradient
+from zoo.training.row_sparse import RowGradient, SparseGradients
 
 RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 
@@ -40,7 +40,7 @@ def update_of(tmp_path, **training):
     trainer = small.trainer(small.experiment(**training), tmp_path)
     params = zeros_of(trainer)
     state, ones = trainer.optimizer.init(params), jax.tree.map(jnp.ones_like, params)
-    updates, _ = trainer.optimizer.update(ones, state, params)
+    updates, _ = trainer.optimizer.transformation.update(ones, state, params)
     return updates
 
 
@@ -96,7 +96,8 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
         }
         dense["head"] = {}
         step = jnp.zeros((), jnp.int32)
-        params, _, _ = rule.update(params, rule.init(params), step, dense, rows)
+        gradients = SparseGradients(dense, rows)
+        params, _, _ = rule.update(params, rule.init(params), step, gradients)
         ends.append(params)
     plain, found = ends
     factors = {"embedding/table": 2, "head/weights": 1, "head/bias": 4}

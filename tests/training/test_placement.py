@@ -35,10 +35,10 @@ def beside_the_state(monkeypatch):
     def compile(self, step, **static):
         compiled = compile_of(self, step, **static)
 
-        def spied(state, tables, columns, key):
-            new, results = compiled(state, tables, columns, key)
-            batch = sum(leaf.nbytes for leaf in columns if isinstance(leaf, jax.Array))
-            found.append((size(new), live() - before - size(new) - batch))
+        def spied(state, tables, batch, key):
+            new, results = compiled(state, tables, batch, key)
+            placed = sum(x.nbytes for x in jax.tree.leaves(batch) if isinstance(x, jax.Array))
+            found.append((size(new), live() - before - size(new) - placed))
             return new, results
 
         return spied
@@ -55,7 +55,7 @@ def test_a_run_holds_its_state_once(tmp_path, beside_the_state, devices, average
     trainer.train()
     # Parameters, two moments and perhaps an average, on each device.
     whole = devices * (3 + bool(average)) * params
-    assert len(beside_the_state) == trainer.total_steps
+    assert len(beside_the_state) == trainer.task.total_steps
     for state, others in beside_the_state:
         assert whole <= state < 1.1 * whole
         assert others < 1000  # a key, and the results of two steps
@@ -74,7 +74,7 @@ def test_a_resumed_run_holds_its_state_once(tmp_path, beside_the_state, devices)
     beside_the_state.clear()
     trainer.train()
     assert f"resuming after step {step} (epoch 1)." in said
-    assert len(beside_the_state) == trainer.epoch_steps - 2
+    assert len(beside_the_state) == trainer.task.epoch_steps - 2
     for state, others in beside_the_state:
         assert state > 10_000 * devices
         assert others < 1000

@@ -67,7 +67,7 @@ def test_resumed_equals_uninterrupted(tmp_path, monkeypatch, every_step_told, mo
     whole = small.trainer(recipe, tmp_path / "whole")
     whole.train()
     # After the first step, within an epoch, at its end, at a validation, before the last step.
-    end = whole.epoch_steps
+    end = whole.task.epoch_steps
     stops = {
         "softmax": (1, end, 2 * end + 2, 3 * end - 1),
         "log-linear": (5, end),

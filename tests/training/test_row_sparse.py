@@ -1,5 +1,7 @@
 """Row-sparse steps: the dense optimisers' numbers, from the rows alone."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +28,9 @@ from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.rows import Watched, take
 from zoo.training import row_sparse, step
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.updates import DenseUpdates
 
 LEXICON = examples.plain_lexicon()
 HEADS = {
@@ -40,13 +45,13 @@ HEADS = {
         Convolution(letter_size=2, widths=(2,)), correction=3, sampled=NCE(samples=6)
     ),
 }
-COLUMNS = step.Columns(
+INPUTS = Words(
     words=np.array([[0, 3, 1], [4, 4, 0]], np.int32),
     targets=np.array([[3, 1, 2], [4, 0, 7]], np.int32),
-    weights=np.array([[1, 1, 1], [1, 1, 0]], np.float32),
     reset=np.zeros((2, 3), bool),
-    lanes=np.arange(2, dtype=np.int32),
 )
+WEIGHTS = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
+BATCH = Batch(INPUTS, WEIGHTS, np.arange(2, dtype=np.int32))
 
 
 def trained(model, recipe, sparse, steps=3, clip=0.05):
@@ -54,10 +59,9 @@ def trained(model, recipe, sparse, steps=3, clip=0.05):
     params = examples.random_params(model, np.random.default_rng(0), LEXICON, scale=0.5)
     if sparse:
         paths = model.row_tables(params)
-        optimizer = row_sparse.RowSparseOptimizer(recipe, clip, paths, 5, 20)
-        train_step = row_sparse.train_step
+        optimizer = row_sparse.RowSparseUpdates(recipe, clip, paths, 5, 20)
     else:
-        optimizer, train_step = optimizers.build(recipe, clip, 5, 20), step.train_step
+        optimizer = DenseUpdates(optimizers.build(recipe, clip, 5, 20))
     state = step.TrainState(
         params,
         optimizer.init(params),
@@ -65,8 +69,9 @@ def trained(model, recipe, sparse, steps=3, clip=0.05):
         jnp.zeros((), jnp.int32),
     )
     tables, key = model.tables(LEXICON), jax.random.key_data(jax.random.key(5))
+    loss = functools.partial(words_loss, model)
     compiled = jax.jit(
-        lambda state: train_step(state, tables, COLUMNS, key, model=model, optimizer=optimizer)
+        lambda state: step.train_step(state, tables, BATCH, key, loss=loss, optimizer=optimizer)
     )
     found = []
     for _ in range(steps):
@@ -189,7 +194,7 @@ def test_a_head_that_reads_the_whole_tied_table_leaves_nothing_sparse():
 @pytest.mark.parametrize("recipe", [RMSProp(), SGD(momentum=0.9), Adam(weight_decay=0.1)])
 def test_optimisers_without_a_row_rule_are_refused(recipe):
     with pytest.raises(UserError, match=r"training.row_sparse cannot update rows by"):
-        row_sparse.RowSparseOptimizer(recipe, 0.0, [], 5, 20)
+        row_sparse.RowSparseUpdates(recipe, 0.0, [], 5, 20)
 
 
 def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
@@ -202,7 +207,7 @@ def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
         "model.embedding.size=6",
         "model.core.size=6",
     )
-    with pytest.raises(UserError, match=r"training.row_sparse=True, but every step of a Softmax"):
+    with pytest.raises(UserError, match=r"training.row_sparse=True, but every step of this model"):
         small.trainer(recipe, tmp_path)
 
 
@@ -226,7 +231,7 @@ def test_several_devices_agree_with_one(tmp_path, devices):
 
 
 def test_the_norm_is_that_of_everything_together():
-    recipe = row_sparse.RowSparseOptimizer(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
+    recipe = row_sparse.RowSparseUpdates(SGD(1.0), 1.0, [("embedding", "table")], 5, 20)
     params = {"embedding": {"table": jnp.zeros((4, 1))}, "core": {"w": jnp.zeros(1)}}
     gradient = row_sparse.RowGradient(jnp.asarray([2, 4]), jnp.asarray([[3.0], [0.0]]))
     dense = {"embedding": {}, "core": {"w": jnp.asarray([4.0])}}
@@ -234,8 +239,7 @@ def test_the_norm_is_that_of_everything_together():
         params,
         recipe.init(params),
         jnp.zeros((), jnp.int32),
-        dense,
-        {("embedding", "table"): gradient},
+        row_sparse.SparseGradients(dense, {("embedding", "table"): gradient}),
     )
     np.testing.assert_allclose(norm, 5)
     np.testing.assert_allclose(new["embedding"]["table"][:, 0], [0, 0, -0.6, 0], rtol=1e-6)

@@ -19,7 +19,7 @@ from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.priors import TopWords
 from zoo.spelling import Spelling
 from zoo.training import start
-from zoo.training.step import Columns
+from zoo.training.step import train_step
 from zoo.workdir import Workdir
 
 SPELLER = CharLSTM(Spelling(longest=6), size=4, letter_size=3)
@@ -103,15 +103,12 @@ def test_only_gradients_that_are_needed_are_formed_and_clipped(first, tmp_path):
         recipe = second(first, small.MODEL.head, frozen, optimizer=SGD(1.0), clip=1e-3)
         trainer = small.trainer(recipe, tmp_path / str(len(frozen)))
         before = trainer.initial_state(read(first, recipe).params)
-        batch = trainer._lanes(0)[0]
-        columns = Columns(
-            batch.words, batch.targets, batch.trained, batch.reset, np.arange(4, dtype=np.int32)
-        )
+        task = trainer.task
         step = functools.partial(
-            trainer.step, model=trainer.model, optimizer=trainer.optimizer, frozen=frozen
+            train_step, loss=task.loss, optimizer=trainer.optimizer, frozen=frozen
         )
-        tables, key = trainer.model.tables(trainer.lexicon), jax.random.key_data(jax.random.key(3))
-        after, results = jax.jit(step)(before, tables, columns, key)
+        key = jax.random.key_data(jax.random.key(3))
+        after, results = jax.jit(step)(before, task.tables, task.epoch(0)[0], key)
         moved = jax.tree.map(np.subtract, after.params, before.params)
         ends.append((moved, float(results.gradient_norm)))
     (alone, norm), (together, whole_norm) = ends

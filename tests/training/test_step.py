@@ -1,6 +1,7 @@
 """A training step against numpy: finite differences of the mean loss, written out in loops."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -13,17 +14,20 @@ from zoo.cores import LSTM
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.training.step import Columns, TrainState, train_step
+from zoo.training.step import TrainState, train_step
+from zoo.training.task import Batch
+from zoo.training.tasks.language_modelling import Words, words_loss
+from zoo.training.updates import DenseUpdates
 
 MODEL = LanguageModel(Lookup(size=2, initial_scale=0.5), LSTM(size=3), Softmax(initial_scale=0.5))
 LEXICON = examples.plain_lexicon(5)
-COLUMNS = Columns(
+INPUTS = Words(
     words=np.array([[0, 3, 1, 2], [4, 4, 0, 0]], np.int32),
     targets=np.array([[3, 1, 2, 0], [4, 2, 0, 0]], np.int32),
-    weights=np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float64),
     reset=np.array([[0, 0, 1, 0], [1, 0, 0, 0]], bool),
-    lanes=np.arange(2, dtype=np.int32),
 )
+WEIGHTS = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float64)
+BATCH = Batch(INPUTS, WEIGHTS, np.arange(2, dtype=np.int32))
 
 
 def flatten(params):
@@ -38,10 +42,10 @@ def flatten(params):
 def numpy_loss(flat):
     """The mean of -log p over the positions of weight 1."""
     carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
-    hidden, _ = references.lstm(flat["table"][COLUMNS.words], [flat], carry, COLUMNS.reset)
-    kept = COLUMNS.weights > 0
+    hidden, _ = references.lstm(flat["table"][INPUTS.words], [flat], carry, INPUTS.reset)
+    kept = WEIGHTS > 0
     losses, _ = references.softmax_loss(
-        hidden[kept], flat["softmax weights"], flat["softmax bias"], COLUMNS.targets[kept]
+        hidden[kept], flat["softmax weights"], flat["softmax bias"], INPUTS.targets[kept]
     )
     return losses.mean()
 
@@ -51,14 +55,15 @@ def one_step(optimizer, **static):
     carry = ((jnp.full((2, 3), 0.1), jnp.full((2, 3), -0.2)),)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
     key = jax.random.key_data(jax.random.key(1))
+    loss = functools.partial(words_loss, MODEL)
     new, results = train_step(
-        state, examples.NO_TABLES, COLUMNS, key, model=MODEL, optimizer=optimizer, **static
+        state, examples.NO_TABLES, BATCH, key, loss=loss, optimizer=optimizer, **static
     )
     return state, new, results
 
 
 def test_one_step_of_sgd_follows_finite_differences(float64):
-    state, new, results = one_step(optax.sgd(0.7))
+    state, new, results = one_step(DenseUpdates(optax.sgd(0.7)))
     old = flatten(jax.device_get(state.params))
     gradients = references.finite_differences(numpy_loss, old)
     for name, array in flatten(jax.device_get(new.params)).items():
@@ -72,9 +77,9 @@ def test_one_step_of_sgd_follows_finite_differences(float64):
 
 def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
     """6 tokens where 24 are usual make a quarter of the step of their mean."""
-    state, full, full_results = one_step(optax.sgd(0.7))
-    _, few, results = one_step(optax.sgd(0.7), least_tokens=24.0)
-    _, enough, _ = one_step(optax.sgd(0.7), least_tokens=5.5)
+    state, full, full_results = one_step(DenseUpdates(optax.sgd(0.7)))
+    _, few, results = one_step(DenseUpdates(optax.sgd(0.7)), usual_weight=24.0)
+    _, enough, _ = one_step(DenseUpdates(optax.sgd(0.7)), usual_weight=5.5)
     for old, new, less, same in zip(
         *(jax.tree.leaves(s.params) for s in (state, full, few, enough)), strict=True
     ):
@@ -85,23 +90,22 @@ def test_few_tokens_move_the_parameters_less_than_a_full_batch(float64):
 
 
 def test_a_step_carries_the_last_state(float64):
-    state, new, _ = one_step(optax.sgd(0.7))
+    state, new, _ = one_step(DenseUpdates(optax.sgd(0.7)))
     flat = flatten(jax.device_get(state.params))
     carry = [(np.full((2, 3), 0.1), np.full((2, 3), -0.2))]
-    _, last = references.lstm(flat["table"][COLUMNS.words], [flat], carry, COLUMNS.reset)
+    _, last = references.lstm(flat["table"][INPUTS.words], [flat], carry, INPUTS.reset)
     np.testing.assert_allclose(new.carry[0], last[0], atol=1e-12)
 
 
 def test_a_batch_without_words_changes_nothing():
-    optimizer = optax.sgd(0.7)
+    optimizer = DenseUpdates(optax.sgd(0.7))
     params = MODEL.init(jax.random.key(3), LEXICON)
     carry = MODEL.core.initial_carry(2)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    columns = COLUMNS._replace(weights=np.zeros((2, 4), np.float32))
+    batch = BATCH._replace(weights=np.zeros((2, 4), np.float32))
     key = jax.random.key_data(jax.random.key(1))
-    new, results = train_step(
-        state, examples.NO_TABLES, columns, key, model=MODEL, optimizer=optimizer
-    )
+    loss = functools.partial(words_loss, MODEL)
+    new, results = train_step(state, examples.NO_TABLES, batch, key, loss=loss, optimizer=optimizer)
     for before, after in zip(jax.tree.leaves(params), jax.tree.leaves(new.params), strict=True):
         np.testing.assert_array_equal(before, after)
     assert float(results.loss) == float(results.tokens) == 0
@@ -117,16 +121,17 @@ def test_a_penalty_is_trained_and_reported_apart(float64):
     key = jax.random.key_data(jax.random.key(1))
 
     def step(model):
-        optimizer = optax.sgd(0.7)
+        optimizer = DenseUpdates(optax.sgd(0.7))
         state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-        return train_step(state, tables, COLUMNS, key, model=model, optimizer=optimizer)
+        loss = functools.partial(words_loss, model)
+        return train_step(state, tables, BATCH, key, loss=loss, optimizer=optimizer)
 
     (before, without), (after, results) = step(plain), step(penalised)
-    hidden, _ = plain.hidden(params, tables, COLUMNS.words, carry, reset=COLUMNS.reset)
+    hidden, _ = plain.hidden(params, tables, INPUTS.words, carry, reset=INPUTS.reset)
 
     def penalty(head_params):
         adaptors = plain.head.adaptor(head_params, hidden)
-        return 0.1 * jnp.sum(COLUMNS.weights[..., None] * adaptors**2)
+        return 0.1 * jnp.sum(WEIGHTS[..., None] * adaptors**2)
 
     assert float(without.penalty) == 0
     assert float(results.loss) == pytest.approx(float(without.loss), rel=1e-9)

@@ -10,6 +10,7 @@ from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
 from zoo.heads import Head, Softmax
+from zoo.models.model import Model
 
 
 @functools.cache
@@ -18,7 +19,7 @@ def _compiled_prepared(head):
 
 
 @dataclasses.dataclass(frozen=True)
-class LanguageModel:
+class LanguageModel(Model):
     """p(w_1 ... w_T) = prod_t p(w_t | h_t, c_t), h_t the core's state after w_1 ... w_(t-1).
 
     c_t is the context of the head's background after the same words, if it has one. `carry` is the
@@ -31,6 +32,11 @@ class LanguageModel:
     embedding: Embedding = Lookup()
     core: Core = LSTM()
     head: Head = Softmax()
+
+    @property
+    def background(self):
+        """The head's."""
+        return self.head.background
 
     def tables(self, lexicon):
         """{"embedding", "head"}: what each component needs to know of the words, as arrays."""

@@ -15,7 +15,7 @@ import jax
 from zoo import memory
 from zoo.experiment import Experiment
 from zoo.recipe_changes import changed
-from zoo.training import updates
+from zoo.training.choice import choose_updates
 
 # Fields that say how often something is built: each of it is traced and compiled, which takes more
 # than this of the host's memory (measured: 2.6 MB for each layer of an LSTM of 8 cells).
@@ -93,7 +93,7 @@ def _state_bytes(experiment, model, lexicon) -> int:
     shapes = jax.eval_shape(lambda key: model.init(key, lexicon), jax.random.key(0))
     found = [shapes, jax.eval_shape(lambda: model.initial_carry(training.batch))]
     trained = {name: part for name, part in shapes.items() if name not in training.frozen}
-    _, optimizer = updates.chosen(training, model, shapes, 1, 10**9)
+    optimizer = choose_updates(training, model.row_tables(shapes), 1, 10**9)
     found.append(jax.eval_shape(optimizer.init, trained))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(found))
 

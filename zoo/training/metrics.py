@@ -76,18 +76,14 @@ class Metrics:
                 values["penalty"] = float(results.penalty / max(results.tokens, 1))
             self._write(step, values)
 
-    def validation(self, step, progress, log_perplexity, perplexity):
-        """A line a validation: mean loss since the epoch's start, and mean penalty, where there is
-        one; log-perplexity in nats per token."""
+    def validation(self, step, progress, figures):
+        """A line a validation: mean loss since the epoch's start, mean penalty, where there is one,
+        and the figures of the task, {name: number}."""
         tokens = max(progress.tokens, 1)
         values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
         if progress.penalty:
             values["epoch_penalty"] = progress.penalty / tokens
-        values |= {
-            "validation_log_perplexity": log_perplexity,
-            "validation_perplexity": perplexity,
-            "seconds": progress.seconds,
-        }
+        values |= {**figures, "seconds": progress.seconds}
         self._write(step, values)
 
 

@@ -22,7 +22,7 @@ from zoo import optimizers
 from zoo.errors import UserError
 from zoo.rows import Watched
 from zoo.training import parts
-from zoo.training.step import Columns, StepMetrics, TrainState, mean_loss, sum_over_devices
+from zoo.training.updates import Updates, sum_over_devices
 
 Path = tuple[str, ...]
 
@@ -65,7 +65,7 @@ class RowSGD:
         return ()
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseOptimizer.update."""
+        """(table, state) after the step; see RowSparseUpdates.update."""
         return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
 
 
@@ -86,7 +86,7 @@ class RowAdagrad:
         return jnp.full_like(table, self.initial_accumulator)
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseOptimizer.update."""
+        """(table, state) after the step; see RowSparseUpdates.update."""
         ids, rows = gradient
         if self.every:
             anew = optimizers.history_ends(count - 1, self.every, self.resets)
@@ -111,7 +111,7 @@ class RowAdam:
         return jnp.zeros_like(table), jnp.zeros_like(table)
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseOptimizer.update."""
+        """(table, state) after the step; see RowSparseUpdates.update."""
         ids, rows = gradient
         mean, square = (moment.at[ids].get(mode="fill", fill_value=0) for moment in state)
         mean = self.beta1 * mean + (1 - self.beta1) * rows
@@ -141,7 +141,15 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
     )
 
 
-class RowSparseOptimizer:
+class SparseGradients(NamedTuple):
+    """dense: as `split` leaves the parameters. rows: {path: (ids [n], rows [n, *row])}, and then
+    {path: RowGradient}, when the rows of equal ids are merged."""
+
+    dense: Any
+    rows: dict[Path, Any]
+
+
+class RowSparseUpdates(Updates):
     """Updates tables by their touched rows, and everything else by optax.
 
     Its state is {"dense": optax's, "rows": {path: the rule's state}}; paths are "embedding.table".
@@ -175,13 +183,26 @@ class RowSparseOptimizer:
         rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
-    def update(self, params, state, step, dense_gradients, row_gradients):
-        """(params, state, norm of the gradient before clipping) after a step.
+    def value_and_gradients(self, objective, params):
+        """((value, auxiliary), SparseGradients with the rows as they were looked up)."""
+        value, dense, touched = value_and_gradients(objective, params, self.paths)
+        return value, SparseGradients(dense, touched)
 
-        Args:
-          step: steps done before. dense_gradients: as `split` leaves the parameters.
-          row_gradients: {path: RowGradient}.
-        """
+    def sum_over_devices(self, gradients, params, axis):
+        """The gradients with the rows of all devices, those of equal ids merged."""
+        dense, touched = gradients
+        dense = sum_over_devices(dense, axis)
+        if axis is not None:  # rows differ from device to device: each gets those of all
+            touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
+        rows = {
+            path: merged(*touched[path], table.shape[0])
+            for path, table in split(params, self.paths)[1].items()
+        }
+        return SparseGradients(dense, rows)
+
+    def update(self, params, state, step, gradients):
+        """(params, state, norm of the gradients before clipping) after a step."""
+        dense_gradients, row_gradients = gradients
         dense, tables = split(params, self.paths)
         norm = optax.tree.norm((dense_gradients, [g.rows for g in row_gradients.values()]))
         scale = jnp.minimum(1.0, self.clip / norm) if self.clip else 1.0
@@ -264,37 +285,3 @@ def value_and_gradients(objective, params, paths: list[Path]):
             jnp.concatenate([r.reshape(shape) for r in rows[path]]),
         )
     return (value, auxiliary), dense_gradients, touched
-
-
-def train_step(
-    state: TrainState,
-    tables: dict,
-    columns: Columns,
-    key: jax.Array,
-    *,
-    model,
-    optimizer: RowSparseOptimizer,
-    frozen: tuple[str, ...] = (),
-    least_tokens: float = 1.0,
-    axis: str | None = None,
-) -> tuple[TrainState, StepMetrics]:
-    """`zoo.training.step.train_step` with rows in the place of tables."""
-    objective, tokens, divisor = mean_loss(
-        state, tables, columns, key, model=model, least_tokens=least_tokens, axis=axis
-    )
-    trained, fixed = parts.split(state.params, frozen)
-    (total, (penalty, carry)), dense_gradients, touched = value_and_gradients(
-        lambda trained: objective({**trained, **fixed}), trained, optimizer.paths
-    )
-    total, penalty, dense_gradients = sum_over_devices((total, penalty, dense_gradients), axis)
-    if axis is not None:  # rows differ from device to device: each gets those of all
-        touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
-    gradients = {
-        path: merged(*touched[path], table.shape[0])
-        for path, table in split(trained, optimizer.paths)[1].items()
-    }
-    trained, optimizer_state, norm = optimizer.update(
-        trained, state.optimizer_state, state.step, dense_gradients, gradients
-    )
-    new_state = TrainState({**trained, **fixed}, optimizer_state, carry, state.step + 1)
-    return new_state, StepMetrics((total - penalty) * divisor, tokens, norm, penalty * divisor)

@@ -6,7 +6,6 @@ the second stage is an experiment of its own, with `init_from` and `training.fro
 """
 
 import dataclasses
-from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -14,16 +13,8 @@ import numpy as np
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.training import parts
+from zoo.training.task import Start
 from zoo.workdir import Workdir
-
-
-class Start(NamedTuple):
-    """params: the parts taken, {part: parameters on the host}. record: what is to be known of them
-    later, as JSON. lines: what was taken and what was not, and damaged checkpoints, for the log."""
-
-    params: dict[str, Any]
-    record: dict
-    lines: list[str]
 
 
 def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> Start:

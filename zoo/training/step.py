@@ -7,14 +7,16 @@ A batch with few tokens, as an epoch of whole sentences may end with, is divided
 has: two tokens must not move the parameters as far as a full batch does.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from zoo.keys import Keys
 from zoo.training import parts
+from zoo.training.task import Batch
+from zoo.training.updates import Updates, sum_over_devices
 
 
 class TrainState(NamedTuple):
@@ -30,19 +32,10 @@ class TrainState(NamedTuple):
     step: jax.Array
 
 
-class Columns(NamedTuple):
-    """What a step is fed: a batch's arrays, [B, T] each, and the number of each lane, [B]."""
-
-    words: jax.Array
-    targets: jax.Array
-    weights: jax.Array
-    reset: jax.Array
-    lanes: jax.Array
-
-
 class StepMetrics(NamedTuple):
-    """loss: summed, nats. tokens: that were trained on. gradient_norm: of what is trained, the
-    mean loss and penalty, in the parts that are not frozen. penalty: summed, not in the loss."""
+    """loss: summed, nats. tokens: the sum of the weights, which is the number of tokens that were
+    trained on. gradient_norm: of what is trained, the mean loss and penalty, in the parts that are
+    not frozen. penalty: summed, not in the loss."""
 
     loss: jax.Array
     tokens: jax.Array
@@ -50,74 +43,62 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def sum_over_devices(tree, axis):
-    """The sum of each leaf over the devices of a named axis; the tree itself where it is None."""
-    return tree if axis is None else jax.lax.psum(tree, axis)
-
-
-def mean_loss(state, tables, columns, key, *, model, least_tokens, axis):
-    """(params -> (mean loss of the batch's tokens with the penalty, (penalty, carry)), tokens, and
-    what the mean is over: the tokens, or `least_tokens` if that is more).
+def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, axis):
+    """(params -> (mean loss of the batch with the penalty, (penalty, carry)), the sum of the
+    weights, and what the mean is over: that sum, or `usual_weight` if that is more).
 
     Arguments are train_step's.
 
     On several devices each has its part of the mean: the parts add up.
     """
-    tokens = sum_over_devices(columns.weights.sum(), axis)
-    divisor = jnp.maximum(tokens, least_tokens)
+    weight = sum_over_devices(batch.weights.sum(), axis)
+    divisor = jnp.maximum(weight, usual_weight)
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
-    weights = columns.weights / divisor
+    weights = batch.weights / divisor
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
-    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(columns.lanes)
+    rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(batch.lanes)
 
     def objective(params):
-        loss, penalty, carry = model.weighted_loss(
-            params,
-            tables,
-            columns.words,
-            columns.targets,
-            weights,
-            state.carry,
-            reset=columns.reset,
-            key=Keys(step_key, rows),
+        total, penalty, carry = loss(
+            params, tables, batch.inputs, weights, state.carry, Keys(step_key, rows)
         )
-        return loss, (penalty, carry)
+        return total, (penalty, carry)
 
-    return objective, tokens, divisor
+    return objective, weight, divisor
 
 
 def train_step(
     state: TrainState,
-    tables: dict,
-    columns: Columns,
+    tables: Any,
+    batch: Batch,
     key: jax.Array,
     *,
-    model,
-    optimizer: optax.GradientTransformation,
+    loss: Callable,
+    optimizer: Updates,
     frozen: tuple[str, ...] = (),
-    least_tokens: float = 1.0,
+    usual_weight: float = 1.0,
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
-    """One update of the parameters on the mean loss of the batch's tokens.
+    """One update of the parameters on the mean loss of a batch.
 
     Args:
       key: the run's key data; dropout's keys come from it, the step and the lane, so that they
         depend neither on devices nor on interruptions.
-      model, optimizer, frozen, least_tokens, axis: static. frozen: parts that are not trained.
-        least_tokens: a sum over fewer is divided by so many. axis: the devices' axis under pmap,
-        None on one device.
+      loss, optimizer, frozen, usual_weight, axis: static. loss: see Task.loss. optimizer: what
+        becomes of the gradients. frozen: parts that are not trained. usual_weight: a sum over less
+        is divided by so much. axis: the devices' axis under pmap, None on one device.
     """
-    objective, tokens, divisor = mean_loss(
-        state, tables, columns, key, model=model, least_tokens=least_tokens, axis=axis
+    objective, weight, divisor = mean_loss(
+        state, tables, batch, key, loss=loss, usual_weight=usual_weight, axis=axis
     )
     trained, fixed = parts.split(state.params, frozen)
-    (total, (penalty, carry)), gradients = jax.value_and_grad(
-        lambda trained: objective({**trained, **fixed}), has_aux=True
-    )(trained)
-    total, penalty, gradients = sum_over_devices((total, penalty, gradients), axis)
-    updates, optimizer_state = optimizer.update(gradients, state.optimizer_state, trained)
-    params = {**optax.apply_updates(trained, updates), **fixed}
-    new_state = TrainState(params, optimizer_state, carry, state.step + 1)
-    return new_state, StepMetrics(
-        (total - penalty) * divisor, tokens, optax.tree.norm(gradients), penalty * divisor
+    (total, (penalty, carry)), gradients = optimizer.value_and_gradients(
+        lambda trained: objective({**trained, **fixed}), trained
     )
+    total, penalty = sum_over_devices((total, penalty), axis)
+    gradients = optimizer.sum_over_devices(gradients, trained, axis)
+    trained, optimizer_state, norm = optimizer.update(
+        trained, state.optimizer_state, state.step, gradients
+    )
+    new_state = TrainState({**trained, **fixed}, optimizer_state, carry, state.step + 1)
+    return new_state, StepMetrics((total - penalty) * divisor, weight, norm, penalty * divisor)

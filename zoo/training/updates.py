@@ -1,54 +1,61 @@
-"""What a step does to the parameters, as an experiment's training asks for it."""
+"""What becomes of gradients: the interface that a training step knows, and the dense one."""
 
+import abc
 from typing import Any
 
+import jax
 import optax
 
-from zoo import optimizers
-from zoo.errors import UserError
-from zoo.experiment import Training
-from zoo.models import LanguageModel
-from zoo.training import average, parts, row_sparse
-from zoo.training.step import train_step
+
+def sum_over_devices(tree, axis: str | None):
+    """The sum of each leaf over the devices of a named axis; the tree itself where it is None."""
+    return tree if axis is None else jax.lax.psum(tree, axis)
 
 
-def chosen(
-    recipe: Training, model: LanguageModel, shapes: dict, epoch_steps: int, total_steps: int
-) -> tuple[Any, Any]:
-    """(the training step, the optimiser that it is for).
+class Updates(abc.ABC):
+    """How parameters are changed by the gradients of an objective."""
 
-    Args:
-      shapes: those of the model's parameters. epoch_steps, total_steps: for schedules.
+    @abc.abstractmethod
+    def init(self, params) -> Any:
+        """The optimiser's state before the first step."""
 
-    Raises:
-      UserError: row_sparse together with an average, or where no table is trained by rows.
-    """
-    steps = epoch_steps, total_steps
-    if not recipe.row_sparse:
-        optimizer = optimizers.build(recipe.optimizer, recipe.clip, *steps)
-        if recipe.rates:
-            optimizer = optax.chain(optimizer, parts.scaled(recipe.rates))
-        if recipe.average:
-            optimizer = optax.chain(optimizer, average.kept(recipe.average))
-        return train_step, optimizer
-    if recipe.average:
-        raise UserError(
-            f"training.average={recipe.average} touches all rows of every table at each step, "
-            "which training.row_sparse=True is there to avoid: leave one of them out."
-        )
-    paths = model.row_tables(shapes)
-    if paths and all(path[0] in recipe.frozen for path in paths):
-        raise UserError(
-            "training.row_sparse=True, but the tables that are read by rows are frozen: leave it "
-            "out."
-        )
-    paths = [path for path in paths if path[0] not in recipe.frozen]
-    if not paths:
-        raise UserError(
-            f"training.row_sparse=True, but every step of a {type(model.head).__name__} reads all "
-            "rows of its tables: take a sampled head, or leave it out."
-        )
-    optimizer = row_sparse.RowSparseOptimizer(
-        recipe.optimizer, recipe.clip, paths, *steps, recipe.rates
-    )
-    return row_sparse.train_step, optimizer
+    @abc.abstractmethod
+    def value_and_gradients(self, objective, params) -> tuple[Any, Any]:
+        """((value, auxiliary), gradients) of an objective, params -> (value, auxiliary)."""
+
+    @abc.abstractmethod
+    def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
+        """The gradients of all devices of a named axis together."""
+
+    @abc.abstractmethod
+    def update(self, params, state, step, gradients) -> tuple[Any, Any, jax.Array]:
+        """(params, state, norm of the gradients before clipping) after a step.
+
+        Args:
+          step: steps done before, int32.
+        """
+
+
+class DenseUpdates(Updates):
+    """Gradients of all parameters, by an optax transformation."""
+
+    def __init__(self, transformation: optax.GradientTransformation):
+        """transformation: all that becomes of the gradients, clipping and the like too."""
+        self.transformation = transformation
+
+    def init(self, params):
+        """The transformation's state."""
+        return self.transformation.init(params)
+
+    def value_and_gradients(self, objective, params):
+        """((value, auxiliary), gradients as params are)."""
+        return jax.value_and_grad(objective, has_aux=True)(params)
+
+    def sum_over_devices(self, gradients, params, axis):
+        """The sum of each."""
+        return sum_over_devices(gradients, axis)
+
+    def update(self, params, state, step, gradients):
+        """(params, state, norm of the gradients) after a step."""
+        updates, state = self.transformation.update(gradients, state, params)
+        return optax.apply_updates(params, updates), state, optax.tree.norm(gradients)

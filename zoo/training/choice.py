@@ -1,0 +1,49 @@
+"""The updates that an experiment's training asks for."""
+
+import optax
+
+from zoo import optimizers
+from zoo.errors import UserError
+from zoo.experiment import Training
+from zoo.training import average, parts, row_sparse
+from zoo.training.updates import DenseUpdates, Updates
+
+
+def choose_updates(
+    recipe: Training, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
+) -> Updates:
+    """What becomes of gradients.
+
+    Args:
+      recipe: the optimiser, clipping, rates, and whether tables are updated by rows.
+      paths: of the tables of which a loss reads some rows alone; see Task.row_tables.
+      epoch_steps, total_steps: for schedules.
+
+    Raises:
+      UserError: row_sparse together with an average, or where no table is trained by rows.
+    """
+    steps = epoch_steps, total_steps
+    if not recipe.row_sparse:
+        transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
+        if recipe.rates:
+            transformation = optax.chain(transformation, parts.scaled(recipe.rates))
+        if recipe.average:
+            transformation = optax.chain(transformation, average.kept(recipe.average))
+        return DenseUpdates(transformation)
+    if recipe.average:
+        raise UserError(
+            f"training.average={recipe.average} touches all rows of every table at each step, "
+            "which training.row_sparse=True is there to avoid: leave one of them out."
+        )
+    if paths and all(path[0] in recipe.frozen for path in paths):
+        raise UserError(
+            "training.row_sparse=True, but the tables that are read by rows are frozen: leave it "
+            "out."
+        )
+    paths = [path for path in paths if path[0] not in recipe.frozen]
+    if not paths:
+        raise UserError(
+            "training.row_sparse=True, but every step of this model reads all rows of its tables: "
+            "take a sampled head, or leave it out."
+        )
+    return row_sparse.RowSparseUpdates(recipe.optimizer, recipe.clip, paths, *steps, recipe.rates)

@@ -1,0 +1,136 @@
+"""What the trainer needs of a kind of model: its data, batches, loss and validation.
+
+The trainer owns devices, keys, the optimiser, checkpoints, signals and the position in the data. It
+knows neither words nor perplexity: these are a task's. Another kind of model is trained by the same
+loop as soon as a `Task` is written for it; see zoo.training.tasks.
+"""
+
+import abc
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.seen_texts import SeenTexts
+
+
+class Batch(NamedTuple):
+    """What a training step is fed: all that it knows of the data.
+
+    inputs: a pytree of arrays [B, ...], what the task's loss reads.
+    weights: float32 [B, ...], of the terms of the loss; their sum divides it.
+    lanes: int32 [B], the number of each row, from which its random keys are made.
+    """
+
+    inputs: Any
+    weights: np.ndarray
+    lanes: np.ndarray
+
+
+class Validation(NamedTuple):
+    """How good parameters are.
+
+    value: the least is the best. figures: {name: number} for metrics.jsonl. summary: the figures in
+    words, for the log. lines: what else is to be said.
+    """
+
+    value: float
+    figures: dict[str, float]
+    summary: str
+    lines: Sequence[str] = ()
+
+
+class Start(NamedTuple):
+    """Values from another run.
+
+    params: the parts taken, {part: parameters on the host}. record: what is to be known of them
+    later, as JSON. lines: what was taken and what was not, for the log.
+    """
+
+    params: dict[str, Any]
+    record: dict
+    lines: list[str]
+
+
+class Task(abc.ABC):
+    """A model and its data, ready to be trained.
+
+    Attributes:
+      data: a digest of the texts; a run is not resumed on others.
+      loss_name: what the loss is called where it is shown.
+      lexicons: {name: Lexicon} that the run keeps.
+      tables: a pytree of arrays, an argument of the loss, the same for all steps.
+      epoch_steps: steps of the first epoch. total_steps: of all epochs.
+      usual_weight: the sum of a usual batch's weights. The loss of a batch with less is divided by
+        this, so that two tokens do not move the parameters as far as a full batch does.
+    """
+
+    data: str
+    loss_name: str = "loss"
+    lexicons: Mapping[str, Lexicon]
+    tables: Any
+    epoch_steps: int
+    total_steps: int
+    usual_weight: float = 1.0
+
+    @abc.abstractmethod
+    def init(self, key: jax.Array) -> dict[str, Any]:
+        """Parameters before the first step, {part: pytree}."""
+
+    @abc.abstractmethod
+    def epoch(self, number: int) -> Sequence[Batch]:
+        """The batches of an epoch, from 0, in their order: the same whenever they are asked for."""
+
+    @abc.abstractmethod
+    def loss(self, params, tables, inputs, weights, carry, key) -> tuple[jax.Array, jax.Array, Any]:
+        """(sum of weights * loss, the part of it that is penalty, the carry after the batch).
+
+        A pure function. The sums are scalars; the first is what is trained, penalties and all.
+
+        Args:
+          params: of `init`. tables: the task's. inputs, weights: of a batch. carry: of `carry`.
+          key: an `arrays.keys.Keys`, one key for the batch and one for each row.
+        """
+
+    @abc.abstractmethod
+    def validate(self, params) -> Validation:
+        """How good parameters, on one device, are on the validation data."""
+
+    def carry(self) -> Any:
+        """What one batch hands to the next before the first of an epoch, leaves [B, ...]."""
+        return ()
+
+    def row_tables(self, shapes) -> list[tuple[str, ...]]:
+        """Paths of the parameters of which a loss reads some rows alone; see training.row_sparse.
+
+        Args:
+          shapes: the parameters, or their shapes.
+        """
+        return []
+
+    def summary(self) -> str:
+        """The data in words, for the log."""
+        return f"{self.epoch_steps:,} steps an epoch"
+
+    def seen_texts(self, made_with: dict) -> SeenTexts | None:
+        """What a run of this task sees, for its passports; None where no record is kept.
+
+        Args:
+          made_with: revision and versions of the zoo that trains.
+        """
+        return None
+
+    def start(self, path: str | pathlib.Path, frozen: tuple[str, ...]) -> Start:
+        """The parts of another run's parameters that fit this task's.
+
+        Args:
+          path: the run's work directory. frozen: parts that have to be taken.
+
+        Raises:
+          UserError: nothing can be taken from there.
+        """
+        raise UserError(f"init_from={path}: a {type(self).__name__} starts with values of its own.")

@@ -1,0 +1,50 @@
+"""Tasks: what each kind of model gives to the one trainer.
+
+    task = tasks.prepare(experiment)
+
+makes the task of `experiment.model`. A model of a kind of its own is trained as soon as its task is
+registered:
+
+    @tasks.task_of.register
+    def _(model: MyModel, experiment, device_count=0):
+        return MyTask(model, experiment)
+"""
+
+import functools
+
+import jax
+
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.models import LanguageModel
+from zoo.training import demands
+from zoo.training.task import Task
+from zoo.training.tasks.language_modelling import LanguageModelling
+
+
+def prepare(experiment: Experiment, device_count: int = 0) -> Task:
+    """The task of an experiment, with its data read.
+
+    Args:
+      device_count: local devices that it is going to be trained on, 0 for all.
+
+    Raises:
+      UserError: the model has no task, or needs more memory than there is.
+    """
+    return task_of(experiment.model, experiment, device_count)
+
+
+@functools.singledispatch
+def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
+    """The task of a model, by its class; UserError for a class without one."""
+    raise UserError(
+        f"model is {type(model).__name__}, for which there is no task: register one with "
+        "zoo.training.tasks.task_of."
+    )
+
+
+@task_of.register
+def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
+    lexicon, corpora = experiment.build()
+    demands.check(experiment, lexicon, jax.local_devices()[: device_count or None])
+    return LanguageModelling(experiment, lexicon, corpora)

@@ -1,0 +1,164 @@
+"""Language modelling: the next word of a text, validated by its exact log-perplexity."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo import text_history
+from zoo.data.lanes import Lanes, batch_count
+from zoo.errors import UserError
+from zoo.evaluation import perplexity
+from zoo.training import start
+from zoo.training.task import Batch, Task, Validation
+
+
+class Words(NamedTuple):
+    """The inputs of a batch, [B, T] each.
+
+    words: int32, the word before each position. targets: int32, the word at it. reset: bool, where
+    the carry is emptied before the position.
+    """
+
+    words: np.ndarray
+    targets: np.ndarray
+    reset: np.ndarray
+
+
+class LanguageModelling(Task):
+    """A language model on the texts of an experiment.
+
+    The weights of a batch are 1 for targets that have a loss in training; lanes are rows of the
+    text, over which the carry goes on.
+    """
+
+    def __init__(self, experiment, lexicon, corpora: dict):
+        """Encodes the texts.
+
+        Args:
+          experiment: the recipe. lexicon: of its vocabulary.
+          corpora: {split: Corpus} with at least "train" and "validation".
+
+        Raises:
+          UserError: no token of the validation text is counted.
+        """
+        self.experiment, self.corpora = experiment, corpora
+        self.model, self.recipe = experiment.model, experiment.training
+        self.lexicon, self.lexicons = lexicon, {"lexicon": lexicon}
+        self.loss_name = self.model.head.loss_name
+        self.tables = self.model.tables(lexicon)
+        self.boundary = lexicon.ids.get(lexicon.boundary)
+        vocabulary, evaluation = experiment.vocabulary, experiment.evaluation
+        self.text = vocabulary.encode(corpora["train"], lexicon)
+        self.mixture = corpora["train"].mixture
+        self.validation = vocabulary.encode(corpora["validation"], lexicon)
+        self.validation_lanes = Lanes(
+            self.validation, evaluation.lanes, evaluation.length, evaluation.state, self.boundary
+        )
+        if not self.validation.counted.any():
+            raise UserError(f"no token of {corpora['validation'].name} is counted: give another.")
+        self.data = f"{self.text.digest()}-{self.validation.digest()}"
+        first = self.lanes(0)
+        self.epoch_steps = len(first)
+        self.usual_weight = max(1.0, first.trained_tokens / len(first))
+        self.total_steps = self.epoch_steps * self.recipe.epochs
+        if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
+            # Which sentences are drawn, or how well they fill the lanes in their order.
+            layout = self.recipe.batch, self.recipe.length, self.recipe.state, self.boundary
+            orders = map(self._order, range(self.recipe.epochs))
+            self.total_steps = sum(batch_count(self.text.lengths[o], *layout) for o in orders)
+
+    def init(self, key):
+        """{"embedding", "core", "head"}: the parameters of each component."""
+        return self.model.init(key, self.lexicon)
+
+    def loss(self, params, tables, inputs, weights, carry, key):
+        """The sums of the model's `weighted_loss` over `Words`."""
+        return words_loss(self.model, params, tables, inputs, weights, carry, key)
+
+    def carry(self):
+        """The core's and the background's state before any word."""
+        return self.model.initial_carry(self.recipe.batch)
+
+    def epoch(self, number):
+        """The text in lanes, as batches."""
+        return WordBatches(self.lanes(number))
+
+    def lanes(self, epoch: int) -> Lanes:
+        """The text in lanes, the sentences of this epoch in their order."""
+        recipe, order = self.recipe, self._order(epoch)
+        text = self.text if order is None else self.text.reordered(order)
+        return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
+
+    def _order(self, epoch: int) -> np.ndarray | None:
+        """The numbers of the epoch's sentences, in their order; None for the text's own."""
+        generator = np.random.default_rng((self.recipe.seed, epoch))
+        if self.mixture:
+            return self.mixture.order(generator)
+        return generator.permutation(len(self.text.starts)) if self.recipe.shuffle else None
+
+    def validate(self, params):
+        """Log-perplexity of the validation text, nats per counted token, exact."""
+        scores = perplexity.score(
+            self.model, params, self.tables, self.validation, self.validation_lanes
+        )
+        impossible = perplexity.impossible_words(scores, self.validation, self.lexicon)
+        return Validation(
+            scores.log_perplexity,
+            {
+                "validation_log_perplexity": scores.log_perplexity,
+                "validation_perplexity": scores.perplexity,
+            },
+            f"validation log-perplexity {scores.log_perplexity:.4f}, perplexity "
+            f"{scores.perplexity:.2f}",
+            [f"  {impossible.sentence}"] if impossible else [],
+        )
+
+    def row_tables(self, shapes):
+        """Tables of words of which a step reads the rows of some words alone."""
+        return self.model.row_tables(shapes)
+
+    def summary(self):
+        """Words, training tokens and steps."""
+        return (
+            f"{len(self.lexicon):,} words, {len(self.text.words):,} training tokens, "
+            f"{self.epoch_steps:,} steps an epoch"
+        )
+
+    def seen_texts(self, made_with):
+        """The training and validation text, and what the model's parts had seen before."""
+        return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
+
+    def start(self, path, frozen):
+        """The embedding, core and head of another run that fit; see training.start."""
+        return start.read(path, self.model, self.lexicon, frozen)
+
+
+class WordBatches:
+    """Batches of a text in lanes; `batches[i]` is the i-th, whichever was taken before."""
+
+    def __init__(self, lanes: Lanes):
+        """Of the lanes of an epoch."""
+        self.lanes = lanes
+        self.numbers = np.arange(lanes.batch, dtype=np.int32)
+
+    def __len__(self):
+        return len(self.lanes)
+
+    def __getitem__(self, index: int) -> Batch:
+        batch = self.lanes[index]
+        inputs = Words(batch.words, batch.targets, batch.reset)
+        return Batch(inputs, batch.trained, self.numbers)
+
+
+def words_loss(model, params, tables, inputs, weights, carry, key):
+    """`Task.loss` of a language model on `Words`."""
+    return model.weighted_loss(
+        params,
+        tables,
+        inputs.words,
+        inputs.targets,
+        weights,
+        carry,
+        reset=inputs.reset,
+        key=key,
+    )
