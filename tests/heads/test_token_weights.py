@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.heads.token_weights import weighted_rows, weighted_sum
+from zoo.heads.token_weights import weighted_rows, weighted_sum, without_gradient
 
 WEIGHTS = jnp.asarray([2.0, 0.0, 0.5, 0.0])
 
@@ -14,6 +14,26 @@ def test_the_sum_and_its_gradient():
     value, gradient = jax.value_and_grad(weighted_sum)(losses, WEIGHTS)
     assert value == 5.0
     np.testing.assert_array_equal(gradient, WEIGHTS)
+
+
+def test_the_gradient_of_the_weights():
+    """The losses, but of tokens that are not there; derivatives run forwards, too."""
+    losses = jnp.asarray([1.5, 3.0, 4.0, jnp.nan])
+    expected = [1.5, 3.0, 4.0, 0.0]
+    np.testing.assert_array_equal(jax.grad(weighted_sum, argnums=1)(losses, WEIGHTS), expected)
+    np.testing.assert_array_equal(jax.jacfwd(weighted_sum, argnums=1)(losses, WEIGHTS), expected)
+    _, slope = jax.jvp(weighted_sum, (losses, WEIGHTS), (jnp.ones(4), jnp.asarray([0.0, 1, 0, 1])))
+    assert slope == 2.5 + 3.0
+
+
+def test_weights_without_gradient():
+    absent = jnp.asarray([False, True, False, False])
+
+    def squared(weights):
+        return jnp.sum(without_gradient(weights, absent) ** 2 + weights)
+
+    np.testing.assert_array_equal(without_gradient(WEIGHTS, absent), WEIGHTS)
+    np.testing.assert_array_equal(jax.grad(squared)(WEIGHTS + 1), [7.0, 1.0, 4.0, 3.0])
 
 
 def test_rows():

@@ -7,8 +7,9 @@ its arguments, so that within a head
 - hidden states are floating point, [..., D], and targets whole numbers, [...];
 - token weights are floating point, [...]: others are broadcast by the rules of numpy, and booleans
   and whole numbers become floats of the type in which losses are summed;
-- a token of weight 0 whose state or target is none (not a finite number, a negative place) has a
-  state of zeros, the target 0, and no gradient;
+- a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
+  state or no target (a negative place), no gradient of its weight comes from it either. Its target
+  may stay: heads make some number of it, or NaN, and what has no weight is not summed;
 - there is at least one token: for none, results are empty and sums 0, and the head is not asked.
 
 Looking costs nothing in compiled code, which knows shapes before it runs.
@@ -124,15 +125,14 @@ def _broadcasts(shape, wanted):
 
 
 def _present(hidden, targets, weights):
-    """The three, with zeros for tokens of weight 0 that hold no state or no target."""
+    """The states and weights, of which tokens of weight 0 without state or target have no part."""
     # Beyond the root of the greatest number, the products of a state may be infinite.
     most = jnp.finfo(jnp.promote_types(hidden.dtype, jnp.float32)).max ** 0.5
-    usable = (jnp.abs(hidden) <= most).all(axis=-1) & (targets >= 0)
-    absent = (weights == 0) & ~usable
+    usable = (jnp.abs(hidden) <= most).all(axis=-1)
+    without_state = (weights == 0) & ~usable
     return {
-        "hidden": jnp.where(absent[..., None], 0, hidden),
-        "targets": jnp.where(absent, 0, targets),
-        "token_weights": without_gradient(weights, absent),
+        "hidden": jnp.where(without_state[..., None], 0, hidden),
+        "token_weights": without_gradient(weights, without_state | (weights == 0) & (targets < 0)),
     }
 
 

@@ -2,14 +2,25 @@
 
 The derivative of sum_n u_n loss_n with respect to u_n is loss_n, also where u_n is 0. Only where a
 token of weight 0 has a loss that is no finite number, the derivative is 0: the token is not there.
+
+Derivatives are written out, so that what is computed where nobody asks for those of the weights is
+the sum and nothing else.
 """
 
+import jax
 import jax.numpy as jnp
 
 
+@jax.custom_jvp
 def without_gradient(token_weights, absent):
-    """The weights, which are 0 where tokens are absent, with no gradient from there."""
-    return jnp.where(absent, 0, token_weights)
+    """The weights, from which no gradient comes where tokens are absent, bool [...]."""
+    return token_weights
+
+
+@without_gradient.defjvp
+def _without_gradient(primals, tangents):
+    token_weights, absent = primals
+    return token_weights, jnp.where(absent, 0, tangents[0])
 
 
 def absent(losses, token_weights):
@@ -17,19 +28,34 @@ def absent(losses, token_weights):
     return (token_weights == 0) & ~jnp.isfinite(losses)
 
 
+def slopes_of_weights(losses, token_weights):
+    """The derivatives of weighted_sum with respect to the weights, of their type, [...]."""
+    return jnp.where(absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
+
+
+@jax.custom_jvp
 def weighted_sum(losses, token_weights):
     """sum_n u_n loss_n, a scalar, of losses and token_weights u of one shape.
 
     A token of weight 0 adds nothing though its loss be infinite, which the product would make NaN.
     """
-    out = absent(losses, token_weights)
-    return jnp.sum(without_gradient(token_weights, out) * jnp.where(out, 0, losses))
+    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
 
 
-def slopes_of_weights(losses, token_weights):
-    """The derivatives of weighted_sum with respect to the weights, of their type, [...]."""
-    out = absent(losses, token_weights)
-    return jnp.where(out, 0, losses).astype(token_weights.dtype)
+def _weighted_sum(primals, tangents):
+    losses, token_weights = primals
+    of_losses, of_weights = tangents
+    total = weighted_sum(losses, token_weights)
+    found = jnp.zeros_like(total)
+    if not isinstance(of_losses, jax.custom_derivatives.SymbolicZero):
+        found = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * of_losses))
+    if not isinstance(of_weights, jax.custom_derivatives.SymbolicZero):
+        slopes = slopes_of_weights(losses, token_weights)
+        found += jnp.sum(of_weights * slopes).astype(found.dtype)
+    return total, found
+
+
+weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
 
 
 def weighted_rows(slopes, token_weights):
