@@ -7,7 +7,6 @@ started from (`init_from`) or through its background: another run, n-grams of fu
 import dataclasses
 import pathlib
 
-from zoo.adaptation import Trained
 from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.experiment import Experiment
@@ -48,7 +47,7 @@ def _with_background(seen, background, corpora):
     if background is None or isinstance(background, Grammar):
         return seen
     name = f"the background {type(background).__name__}"
-    if isinstance(background, Trained):
+    if background.workdir is not None:
         return _with_run(seen, background.workdir, f"{name} {background.workdir}")
     if isinstance(background, Arpa):
         return seen.without_record([f"{name} {background.path}"])

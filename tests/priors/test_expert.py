@@ -10,7 +10,8 @@ import pytest
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors import KnowledgeBase
-from zoo.priors.expert import NOTHING, read_table
+from zoo.priors.expert import NOTHING
+from zoo.sources.tables import read_table
 
 TABLE = "land\tcapital\tmoney\nEstonia\tTallinn\teuro\nPeru\tLima\t\nCuba\tHavana\tpeso\n"
 WORDS = ("</s>", "the", "capital", "money", "of", "is")

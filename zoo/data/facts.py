@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.data.corpus import Corpus, Source
 from zoo.errors import UserError, check_least
-from zoo.priors.expert import read_table
+from zoo.sources.tables import read_table
 
 # Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.
 # In some the value is known and not asked for.

@@ -10,7 +10,7 @@ import subprocess
 
 import jax
 
-import zoo
+from zoo import version
 
 PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
@@ -19,13 +19,13 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 def versions() -> dict[str, str]:
     """The versions of Python, of this zoo and of the packages that compute."""
     packages = {name: importlib.metadata.version(name) for name in PACKAGES}
-    return {"python": platform.python_version(), "zoo": zoo.__version__, **packages}
+    return {"python": platform.python_version(), "zoo": version.VERSION, **packages}
 
 
 @functools.cache
 def revision() -> str | None:
     """The git revision of this zoo, with "-dirty" if files were changed; None if it has none."""
-    folder = pathlib.Path(zoo.__file__).resolve().parent.parent
+    folder = pathlib.Path(version.__file__).resolve().parent.parent
 
     def git(*arguments):
         command = ["git", "-C", str(folder), *arguments]

@@ -25,6 +25,8 @@ class Contextual:
     """
 
     splits: tuple[str, ...] = ()
+    # The folder of the run that it is, of a prior that is a trained model.
+    workdir: str | None = None
 
     def prepare(self, lexicon, texts) -> dict[str, np.ndarray]:
         """Nothing, unless a prior says otherwise.

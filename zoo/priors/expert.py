@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import files
 from zoo.errors import UserError
 from zoo.priors.contextual import Contextual
+from zoo.sources.tables import read_table
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -86,39 +86,3 @@ class KnowledgeBase(Expert):
         subject, relation = jnp.moveaxis(last, 0, 1)[..., 0], jnp.moveaxis(last, 0, 1)[..., 1]
         known = (subject >= 0) & (relation >= 0)
         return jnp.where(known, tables["value"][subject, relation], NOTHING), carry
-
-
-def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
-    """(relations, {subject: {relation: value}}) of a table as KnowledgeBase describes it.
-
-    Raises:
-      UserError: the table is wrong; its line is named.
-    """
-    found = files.find(path)
-    lines = files.read_text(found).split("\n")
-    _, *relations = _cells(lines[0])
-    if not all(relations) or len(set(relations)) < max(1, len(relations)):
-        raise UserError(
-            f"{found}, line 1: name the column of subjects and then each relation once, between "
-            "tabs."
-        )
-    facts = {}
-    for number, line in enumerate(lines[1:], 2):
-        if not line.strip():
-            continue
-        subject, *values = _cells(line)
-        if len(values) != len(relations) or any(len(cell.split()) > 1 for cell in _cells(line)):
-            raise UserError(
-                f"{found}, line {number}: write a subject and {len(relations)} values between "
-                "tabs, a word each or nothing."
-            )
-        if not subject or subject in facts:
-            raise UserError(f"{found}, line {number}: a line has one subject, and a subject one.")
-        facts[subject] = {r: v for r, v in zip(relations, values, strict=True) if v}
-    if not facts:
-        raise UserError(f"{found} has no facts: give a line a subject.")
-    return tuple(relations), facts
-
-
-def _cells(line):
-    return [cell.strip() for cell in line.rstrip("\r").split("\t")]

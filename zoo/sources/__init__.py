@@ -1,0 +1,1 @@
+"""Sources: files read, and corpora made of them."""
