@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo import by_length
-from zoo.by_length import map_by_length
+from zoo.arrays import by_length
+from zoo.arrays.by_length import map_by_length
 
 
 def problem(number, longest, random):

@@ -61,10 +61,10 @@ def test_imports_are_seen():
         "def later():\n    from configs import micro_softmax\n"
     )
     assert imported(ast.parse(source)) == {
-        *("typing", "zoo.heads", "zoo.keys", "zoo.data.text.Text", "zoo.cores"),
+        *("typing", "zoo.heads", "zoo.arrays.keys", "zoo.data.text.Text", "zoo.cores"),
         "configs.micro_softmax",
     }
-    rooms = ("zoo.keys", "zoo.data.text.Text", "zoo.Experiment", "zoo")
+    rooms = ("zoo.arrays.keys", "zoo.data.text.Text", "zoo.Experiment", "zoo")
     assert [*map(room_of, rooms)] == ["keys", "data", "zoo", "zoo"]
 
 

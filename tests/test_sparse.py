@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo import sparse
+from zoo.arrays import sparse
 
 SHAPES = {
     "wide rows": (3, 90, 0.9),

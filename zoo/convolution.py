@@ -22,7 +22,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.by_length import Differentiated, map_by_length
+from zoo.arrays.by_length import Differentiated, map_by_length
 from zoo.errors import UserError, check_least
 from zoo.spelling import Spelling
 
@@ -134,7 +134,7 @@ class Convolution:
         return y, kept
 
     def _backward(self, params, letters, lengths, others, kept, cotangent):
-        """(the gradient of params, ()), see zoo.by_length.Differentiated.
+        """(the gradient of params, ()), see zoo.arrays.by_length.Differentiated.
 
         By hand: autodiff within blocks of several widths would keep the windows' products for each
         width, or form them again.

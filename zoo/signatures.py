@@ -2,14 +2,14 @@
 
 A linear function of the features is computed for signatures only and gathered for words. There are
 three forms of it, of which zoo.signature_forms chooses: sums of feature vectors, those of shared
-features by a dense or a sparse product, and a sparse product of the adaptor (zoo.sparse).
+features by a dense or a sparse product, and a sparse product of the adaptor (zoo.arrays.sparse).
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import sparse
+from zoo.arrays import sparse
 from zoo.signature_forms import Form, is_private
 
 
@@ -74,7 +74,7 @@ def _features_tables(entries, signature_count):
 
 
 def product_tables(lexicon) -> dict:
-    """of_signature, of_feature: the levels (see zoo.sparse) of phi [S, F] and its transpose.
+    """of_signature, of_feature: the levels (see zoo.arrays.sparse) of phi [S, F] and its transpose.
 
     Beside them `_features_tables`.
     """
@@ -99,8 +99,8 @@ def summed_tables(lexicon, form: Form) -> dict:
       shared_features: the ids of the shared features, int32 [shared].
       shared_place: int32 [F], the place of a feature among them, or `shared` if it is private.
       shared_values, if dense: phi of the shared features, [S, shared].
-      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.sparse) of that matrix
-        and of its transpose; `_features_tables`.
+      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse) of that
+        matrix and of its transpose; `_features_tables`.
       private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
       private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
       private_signature_value: [F], its value there, or 0 if it is shared.

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests import examples
+from zoo.arrays.keys import Keys
 from zoo.cores import LSTM, Core, NGram
-from zoo.keys import Keys
 
 SIZE = 5
 

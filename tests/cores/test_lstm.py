@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import keys
+from zoo.arrays import keys
 from zoo.cores import LSTM
 from zoo.recurrence import recurrence, recurrence_reference
 

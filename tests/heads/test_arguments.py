@@ -11,7 +11,8 @@ import pytest
 from tests import examples
 from tests.heads import head_references, test_contract
 from tests.heads.test_with_expert import Told
-from zoo import heads, keys
+from zoo import heads
+from zoo.arrays import keys
 from zoo.heads import (
     NCE,
     CharLSTM,

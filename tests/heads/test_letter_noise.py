@@ -11,6 +11,7 @@ import scipy.stats
 from jax.test_util import check_grads
 
 from tests import examples, references
+from zoo.arrays.keys import Keys
 from zoo.convolution import Convolution
 from zoo.errors import UserError
 from zoo.heads import (
@@ -22,7 +23,6 @@ from zoo.heads import (
     Softmax,
     letter_noise,
 )
-from zoo.keys import Keys
 from zoo.lexicon import Lexicon
 from zoo.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
 

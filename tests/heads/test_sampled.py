@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
+from zoo.arrays.keys import Keys
 from zoo.heads import (
     NCE,
     BlackOut,
@@ -20,7 +21,6 @@ from zoo.heads import (
 from zoo.heads.blackout import blackout_loss
 from zoo.heads.importance import importance_loss
 from zoo.heads.nce import nce_loss
-from zoo.keys import Keys
 
 SIZE, WORDS, DRAWS = 5, 13, 7
 HEADS = {

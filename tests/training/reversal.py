@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tests import examples
-from zoo import rows
+from zoo.arrays import rows
 from zoo.cores import LSTM
 from zoo.heads import NCE, Softmax
 from zoo.training.task import Batch, Task, Validation

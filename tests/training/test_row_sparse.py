@@ -10,6 +10,7 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo import optimizers
+from zoo.arrays.rows import Watched, take
 from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
@@ -26,7 +27,6 @@ from zoo.heads import (
 )
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
-from zoo.rows import Watched, take
 from zoo.training import row_sparse, step
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss

@@ -12,8 +12,8 @@ class Core:
             -> (hidden [B, T, D], carry)
 
     reset, bool [B, T], marks positions before which the carry is zeroed. key turns dropout on: one
-    key, or `zoo.keys.Keys`, so that a row's masks do not depend on the rows beside it. Of no lanes
-    or no positions the hidden states are empty, and the carry is what it was.
+    key, or `zoo.arrays.keys.Keys`, so that a row's masks do not depend on the rows beside it. Of no
+    lanes or no positions the hidden states are empty, and the carry is what it was.
     """
 
     size: int

@@ -17,7 +17,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo import keys
+from zoo.arrays import keys
 from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least

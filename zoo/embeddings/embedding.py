@@ -15,7 +15,8 @@ class Embedding:
     """
 
     size: int
-    # Names of the parameters that `apply` reads by `zoo.rows.take` alone; see Head.row_tables.
+    # Names of the parameters that `apply` reads by `zoo.arrays.rows.take` alone; see
+    # Head.row_tables.
     row_tables = ()
 
     def tables(self, lexicon) -> dict[str, jax.Array]:

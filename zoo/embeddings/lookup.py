@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo import rows
+from zoo.arrays import rows
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
 

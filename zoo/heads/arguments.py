@@ -22,8 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.keys import Keys
 from zoo.heads.token_weights import without_gradient
-from zoo.keys import Keys
 
 # Methods that take hidden states.
 GUARDED = (

@@ -25,7 +25,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.by_length import map_by_length
+from zoo.arrays.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads import exact
 from zoo.heads.head import Head

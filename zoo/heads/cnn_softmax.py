@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import rows
+from zoo.arrays import rows
 from zoo.convolution import Convolution
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise

@@ -11,7 +11,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import blocks, exact
+from zoo.arrays import blocks
+from zoo.heads import exact
 from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above

@@ -5,8 +5,9 @@ import math
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks
 from zoo.errors import UserError
-from zoo.heads import arguments, blocks, exact, exact_sum
+from zoo.heads import arguments, exact, exact_sum
 from zoo.heads.token_weights import weighted_sum
 
 
@@ -49,8 +50,9 @@ class Head:
 
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
-    # Names of the parameters, "a/b" for b within a, that `loss` reads by `zoo.rows.take` alone: a
-    # training step then needs the gradients of some rows only. See zoo.training.row_sparse.
+    # Names of the parameters, "a/b" for b within a, that `loss` reads by `zoo.arrays.rows.take`
+    # alone: a training step then needs the gradients of some rows only. See
+    # zoo.training.row_sparse.
     row_tables = ()
     # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
     background = None

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import rows
+from zoo.arrays import rows
 from zoo.errors import UserError
 from zoo.heads import exact
 from zoo.heads.head import Head

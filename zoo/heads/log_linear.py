@@ -27,8 +27,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo import signature_forms, signatures
+from zoo.arrays import blocks
 from zoo.errors import UserError, check_least
-from zoo.heads import blocks, exact, exact_sum, measured, sparse_scores
+from zoo.heads import exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
 from zoo.heads.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground

@@ -12,7 +12,8 @@ contexts of n tokens -> log m, [n, V].
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import blocks, exact, exact_sum
+from zoo.arrays import blocks
+from zoo.heads import exact, exact_sum
 
 
 def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):

@@ -10,7 +10,8 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import blocks, exact, exact_sum
+from zoo.arrays import blocks
+from zoo.heads import exact, exact_sum
 from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 

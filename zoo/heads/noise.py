@@ -19,8 +19,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.keys import Keys
 from zoo.errors import UserError, check_least
-from zoo.keys import Keys
 
 NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
 # What may draw noise words of its own.
@@ -186,8 +186,8 @@ def sample(noise_tables, key, shape, draws: int, *, per: str, distinct: bool) ->
     """K = `draws` noise words for tokens of the given shape.
 
     Args:
-      key: one key, or `zoo.keys.Keys` for tokens [B, T]: words for the batch then come from its
-        `batch` key, words for each lane or token from the keys of the rows.
+      key: one key, or `zoo.arrays.keys.Keys` for tokens [B, T]: words for the batch then come from
+        its `batch` key, words for each lane or token from the keys of the rows.
       per: one of UNITS, that which draws words of its own; a lane is a row of the first axis.
     """
     words = per_unit(lambda key, shape: draw(noise_tables, key, shape), key, shape, draws, per)

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo import rows
+from zoo.arrays import rows
 from zoo.errors import UserError, check_least
 from zoo.heads import exact
 from zoo.heads import noise as noises

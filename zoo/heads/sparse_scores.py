@@ -7,14 +7,14 @@ The scores of N tokens are formed from their adaptors instead,
     o = phi A^T + log B,    A = H W^T + c,  [N, F],
 
 some tokens at a time: a product with F columns, F much less than S, and a sum of as many rows as
-signatures have features. phi stays sparse, forward and backward (see zoo.sparse).
+signatures have features. phi stays sparse, forward and backward (see zoo.arrays.sparse).
 """
 
 import jax
 import jax.numpy as jnp
 
-from zoo import sparse
-from zoo.heads import blocks, exact
+from zoo.arrays import blocks, sparse
+from zoo.heads import exact
 from zoo.heads.token_weights import slopes_of_weights, weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of

@@ -5,7 +5,7 @@ import functools
 
 import jax
 
-from zoo import keys
+from zoo.arrays import keys
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
@@ -151,7 +151,7 @@ class LanguageModel(Model):
           words, targets: int32 [B, T], the word before each position and the one at it.
           token_weights: [B, T], or what broadcasts to it. carry: of `initial_carry`.
           reset: bool [B, T] or None.
-          key: turns dropout and a sampled head's noise on; one key or `zoo.keys.Keys`.
+          key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """
         if key is not None:
             key = keys.of(key, words.shape[0])

@@ -2,11 +2,11 @@
 
 A sampled loss reads some thousand rows of the word tables, but its dense gradient, clipping and
 update would still walk over all V of them. Here the rows that a step looks up are differentiated
-in their tables' stead (`zoo.rows.Watched`), rows that were looked up more than once are merged, and
-the update touches these rows alone, in the donated buffers of the tables and of the optimiser's
-state. For SGD without momentum and for Adagrad this is the dense update, to rounding: rows without
-gradient stay as they are in both. Adam becomes lazy: the moments of a row decay only when the row
-is touched.
+in their tables' stead (`zoo.arrays.rows.Watched`), rows that were looked up more than once are
+merged, and the update touches these rows alone, in the donated buffers of the tables and of the
+optimiser's state. For SGD without momentum and for Adagrad this is the dense update, to rounding:
+rows without gradient stay as they are in both. Adam becomes lazy: the moments of a row decay only
+when the row is touched.
 """
 
 import dataclasses
@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import optax
 
 from zoo import optimizers
+from zoo.arrays.rows import Watched
 from zoo.errors import UserError
-from zoo.rows import Watched
 from zoo.training import parts
 from zoo.training.updates import Updates, sum_over_devices
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.keys import Keys
+from zoo.arrays.keys import Keys
 from zoo.training import parts
 from zoo.training.task import Batch
 from zoo.training.updates import Updates, sum_over_devices

@@ -1,0 +1,1 @@
+"""Arrays: what knows no words: blocks, rows, sparse products, random keys."""
