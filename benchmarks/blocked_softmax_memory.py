@@ -15,25 +15,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.heads import exact, exact_sum
+from zoo.losses import softmax, softmax_sum
 
 TOKENS, SIZE, VOCABULARY, TIMED_VOCABULARY = 1_024, 256, 800_000, 50_000
 
 
 def plain(hidden, weights, bias, targets):
     """Mean loss with all logits held."""
-    return exact.plain_softmax_loss(hidden, weights, bias, targets)[0].mean()
+    return softmax.plain_softmax_loss(hidden, weights, bias, targets)[0].mean()
 
 
 def vocabulary_blocks(hidden, weights, bias, targets):
     """Mean loss in blocks of the vocabulary."""
-    return exact.softmax_loss(hidden, weights, bias, targets)[0].mean()
+    return softmax.softmax_loss(hidden, weights, bias, targets)[0].mean()
 
 
 def weighted_sum(hidden, weights, bias, targets):
     """The mean as a weighted sum, which takes blocks of tokens or of the vocabulary."""
     weight = jnp.full(targets.shape, 1 / targets.size)
-    return exact_sum.summed_softmax_loss(hidden, weights, bias, targets, weight)
+    return softmax_sum.summed_softmax_loss(hidden, weights, bias, targets, weight)
 
 
 SIDES = {

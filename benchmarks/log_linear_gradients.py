@@ -2,7 +2,7 @@
 
 The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). Here E_p[phi] is
 estimated by importance sampling (K draws) or contrastive divergence (K steps), with draws from the
-background or uniform ones; see zoo.heads.expectations. Words, counts and tag sets are those of
+background or uniform ones; see zoo.losses.expectations. Words, counts and tag sets are those of
 benchmarks.log_linear; x is drawn from the model; adaptors are random, small or large, which moves
 the model a little or a lot away from its background.
 
@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.log_linear import synthetic_lexicon
-from zoo.heads import expectations
+from zoo.losses import expectations
 
 CHUNK = 50
 

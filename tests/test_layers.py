@@ -31,7 +31,7 @@ def imported(tree: ast.Module) -> set[str]:
 
 
 def room_of(name: str) -> str:
-    """The part of the house that a dotted name lies in: "heads" of zoo.heads.exact, or "zoo"."""
+    """The part of the house that a dotted name lies in: "heads" of zoo.losses.softmax, or "zoo"."""
     _, _, inside = name.partition(".")
     room = inside.partition(".")[0]
     there = (ROOT / "zoo" / room).is_dir() or (ROOT / "zoo" / f"{room}.py").is_file()

@@ -4,7 +4,7 @@ A log-linear head over V words in S signatures with F features can be
 
 - a softmax over signatures whose weights, sums of feature vectors, are formed once a step; the
   features that several signatures share are summed by a dense product, or by a sparse one;
-- a sparse product of the adaptors of some tokens at a time (zoo.heads.sparse_scores).
+- a sparse product of the adaptors of some tokens at a time (zoo.losses.feature_scores).
 
 What each takes a step is estimated from the counts.
 """

@@ -9,7 +9,8 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.heads import LogLinear, exact, exact_sum, measured
+from zoo.heads import LogLinear
+from zoo.losses import measured, softmax, softmax_sum
 from zoo.priors import ContextualBackground
 from zoo.priors.contextual import sum_by_signature
 
@@ -148,7 +149,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         return jnp.sum(token_weights * losses), losses
 
     def weighted(hidden, weights, bias):
-        return exact_sum.weighted_softmax_loss(
+        return softmax_sum.weighted_softmax_loss(
             hidden,
             weights,
             bias,
@@ -180,7 +181,7 @@ def test_without_features_at_work_the_model_is_its_background(float64):
 
 def test_the_best_words_in_blocks_of_tokens_and_their_contexts(arguments, monkeypatch):
     params, tables, hidden = arguments
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 4 * VOCABULARY)  # six tokens: blocks of three
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 4 * VOCABULARY)  # six tokens: blocks of three
     values, words = HEAD.top_k(params, tables, hidden, 4, context=CONTEXTS)
     expected = reference(params, hidden)
     np.testing.assert_array_equal(words, np.argsort(-expected, axis=-1)[..., :4])

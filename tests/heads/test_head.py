@@ -18,8 +18,8 @@ from zoo.heads import (
     Softmax,
     SpreadUnknown,
     WithExpert,
-    exact,
 )
+from zoo.losses import softmax
 from zoo.spelling import Spelling
 
 SIZE = 5
@@ -44,7 +44,7 @@ def test_the_best_words_in_blocks_of_tokens(random, monkeypatch, name):
     params, tables, hidden = problem(head, random, (2, 4))
     log_probs = np.asarray(jax.jit(head.log_probs)(params, tables, hidden))
     # Eight tokens in blocks of three, the last of them filled up.
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 3 * 13)
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 3 * 13)
     values, words = jax.jit(head.top_k, static_argnums=3)(params, tables, hidden, 4)
     best = np.argsort(-log_probs, axis=-1, stable=True)[..., :4]
     np.testing.assert_array_equal(words, best)
@@ -64,7 +64,7 @@ def test_draws_in_blocks_of_tokens(random, monkeypatch):
     head, block = LogLinear(), 2000
     params, tables, hidden = problem(head, random, ())
     (log_probs,) = np.asarray(head.log_probs(params, tables, hidden))[None]
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", block * 13)
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", block * 13)
     many = jnp.broadcast_to(hidden, (5 * block, SIZE))
     words = np.asarray(jax.jit(head.sample)(params, tables, many, jax.random.key(1)))
     observed = np.bincount(words, minlength=13)
@@ -100,7 +100,7 @@ MANY = {
 def test_no_array_is_of_all_tokens_and_words(random, monkeypatch, name, method):
     head, tokens, words = MANY[name], 256, 999
     params, tables, hidden = problem(head, random, (tokens,), words)
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 8 * words)
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 8 * words)
 
     def function(params, tables, hidden):
         places = jnp.arange(tokens)

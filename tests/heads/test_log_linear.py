@@ -9,9 +9,10 @@ import pytest
 
 from tests import examples, references
 from zoo.errors import UserError
-from zoo.heads import LogLinear, exact
+from zoo.heads import LogLinear
 from zoo.heads.log_linear import dense_log_probs
 from zoo.lexicon import with_features
+from zoo.losses import softmax
 
 SIZE = 5
 HEAD = LogLinear()
@@ -168,7 +169,9 @@ def test_a_target_without_mass_is_infinitely_bad_unless_it_has_no_weight(params,
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.5])
 def test_the_penalty_is_the_norm_of_the_adaptor(params, hidden, norm, monkeypatch):
     """What is trained has it, however it is written, and a word on how much of it that is."""
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 3 * len(params["bias"]))  # blocks of two tokens
+    monkeypatch.setattr(
+        softmax, "LOGITS_AT_A_TIME", 3 * len(params["bias"])
+    )  # blocks of two tokens
     head, targets = LogLinear(penalty=0.3, penalty_norm=norm), jnp.asarray([0, 3, 7, 9])
     tables, weights = examples.lexicon().tables(), np.array([0.5, 2.0, 0.0, 1.0])
 

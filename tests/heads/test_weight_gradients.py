@@ -17,14 +17,13 @@ from zoo.heads import (
     SelfNormalisedSoftmax,
     Softmax,
     adaptive,
-    exact,
-    exact_sum,
     hierarchical,
 )
+from zoo.losses import softmax, softmax_sum
 from zoo.signature_forms import Form
 
 SIZE, BATCH, TIME = 7, 3, 5
-LOGITS, LEAST = (exact, "LOGITS_AT_A_TIME"), (exact_sum, "LEAST_TOKENS_AT_A_TIME")
+LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax_sum, "LEAST_TOKENS_AT_A_TIME")
 
 
 def self_normalised(params, hidden):

@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError, check_least
-from zoo.heads import exact, exact_sum
 from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
-from zoo.heads.token_weights import slopes_of_weights, weighted_sum
+from zoo.losses import softmax, softmax_sum
+from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
 # Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
 # of two clusters are few, enough for efficient products.
@@ -130,17 +130,17 @@ class AdaptiveSoftmax(Head):
 
         def of_tail(h, mine, places, projection, weights):
             bias = jnp.zeros(weights.shape[0], weights.dtype)
-            within = exact.softmax_loss(h @ projection, weights, bias, jnp.where(mine, places, 0))
+            within = softmax.softmax_loss(h @ projection, weights, bias, jnp.where(mine, places, 0))
             return jnp.where(mine, within[0], 0)
 
         def no_words(h, mine, places, projection, weights):
-            return jnp.zeros(mine.shape, exact.accumulator(h))
+            return jnp.zeros(mine.shape, softmax.accumulator(h))
 
         # Computed again in the backward pass rather than kept for all blocks. Around the conditions
         # and with the tails as arguments: within them, every block would keep the tails too.
         @jax.checkpoint
         def of_block(tails, h, clusters, places):
-            losses = jnp.zeros(clusters.shape, exact.accumulator(h))
+            losses = jnp.zeros(clusters.shape, softmax.accumulator(h))
             for number, tail in enumerate(tails, 1):
                 mine = clusters == number
                 losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, places, *tail)
@@ -157,7 +157,7 @@ class AdaptiveSoftmax(Head):
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]; exact."""
         in_head, cluster, place = self._targets(tables, targets)
-        of_head, _ = exact.softmax_loss(hidden, params["head"], params["head_bias"], in_head)
+        of_head, _ = softmax.softmax_loss(hidden, params["head"], params["head_bias"], in_head)
         flat = hidden.reshape(-1, hidden.shape[-1])
         of_tails = self._tail_losses(params, flat, cluster.ravel(), place.ravel())
         return of_head + of_tails.reshape(targets.shape)
@@ -167,7 +167,7 @@ class AdaptiveSoftmax(Head):
     ):
         """sum of token_weights * loss, a scalar in nats."""
         in_head, cluster, place = self._targets(tables, targets)
-        of_head = exact_sum.summed_softmax_loss(
+        of_head = softmax_sum.summed_softmax_loss(
             hidden, params["head"], params["head_bias"], in_head, token_weights
         )
         columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), place.ravel()
@@ -196,13 +196,13 @@ class AdaptiveSoftmax(Head):
         """log p of every word, nats, [..., V]."""
         frequent = self.cutoffs[0]
         head = jax.nn.log_softmax(
-            exact.logits(hidden, params["head"], params["head_bias"]), axis=-1
+            softmax.logits(hidden, params["head"], params["head_bias"]), axis=-1
         )
         parts = [head[..., :frequent]]
         for tail in range(len(self.cutoffs)):
             weights = params[f"tail_{tail}"]
             bias = jnp.zeros(weights.shape[0], weights.dtype)
-            scores = exact.logits(hidden @ params[f"projection_{tail}"], weights, bias)
+            scores = softmax.logits(hidden @ params[f"projection_{tail}"], weights, bias)
             within = jax.nn.log_softmax(scores, axis=-1)
             parts.append(head[..., frequent + tail, None] + within)
         return jnp.concatenate(parts, axis=-1)[..., tables["rank"]]
@@ -211,12 +211,12 @@ class AdaptiveSoftmax(Head):
         """Words drawn from p(. | hidden), int32 [...]: a class of the head, then a word of it."""
         frequent = self.cutoffs[0]
         of_head, *of_tails = jax.random.split(key, 1 + len(self.cutoffs))
-        drawn = exact.softmax_sample(hidden, params["head"], params["head_bias"], of_head)
+        drawn = softmax.softmax_sample(hidden, params["head"], params["head_bias"], of_head)
         rank = drawn
         for tail, k in enumerate(of_tails):
             weights = params[f"tail_{tail}"]
             bias = jnp.zeros(weights.shape[0], weights.dtype)
             projected = hidden @ params[f"projection_{tail}"]
-            within = exact.softmax_sample(projected, weights, bias, k)
+            within = softmax.softmax_sample(projected, weights, bias, k)
             rank = jnp.where(drawn == frequent + tail, self.cutoffs[tail] + within, rank)
         return tables["word"][rank]

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.keys import Keys
-from zoo.heads.token_weights import without_gradient
+from zoo.losses.token_weights import without_gradient
 
 # Methods that take hidden states.
 GUARDED = (

@@ -27,8 +27,8 @@ import jax.numpy as jnp
 
 from zoo.arrays.by_length import map_by_length
 from zoo.errors import check_least
-from zoo.heads import exact
 from zoo.heads.head import Head
+from zoo.losses import softmax
 from zoo.prefix_tree import PrefixTree, prefix_tree
 from zoo.recurrence import activated, cell, recurrence
 from zoo.spelling import BEGIN, END, Spelling
@@ -112,7 +112,7 @@ class CharLSTM(Head):
 
     def spelling_step(self, params, of_hidden, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
-        params, (u, s) = exact.in_full(params), state
+        params, (u, s) = softmax.in_full(params), state
         inputs = params["letters"][previous] @ params["input"] + of_hidden
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
         logits = u @ params["output"] + params["output_bias"][None]
@@ -125,7 +125,7 @@ class CharLSTM(Head):
 
     def of_hidden(self, params, hidden):
         """What the hidden state adds to the gates of every letter, [n, 4 size]."""
-        return exact.logits(hidden, params["hidden"].T, params["bias"])
+        return softmax.logits(hidden, params["hidden"].T, params["bias"])
 
     def _spelled(self, params, letters, lengths, of_hidden):
         """log p of the spellings [n, L], nats, [n]."""
@@ -153,7 +153,7 @@ class CharLSTM(Head):
         Returns:
           [N], nats.
         """
-        of_hidden, params = self.of_hidden(params, hidden), exact.in_full(params)
+        of_hidden, params = self.of_hidden(params, hidden), softmax.in_full(params)
         return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
 
     def sample_spellings(self, params, hidden, key):
@@ -193,7 +193,7 @@ class CharLSTM(Head):
         Every beginning that words share is read once: see zoo.prefix_tree.
         """
         flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
-        params = exact.in_full(params)
+        params = softmax.in_full(params)
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
         found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return found.reshape(*hidden.shape[:-1], *found.shape[1:])

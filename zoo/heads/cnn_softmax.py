@@ -223,7 +223,7 @@ class CNNSoftmax(Head):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         if self.sampled is not None:
             return super().weighted_loss(params, tables, hidden, targets, token_weights, key=key)
         return self._softmax.weighted_loss(

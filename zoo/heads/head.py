@@ -7,8 +7,9 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.errors import UserError
-from zoo.heads import arguments, exact, exact_sum
-from zoo.heads.token_weights import weighted_sum
+from zoo.heads import arguments
+from zoo.losses import softmax, softmax_sum
+from zoo.losses.token_weights import weighted_sum
 
 
 @arguments.guarded
@@ -124,7 +125,7 @@ class Head:
     def penalties(self, params, hidden):
         """The part of each token's loss that is shown apart from -log p, [...]; 0 unless a head has
         one. It does not depend on the target."""
-        return jnp.zeros(hidden.shape[:-1], exact.accumulator(hidden))
+        return jnp.zeros(hidden.shape[:-1], softmax.accumulator(hidden))
 
     def log_prob(self, params, tables, hidden, targets, *, context=None):
         """log p(targets | hidden), nats, [...]; exact."""
@@ -161,6 +162,6 @@ class Head:
         params = {**params, **self.prepared(params, tables)}  # once, not in every block
         words = jax.eval_shape(self.log_probs, params, tables, hidden, context=context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
-        block = exact_sum.token_block(tokens, self.width(words))
+        block = softmax_sum.token_block(tokens, self.width(words))
         results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

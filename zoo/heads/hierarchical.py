@@ -18,9 +18,9 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, rows
 from zoo.errors import check_least
-from zoo.heads import exact
 from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
+from zoo.losses import softmax
 
 # Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
 # 36 tokens, enough to keep a core at work between the steps of a loop.
@@ -47,7 +47,7 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
 def _log_probs(weights, bias, hidden, classes, vocabulary):
     """The same of the rows of each token, weights [..., M, D] and bias [..., M]."""
     scores = jnp.einsum(
-        "...md,...d->...m", weights, hidden, preferred_element_type=exact.accumulator(hidden)
+        "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
     )
     size = scores.shape[-1]
     places = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
@@ -89,7 +89,7 @@ def _backward(vocabulary, block, arguments, cotangents):
         h, c, p, u = columns
         w = weights[c]
         within = _log_probs(w, bias[c], h, c, vocabulary)
-        slopes = exact.difference(jnp.exp(within) * u[:, None], p, u)
+        slopes = softmax.difference(jnp.exp(within) * u[:, None], p, u)
         of_hidden = jnp.einsum(
             "nm,nmd->nd", slopes.astype(h.dtype), w, preferred_element_type=slopes.dtype
         )
@@ -100,7 +100,7 @@ def _backward(vocabulary, block, arguments, cotangents):
 
     # Tokens that fill the last block are zeros, cotangents too: they add nothing.
     columns = blocks.of_rows((hidden, classes, places, cotangents), min(block, len(hidden)))
-    initial = tuple(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias))
+    initial = tuple(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias))
     (of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
     of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
     return of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden, None, None
@@ -163,7 +163,7 @@ class HierarchicalSoftmax(Head):
         """-log p(targets | hidden), nats, [...]; exact."""
         rank = tables["rank"][targets]
         classes, places = jnp.divmod(rank, params["bias"].shape[1])
-        of_class, _ = exact.softmax_loss(hidden, params["classes"], params["class_bias"], classes)
+        of_class, _ = softmax.softmax_loss(hidden, params["classes"], params["class_bias"], classes)
         weights, bias, vocabulary = params["weights"], params["bias"], tables["rank"].shape[0]
         block = token_block(targets.size, *weights.shape[1:])
         # Lookups that are watched are noted as they are traced: they cannot be in a loop.
@@ -181,14 +181,14 @@ class HierarchicalSoftmax(Head):
 
     def _log_class_probs(self, params, hidden):
         return jax.nn.log_softmax(
-            exact.logits(hidden, params["classes"], params["class_bias"]), axis=-1
+            softmax.logits(hidden, params["classes"], params["class_bias"]), axis=-1
         )
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
         count, size, width = params["weights"].shape
         flat = params["weights"].reshape(count * size, width)
-        scores = exact.logits(hidden, flat, params["bias"].reshape(-1))
+        scores = softmax.logits(hidden, flat, params["bias"].reshape(-1))
         there = jnp.arange(count * size) < tables["rank"].shape[0]
         scores = jnp.where(jnp.broadcast_to(there, scores.shape), scores, -jnp.inf)
         within = jax.nn.log_softmax(scores.reshape(*hidden.shape[:-1], count, size), axis=-1)

@@ -18,8 +18,8 @@ import numpy as np
 
 from zoo.arrays import rows
 from zoo.errors import UserError
-from zoo.heads import exact
 from zoo.heads.head import Head
+from zoo.losses import softmax
 
 
 def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +97,7 @@ class HuffmanSoftmax(Head):
             "...ld,...d->...l",
             rows.take(params["weights"], nodes),
             hidden,
-            preferred_element_type=exact.accumulator(hidden),
+            preferred_element_type=softmax.accumulator(hidden),
         )
         scores += rows.take(params["bias"], nodes)
         return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
@@ -109,7 +109,7 @@ class HuffmanSoftmax(Head):
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
-        scores = exact.logits(hidden, params["weights"], params["bias"])
+        scores = softmax.logits(hidden, params["weights"], params["bias"])
 
         def step(total, level):
             nodes, turns = level

@@ -13,7 +13,8 @@ the background mass B(s) of the words of each,
 and a . phi_s = (W^T phi_s) . h + c . phi_s. So the head is a softmax over signatures whose weights
 are sums of feature vectors and whose bias includes log B(s), and everything that is exact there is
 exact here, at a cost of S classes instead of V. Where that costs more, for signatures are many and
-their features few and shared, scores are a sparse product of the adaptor: zoo.heads.sparse_scores.
+their features few and shared, scores are a sparse product of the adaptor:
+  zoo.losses.feature_scores.
 
 Where the background depends on a context c, b(x | c), so does the mass of each signature, and
 
@@ -29,9 +30,9 @@ import jax.numpy as jnp
 from zoo import signature_forms, signatures
 from zoo.arrays import blocks
 from zoo.errors import UserError, check_least
-from zoo.heads import exact, exact_sum, measured, sparse_scores
 from zoo.heads.head import Head
-from zoo.heads.token_weights import absent, weighted_sum, without_gradient
+from zoo.losses import feature_scores, measured, softmax, softmax_sum
+from zoo.losses.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
 
@@ -44,7 +45,7 @@ def dense_log_probs(adaptor, features, log_background):
     Returns:
       Log-probabilities [..., V] in nats. The reference that the fast form is tested against.
     """
-    return jax.nn.log_softmax(exact.logits(adaptor, features, log_background), axis=-1)
+    return jax.nn.log_softmax(softmax.logits(adaptor, features, log_background), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ class LogLinear(Head):
         return {"signature_weights": weights, "signature_bias": bias}
 
     def _is_sparse(self, tables):
-        """Whether scores are a sparse product of the adaptor: see zoo.heads.sparse_scores."""
+        """Whether scores are a sparse product of the adaptor: see zoo.losses.feature_scores."""
         return "of_signature" in tables
 
     def _log_measure(self, tables):
@@ -155,7 +156,7 @@ class LogLinear(Head):
 
     def adaptor(self, params, hidden):
         """a = W h + c, [..., F]."""
-        return exact.logits(hidden, params["weights"], params["bias"])
+        return softmax.logits(hidden, params["weights"], params["bias"])
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden) and the penalty, nats, [...]; exact. Without a penalty, its
@@ -181,7 +182,7 @@ class LogLinear(Head):
         return nats + penalty, penalty
 
     def _weighted_nats(self, params, tables, hidden, targets, token_weights, context):
-        """-sum of token_weights * log p, a scalar; see exact_sum."""
+        """-sum of token_weights * log p, a scalar; see losses.softmax_sum."""
         if self.background is None:
             known = tables["log_within"][targets]
         else:
@@ -190,10 +191,14 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            summed = sparse_scores.summed_softmax_loss(*features, hidden, of_targets, token_weights)
+            summed = feature_scores.summed_softmax_loss(
+                *features, hidden, of_targets, token_weights
+            )
         elif self.background is None:
             weights, bias = self._signature_weights(params, tables)
-            summed = exact_sum.summed_softmax_loss(hidden, weights, bias, of_targets, token_weights)
+            summed = softmax_sum.summed_softmax_loss(
+                hidden, weights, bias, of_targets, token_weights
+            )
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
@@ -215,7 +220,7 @@ class LogLinear(Head):
             return self.penalty * jnp.sum(adaptors**self.penalty_norm, axis=-1)
 
         rows = hidden.reshape(-1, hidden.shape[-1])
-        block = exact_sum.token_block(len(rows), len(params["bias"]))
+        block = softmax_sum.token_block(len(rows), len(params["bias"]))
         return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
@@ -223,11 +228,11 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            loss, log_z = sparse_scores.softmax_loss(*features, hidden, of_targets)
+            loss, log_z = feature_scores.softmax_loss(*features, hidden, of_targets)
             return tables["log_within"][targets] - loss, log_z
         weights, bias = self._signature_weights(params, tables)
         if self.background is None:
-            loss, log_z = exact.softmax_loss(hidden, weights, bias, of_targets)
+            loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
         measure = self._log_measure(tables), context, len(tables["signature"])
         loss, log_z = measured.loss(hidden, weights, bias, of_targets, *measure)
@@ -241,9 +246,9 @@ class LogLinear(Head):
         """log p of every word, nats, [..., V]."""
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            return self._of_words(tables, sparse_scores.log_probs(*features, hidden))
+            return self._of_words(tables, feature_scores.log_probs(*features, hidden))
         weights, bias = self._signature_weights(params, tables)
-        scores = exact.logits(hidden, weights, bias)
+        scores = softmax.logits(hidden, weights, bias)
         if self.background is None:
             return self._of_words(tables, jax.nn.log_softmax(scores, axis=-1))
         log_background = self.background.log_probs(tables["background"], context)

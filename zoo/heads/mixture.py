@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import check_least
-from zoo.heads import exact, mixture_sum
 from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
+from zoo.losses import mixture, softmax
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +50,8 @@ class _Mixture(Softmax):
 
     def contexts(self, params, hidden):
         """(log pi [..., M] in nats, in at least float32; g [..., M, size], as hidden and P are)."""
-        log_prior = jax.nn.log_softmax(exact.accumulated(hidden, params["prior"]), axis=-1)
-        projected = exact.logits(hidden, params["projection"].T, params["projection_bias"])
+        log_prior = jax.nn.log_softmax(softmax.accumulated(hidden, params["prior"]), axis=-1)
+        projected = softmax.logits(hidden, params["projection"].T, params["projection_bias"])
         shape = (*hidden.shape[:-1], self.components, -1)
         dtype = jnp.result_type(hidden, params["projection"])
         return log_prior, jnp.tanh(projected).astype(dtype).reshape(shape)
@@ -68,7 +68,7 @@ class MixtureOfSoftmaxes(_Mixture):
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), 0), nats, [...]: the mixture is normalised as it stands."""
         log_prior, contexts = self.contexts(params, hidden)
-        loss = mixture_sum.mixture_loss(contexts, log_prior, *self._weights(params), targets)
+        loss = mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
         return -loss, jnp.zeros_like(loss)
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
@@ -78,9 +78,9 @@ class MixtureOfSoftmaxes(_Mixture):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see mixture_sum."""
+        """sum of token_weights * loss, a scalar in nats; see losses.mixture."""
         log_prior, contexts = self.contexts(params, hidden)
-        return mixture_sum.summed_mixture_loss(
+        return mixture.summed_mixture_loss(
             contexts, log_prior, *self._weights(params), targets, token_weights
         )
 
@@ -91,7 +91,7 @@ class MixtureOfSoftmaxes(_Mixture):
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
         log_prior, contexts = self.contexts(params, hidden)
-        of_each = jax.nn.log_softmax(exact.logits(contexts, *self._weights(params)), axis=-1)
+        of_each = jax.nn.log_softmax(softmax.logits(contexts, *self._weights(params)), axis=-1)
         return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
 
     def sample(self, params, tables, hidden, key, *, context=None):
@@ -100,7 +100,7 @@ class MixtureOfSoftmaxes(_Mixture):
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return exact.softmax_sample(context, *self._weights(params), of_word)
+        return softmax.softmax_sample(context, *self._weights(params), of_word)
 
     def top_k(self, params, tables, hidden, k, *, context=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
@@ -127,7 +127,7 @@ class MixtureOfContexts(_Mixture):
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
+        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         mixed = self._mixed(params, hidden)
         return super().weighted_loss(params, tables, mixed, targets, token_weights)
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 from zoo.arrays import rows
 from zoo.errors import UserError, check_least
-from zoo.heads import exact
 from zoo.heads import noise as noises
 from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
+from zoo.losses import softmax
 
 # Scores of noise words [K], [B, K] or [..., K].
 PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
@@ -113,7 +113,7 @@ class SampledHead(Softmax):
             product,
             hidden,
             rows.take(params["weights"], words),
-            preferred_element_type=exact.accumulator(hidden),
+            preferred_element_type=softmax.accumulator(hidden),
         )
         if not self.bias:
             return found

@@ -16,8 +16,8 @@ import dataclasses
 import jax.numpy as jnp
 
 from zoo.errors import UserError, check_least
-from zoo.heads import exact, exact_sum
 from zoo.heads.softmax import Softmax
+from zoo.losses import softmax, softmax_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,14 +48,14 @@ class SelfNormalisedSoftmax(Softmax):
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden) + penalty log^2 Z, [...]."""
-        loss, log_z = exact.softmax_loss(hidden, *self._weights(params), targets)
+        loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
         return loss + self.penalty * log_z * log_z
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss; see exact_sum."""
+        """sum of token_weights * loss; see losses.softmax_sum."""
         weights, bias = self._weights(params)
-        return exact_sum.summed_softmax_loss(
+        return softmax_sum.summed_softmax_loss(
             hidden, weights, bias, targets, token_weights, self.penalty
         )

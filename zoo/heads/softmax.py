@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.heads import exact, exact_sum
 from zoo.heads.head import Head
+from zoo.losses import softmax, softmax_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,27 +41,29 @@ class Softmax(Head):
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
-        return exact.softmax_loss(hidden, *self._weights(params), targets)[0]
+        return softmax.softmax_loss(hidden, *self._weights(params), targets)[0]
 
     def weighted_loss(
         self, params, tables, hidden, targets, token_weights, *, key=None, context=None
     ):
-        """sum of token_weights * loss, a scalar in nats; see exact_sum."""
-        return exact_sum.summed_softmax_loss(hidden, *self._weights(params), targets, token_weights)
+        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
+        return softmax_sum.summed_softmax_loss(
+            hidden, *self._weights(params), targets, token_weights
+        )
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
-        loss, log_z = exact.softmax_loss(hidden, *self._weights(params), targets)
+        loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
         return -loss, log_z
 
     def log_probs(self, params, tables, hidden, *, context=None):
         """log p of every word, nats, [..., V]."""
-        return jax.nn.log_softmax(exact.logits(hidden, *self._weights(params)), axis=-1)
+        return jax.nn.log_softmax(softmax.logits(hidden, *self._weights(params)), axis=-1)
 
     def sample(self, params, tables, hidden, key, *, context=None):
         """Words drawn from p(. | hidden), int32 [...]."""
-        return exact.softmax_sample(hidden, *self._weights(params), key)
+        return softmax.softmax_sample(hidden, *self._weights(params), key)
 
     def top_k(self, params, tables, hidden, k, *, context=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return exact.softmax_top_k(hidden, *self._weights(params), k)
+        return softmax.softmax_top_k(hidden, *self._weights(params), k)

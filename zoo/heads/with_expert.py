@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError
-from zoo.heads import exact
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
-from zoo.heads.token_weights import weighted_sum
+from zoo.losses import softmax
+from zoo.losses.token_weights import weighted_sum
 from zoo.priors.expert import Expert
 
 
@@ -115,7 +115,7 @@ class WithExpert(Head):
 
     def expert_weight(self, params, hidden, context):
         """g, [...]; 0 where the expert names nothing."""
-        weight = exact.accumulated(hidden, params["weights"]) + params["bias"]
+        weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
         return jnp.where(context >= 0, weight, 0)
 
     def _log_mass(self, params, tables, hidden, context, weight):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.heads import exact, exact_sum, mixture_sum
+from zoo.losses import mixture, softmax, softmax_sum
 
 TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13
 TOKEN_WEIGHTS = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
@@ -32,10 +32,10 @@ def losses_by_hand(contexts, log_prior, weights, bias, targets):
 
 def sides(arguments, targets, block):
     def fused(*arguments):
-        return 3 * mixture_sum.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS, block)
+        return 3 * mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS, block)
 
     def per_token(*arguments):
-        return 3 * (mixture_sum.mixture_loss(*arguments, targets) @ TOKEN_WEIGHTS)
+        return 3 * (mixture.mixture_loss(*arguments, targets) @ TOKEN_WEIGHTS)
 
     places = tuple(range(4))
     return [jax.jit(jax.value_and_grad(f, places))(*arguments) for f in (fused, per_token)]
@@ -57,9 +57,9 @@ def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)
     expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
     for least in (1, 10**6):
-        monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", least)
-        monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
-        total = mixture_sum.summed_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
+        monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", least)
+        monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
+        total = mixture.summed_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)
 
 
@@ -76,7 +76,7 @@ def test_bfloat16_gradients_of_sure_tokens(random):
     def summed(contexts, weights):
         ones = np.ones(tokens, np.float32)
         arguments = contexts, log_prior, weights, bias, targets, ones
-        return mixture_sum.weighted_mixture_loss(*arguments, 7)
+        return mixture.weighted_mixture_loss(*arguments, 7)
 
     gradients = jax.jit(jax.grad(summed, (0, 1)))(contexts, weights)
     assert [g.dtype for g in gradients] == [jnp.bfloat16] * 2

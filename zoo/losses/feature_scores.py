@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, sparse
-from zoo.heads import exact
-from zoo.heads.token_weights import slopes_of_weights, weighted_sum
+from zoo.losses import softmax
+from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -24,13 +24,13 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 
 def token_block(tokens: int, signatures: int) -> int:
     """Tokens to take at a time."""
-    most = max(LEAST_TOKENS, min(MOST_TOKENS, exact.LOGITS_AT_A_TIME // signatures))
+    most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
     return blocks.even(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
     """o of hidden [N, D], weights [F, D] and bias [F]: [S, N], a token a column."""
-    adaptors = exact.logits(hidden, weights, bias).T
+    adaptors = softmax.logits(hidden, weights, bias).T
     products = sparse.product(tables["of_signature"], tables["of_feature"], adaptors)
     return products + tables["log_mass"].astype(products.dtype)[:, None]
 
@@ -87,7 +87,7 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
         difference = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
         difference = jnp.where(u[None] == 0, 0, difference)  # as weighted_rows, a token a column
         of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], difference)
-        of_hidden, of_weights = exact.products_with(of_adaptors.T, h, weights)
+        of_hidden, of_weights = softmax.products_with(of_adaptors.T, h, weights)
         carry = (
             total,
             weights_gradient + of_weights.astype(weights_gradient.dtype),
@@ -97,8 +97,8 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
 
     block = token_block(len(signatures), len(tables["log_mass"]))
     columns = blocks.of_rows((hidden, signatures, token_weights), block)
-    zero = jnp.zeros((), exact.accumulator(hidden))
-    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
+    zero = jnp.zeros((), softmax.accumulator(hidden))
+    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
     (total, of_weights, of_bias), of_tokens = jax.lax.scan(step, initial, columns)
     of_tokens = (x.reshape(-1, *x.shape[2:])[: len(hidden)] for x in of_tokens)
     return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), *of_tokens)

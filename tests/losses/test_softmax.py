@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.heads import exact, exact_sum
+from zoo.losses import softmax, softmax_sum
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -29,8 +29,8 @@ def problem(random, words=13, tokens=7, size=5, scale=1.0):
 def losses(hidden, weights, bias, targets, block):
     """(loss, log Z) of the plain or the blocked loss."""
     if block is None:
-        return exact.plain_softmax_loss(hidden, weights, bias, targets)
-    return exact.blocked_softmax_loss(hidden, weights, bias, targets, block)
+        return softmax.plain_softmax_loss(hidden, weights, bias, targets)
+    return softmax.blocked_softmax_loss(hidden, weights, bias, targets, block)
 
 
 @functools.cache  # One compilation for all tests of the same shapes.
@@ -55,7 +55,9 @@ def weighted(block, factor=1.0):
     """The jitted value and gradients of factor * weighted_softmax_loss."""
 
     def objective(hidden, weights, bias, targets, token_weights):
-        sums = exact_sum.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
+        sums = softmax_sum.weighted_softmax_loss(
+            hidden, weights, bias, targets, token_weights, block
+        )
         return factor * sums
 
     return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
@@ -93,7 +95,9 @@ def test_weighted_loss_and_gradients(random, block):
 @pytest.mark.usefixtures("float64")
 def test_weighted_loss_without_gradients(random):
     arguments, token_weights = problem(random), random.uniform(size=7)
-    value = jax.jit(exact_sum.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
+    value = jax.jit(softmax_sum.weighted_softmax_loss, static_argnums=5)(
+        *arguments, token_weights, 3
+    )
     loss, _ = references.softmax_loss(*arguments)
     np.testing.assert_allclose(value, loss @ token_weights, rtol=1e-12)
 
@@ -107,38 +111,38 @@ def test_weighted_loss_of_small_logits_over_an_odd_vocabulary(random):
 
 @pytest.mark.usefixtures("float64")
 def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 6 * 150)
-    assert exact.vocabulary_block(6, 2049) == 150
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 6 * 150)
+    assert softmax.vocabulary_block(6, 2049) == 150
     hidden, weights, bias, targets = problem(random, words=2049, tokens=6)
     expected_loss, expected_log_z = references.softmax_loss(hidden, weights, bias, targets)
     hidden, targets = hidden.reshape(2, 3, 5), targets.reshape(2, 3)
-    loss, log_z = jax.jit(exact.softmax_loss)(hidden, weights, bias, targets)
+    loss, log_z = jax.jit(softmax.softmax_loss)(hidden, weights, bias, targets)
     np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
     np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
     token_weights = np.arange(6.0).reshape(2, 3)
-    total = jax.jit(exact_sum.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
+    total = jax.jit(softmax_sum.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
     # Blocks of tokens this small are not worth it; with this constant they are.
-    monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", 1)
-    total = exact_sum.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
+    monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", 1)
+    total = softmax_sum.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 1000 * 100)
-    assert exact_sum.token_block(90, 1000) == 90
-    assert exact_sum.token_block(101, 1000) == 51
-    assert exact_sum.token_block(210, 1000) == 70
-    assert exact_sum.token_block(640, 10**6) == 1
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 1000 * 100)
+    assert softmax_sum.token_block(90, 1000) == 90
+    assert softmax_sum.token_block(101, 1000) == 51
+    assert softmax_sum.token_block(210, 1000) == 70
+    assert softmax_sum.token_block(640, 10**6) == 1
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():
-    assert exact.vocabulary_block(1, 13) == 13
-    assert exact.vocabulary_block(40_000, 100) == 100  # many tokens of a small vocabulary
-    assert exact.vocabulary_block(1, 10**6) == 10**6
-    assert exact.vocabulary_block(10**9, 10**6) == 128
-    assert exact.vocabulary_block(256, 10**6) == exact.MOST_ROWS_AT_A_TIME
-    assert exact.vocabulary_block(4096, 10**6) == exact.LOGITS_AT_A_TIME // 4096
+    assert softmax.vocabulary_block(1, 13) == 13
+    assert softmax.vocabulary_block(40_000, 100) == 100  # many tokens of a small vocabulary
+    assert softmax.vocabulary_block(1, 10**6) == 10**6
+    assert softmax.vocabulary_block(10**9, 10**6) == 128
+    assert softmax.vocabulary_block(256, 10**6) == softmax.MOST_ROWS_AT_A_TIME
+    assert softmax.vocabulary_block(4096, 10**6) == softmax.LOGITS_AT_A_TIME // 4096
 
 
 @pytest.mark.parametrize("block", [None, 256])
@@ -268,7 +272,7 @@ def test_a_token_without_weight_gives_no_nan(random, measured):
         hidden[4] = 1e308
 
     def summed(hidden, weights, bias):
-        return exact_sum.weighted_softmax_loss(
+        return softmax_sum.weighted_softmax_loss(
             hidden, weights, bias, targets, token_weights, 3, **given
         )
 
@@ -287,7 +291,7 @@ def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
     hidden, bias = random.normal(size=(5, 4)), np.zeros(32_000)
     weights = 0.1 * random.normal(size=(32_000, 4))
     arrays = [jnp.asarray(array, jnp.float32) for array in (hidden, weights, bias)]
-    found = jax.jit(exact.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
+    found = jax.jit(softmax.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
     log_z = [references.log_sum_exp(weights @ state) for state in hidden]
     np.testing.assert_allclose(found.log_z, log_z, atol=4e-6)
 
@@ -298,7 +302,7 @@ def passed(block, k, with_key):
 
     def walk(hidden, weights, bias, key):
         key = key if with_key else None
-        return exact.blocked_pass(hidden, weights, bias, block, k=k, key=key)
+        return softmax.blocked_pass(hidden, weights, bias, block, k=k, key=key)
 
     return jax.jit(walk)
 
@@ -330,25 +334,25 @@ def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, blo
 
 def test_top_k_and_samples_keep_the_leading_axes(random):
     hidden, weights, bias, _ = (np.float32(array) for array in problem(random, tokens=6))
-    log_probs, words = exact.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
+    log_probs, words = softmax.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
     expected = references.softmax_log_probs(hidden, weights, bias)
     assert words.shape == (2, 3, 4)
     sorted_log_probs = -np.sort(-expected, axis=-1)[:, :4].reshape(2, 3, 4)
     np.testing.assert_allclose(log_probs, sorted_log_probs, rtol=1e-4)
-    sample = exact.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
+    sample = softmax.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
     assert sample.shape == (2, 3)
 
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("least", [1, 128])
 def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
-    monkeypatch.setattr(exact_sum, "LEAST_TOKENS_AT_A_TIME", least)
-    monkeypatch.setattr(exact, "LOGITS_AT_A_TIME", 13 * 3)
+    monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 13 * 3)
     arguments = problem(random)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
 
     def objective(*arguments):
-        return exact_sum.summed_softmax_loss(*arguments, token_weights, 0.4)
+        return softmax_sum.summed_softmax_loss(*arguments, token_weights, 0.4)
 
     value, gradients = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))(*arguments)
     loss, log_z = references.softmax_loss(*arguments)

@@ -1,9 +1,9 @@
 """The weighted sum of exact softmax losses, in blocks of tokens: the form that trainers use.
 
 `weighted_softmax_loss` forms the gradients in its forward pass, while the logits of a block are at
-hand: no product is computed twice, where the per-token losses of `exact` compute the logits again.
-The price: it gives only a sum, with weights that are known beforehand. The gradient of the weights
-is the losses themselves.
+hand: no product is computed twice, where the per-token losses of `softmax` compute the logits
+again. The price: it gives only a sum, with weights that are known beforehand. The gradient of the
+weights is the losses themselves.
 """
 
 import functools
@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.heads import exact
-from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
+from zoo.losses import softmax
+from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -22,7 +22,7 @@ LEAST_TOKENS_AT_A_TIME = 128
 
 def token_block(tokens: int, vocabulary: int) -> int:
     """Tokens to take at a time in the weighted loss."""
-    return blocks.even(tokens, exact.LOGITS_AT_A_TIME // vocabulary)
+    return blocks.even(tokens, softmax.LOGITS_AT_A_TIME // vocabulary)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
@@ -77,7 +77,7 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
     def step(carry, inputs):
         total, weights_gradient, bias_gradient = carry
         h, x, u, c = inputs
-        block_logits = exact.logits(h, weights, bias)
+        block_logits = softmax.logits(h, weights, bias)
         target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
         if log_measure is not None:
             block_logits += log_measure(c).astype(block_logits.dtype)
@@ -90,19 +90,19 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         if not with_gradients:
             return (total, weights_gradient, bias_gradient), None
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
-        slopes = weighted_rows(exact.difference(expected, x, u), u)
-        of_hidden, of_weights = exact.products_with(slopes, h, weights)
+        slopes = weighted_rows(softmax.difference(expected, x, u), u)
+        of_hidden, of_weights = softmax.products_with(slopes, h, weights)
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
         of_tokens = of_hidden.astype(h.dtype), slopes_of_weights(losses, u)
         return (total, weights_gradient, bias_gradient), of_tokens
 
-    zero = jnp.zeros((), exact.accumulator(hidden))
+    zero = jnp.zeros((), softmax.accumulator(hidden))
     inputs = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
     if not with_gradients:
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), inputs)
         return total, None
-    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
+    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
     (total, weights_gradient, bias_gradient), of_tokens = jax.lax.scan(step, initial, inputs)
     hidden_gradient, of_token_weights = (x.reshape(-1, *x.shape[2:])[:tokens] for x in of_tokens)
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
@@ -122,7 +122,7 @@ def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0
 
     Of hidden [..., D] and targets [...].
     In blocks of tokens, or of the vocabulary where that is faster; beyond arguments and results the
-    memory is some multiple of exact.LOGITS_AT_A_TIME.
+    memory is some multiple of softmax.LOGITS_AT_A_TIME.
     """
     hidden = hidden.reshape(-1, hidden.shape[-1])
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
@@ -130,7 +130,7 @@ def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0
     block = token_block(tokens, vocabulary)
     if block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
         return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, penalty)
-    losses, log_z = exact.softmax_loss(hidden, weights, bias, targets)
+    losses, log_z = softmax.softmax_loss(hidden, weights, bias, targets)
     if penalty:
         losses += penalty * log_z * log_z
     return weighted_sum(losses, token_weights)

@@ -7,9 +7,9 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 `plain_softmax_loss` is that formula. `blocked_softmax_loss` walks over blocks of the vocabulary
 with a running log-sum-exp and computes the logits once more in its backward pass: losses per
 token, memory of tokens * block. `blocked_pass` walks the same way to the most probable words and to
-a sample. The sum of losses that a trainer needs is made faster, in `exact_sum`.
+a sample. The sum of losses that a trainer needs is made faster, in `softmax_sum`.
 
-Where classes have a measure that depends on the token, see `zoo.heads.measured`.
+Where classes have a measure that depends on the token, see `zoo.losses.measured`.
 """
 
 import functools

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from zoo.heads import expectations
+from zoo.losses import expectations
 
 LOG_SCORES = np.array([0.3, -1.2, 1.9, 0.0])  # a . phi + log b of four words
 PROPOSAL = np.array([0.1, 0.4, 0.2, 0.3])

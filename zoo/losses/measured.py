@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.heads import exact, exact_sum
+from zoo.losses import softmax, softmax_sum
 
 
 def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
@@ -31,7 +31,7 @@ def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
     @jax.checkpoint
     def of_block(inputs):
         h, x, c = inputs
-        block_logits = exact.logits(h, weights, bias)
+        block_logits = softmax.logits(h, weights, bias)
         log_z = jax.nn.logsumexp(block_logits + log_measure(c).astype(block_logits.dtype), axis=-1)
         return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
 
@@ -56,7 +56,7 @@ def loss(hidden, weights, bias, targets, log_measure, contexts, width):
 def summed_loss(hidden, weights, bias, targets, token_weights, log_measure, contexts, width):
     """sum of token_weights [...] * loss under a measure, a scalar in nats; see `loss`."""
     flat, x, block = _flat((hidden, contexts), targets, weights, width)
-    return exact_sum.weighted_softmax_loss(
+    return softmax_sum.weighted_softmax_loss(
         flat[0],
         weights,
         bias,
@@ -74,5 +74,5 @@ def _flat(tree, targets, weights, width):
     return (
         flat,
         targets.reshape(-1),
-        exact_sum.token_block(targets.size, max(weights.shape[0], width)),
+        softmax_sum.token_block(targets.size, max(weights.shape[0], width)),
     )

@@ -1,8 +1,8 @@
 """The exact loss of a mixture of softmaxes: per token, and as the weighted sum that trainers use.
 
-The sum forms its gradients in the forward pass, as `exact_sum` does for one softmax. The posterior
-of the components, without which there is no gradient, is known as soon as a token has met all
-words, so its blocks are of tokens with the whole vocabulary.
+The sum forms its gradients in the forward pass, as `softmax_sum` does for one softmax. The
+posterior of the components, without which there is no gradient, is known as soon as a token has met
+all words, so its blocks are of tokens with the whole vocabulary.
 """
 
 import functools
@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.heads import exact, exact_sum
-from zoo.heads.token_weights import slopes_of_weights, weighted_rows, weighted_sum
+from zoo.losses import softmax, softmax_sum
+from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
@@ -23,7 +23,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
       targets: int [...], each in [0, V).
     """
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    losses, _ = exact.softmax_loss(contexts, weights, bias, targets)
+    losses, _ = softmax.softmax_loss(contexts, weights, bias, targets)
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
@@ -36,8 +36,8 @@ def summed_mixture_loss(contexts, log_prior, weights, bias, targets, token_weigh
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    block = exact_sum.token_block(targets.size, components * vocabulary)
-    if block * components >= min(targets.size, exact_sum.LEAST_TOKENS_AT_A_TIME):
+    block = softmax_sum.token_block(targets.size, components * vocabulary)
+    if block * components >= min(targets.size, softmax_sum.LEAST_TOKENS_AT_A_TIME):
         return weighted_mixture_loss(
             contexts, log_prior, weights, bias, targets, token_weights, block
         )
@@ -82,7 +82,7 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
         (g, prior, x), u = inputs
         # One product over all components of all tokens: XLA's batched products are slower.
         rows = g.reshape(-1, g.shape[-1])
-        block_logits = exact.logits(rows, weights, bias).reshape(*prior.shape, -1)
+        block_logits = softmax.logits(rows, weights, bias).reshape(*prior.shape, -1)
         target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
         largest = block_logits.max(axis=-1)
         exponentials = jnp.exp(block_logits - largest[..., None])
@@ -95,20 +95,20 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
         posterior = jnp.exp(joint - log_p[:, None])
         share = weighted_rows(u[:, None] * posterior, u)
         expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
-        slopes = exact.difference(expected, jnp.repeat(x, prior.shape[1]), share.reshape(-1))
+        slopes = softmax.difference(expected, jnp.repeat(x, prior.shape[1]), share.reshape(-1))
         slopes = weighted_rows(slopes, jnp.repeat(u, prior.shape[1]))
-        of_rows, of_weights = exact.products_with(slopes, rows, weights)
+        of_rows, of_weights = softmax.products_with(slopes, rows, weights)
         weights_gradient += of_weights.astype(weights_gradient.dtype)
         bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
         of_contexts = of_rows.astype(g.dtype).reshape(g.shape)
         of_tokens = of_contexts, -share, slopes_of_weights(-log_p, u)
         return (total, weights_gradient, bias_gradient), of_tokens
 
-    zero = jnp.zeros((), exact.accumulator(contexts))
+    zero = jnp.zeros((), softmax.accumulator(contexts))
     if not with_gradients:
         (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), (inputs, weight_blocks))
         return total, None
-    initial = (zero, *(jnp.zeros(x.shape, exact.accumulator(x)) for x in (weights, bias)))
+    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
     (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
         step, initial, (inputs, weight_blocks)
     )

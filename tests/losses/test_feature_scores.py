@@ -10,8 +10,9 @@ import pytest
 from tests import examples, references
 from zoo import priors, signature_forms, signatures
 from zoo.embeddings import Features
-from zoo.heads import LogLinear, sparse_scores
+from zoo.heads import LogLinear
 from zoo.lexicon import with_features
+from zoo.losses import feature_scores
 from zoo.signature_forms import Form
 
 SIZE, WORDS = 5, 1001
@@ -172,10 +173,10 @@ def test_sums_of_all_signatures(case, random):
 
 
 def test_blocks_are_even_and_small_enough():
-    assert sparse_scores.token_block(256, 3000) == 64
-    assert sparse_scores.token_block(65, 3000) == 33
-    assert sparse_scores.token_block(256, 10**6) == 16
-    assert sparse_scores.token_block(1, 3000) == 1
+    assert feature_scores.token_block(256, 3000) == 64
+    assert feature_scores.token_block(65, 3000) == 33
+    assert feature_scores.token_block(256, 10**6) == 16
+    assert feature_scores.token_block(1, 3000) == 1
 
 
 def largest_array(jaxpr) -> int:

@@ -1,0 +1,1 @@
+"""Losses: plain functions of arrays."""
