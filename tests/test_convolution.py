@@ -9,7 +9,7 @@ from tests import examples, references
 from zoo.convolution import Convolution
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 WORDS = (
     "</s>",

@@ -16,7 +16,7 @@ from zoo import recipes
 from zoo.checkpoints import Checkpoints
 from zoo.evaluation import outputs, sentence_scores
 from zoo.heads import CharLSTM
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 from zoo.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parent.parent

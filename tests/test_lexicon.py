@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import signatures
 from zoo.errors import UserError
-from zoo.lexicon import Lexicon, with_features
-from zoo.signature_forms import Form
-from zoo.signatures import sum_features
+from zoo.lexicon import Lexicon, signatures, with_features
+from zoo.lexicon.signature_forms import Form
+from zoo.lexicon.signatures import sum_features
 
 ONLY_SHARED = [{"a": 1.0}, {"a": 1.0, "b": 2.0}, {"b": 0.5}, {"a": 1.0}]
 ONLY_PRIVATE = [{f"word {place}": 1.0 + place, "own": 0.0} for place in range(3)]

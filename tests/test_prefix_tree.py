@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zoo import spelling
-from zoo.prefix_tree import BLOCK, prefix_tree
+from zoo.lexicon import spelling
+from zoo.lexicon.prefix_tree import BLOCK, prefix_tree
 
 BEGIN = 1
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.shares import shares
+from zoo.lexicon.shares import shares
 
 TRAINED, OTHER = examples.trained_and_other()
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo import spelling as spellings
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.spelling import (
+from zoo.lexicon import spelling as spellings
+from zoo.lexicon.spelling import (
     BEGIN,
     BOUNDARY,
     END,

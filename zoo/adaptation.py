@@ -18,8 +18,8 @@ import numpy as np
 from zoo import files
 from zoo.data import Source
 from zoo.errors import UserError
+from zoo.lexicon.shares import shares
 from zoo.priors import ContextualBackground
-from zoo.shares import shares
 from zoo.workdir import Workdir
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.by_length import Differentiated, map_by_length
 from zoo.errors import UserError, check_least
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh}
 

@@ -13,7 +13,6 @@ import sys
 COMPONENTS = {
     "zoo": ("Evaluation", "Experiment", "Training"),
     "zoo.adaptation": ("Trained", "WithWordsOf"),
-    "zoo.convolution": ("Convolution",),
     "zoo.cores": ("LSTM", "NGram"),
     "zoo.data": (
         *("Characters", "Conllu", "Facts", "Micro", "Mixed", "Overnight", "Prefixed"),
@@ -26,6 +25,8 @@ COMPONENTS = {
         *("MixtureOfContexts", "MixtureOfSoftmaxes", "NCE", "SelfNormalisedSoftmax", "Softmax"),
         *("SpreadUnknown", "UniformNoise", "UnigramNoise", "WithExpert"),
     ),
+    "zoo.convolution": ("Convolution",),
+    "zoo.lexicon": ("Spelling",),
     "zoo.models": ("LanguageModel",),
     "zoo.optimizers": ("Adagrad", "Adam", "Constant", "Cosine", "Decay", "RMSProp", "SGD"),
     "zoo.priors": (
@@ -33,7 +34,6 @@ COMPONENTS = {
         *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "SuffixGuesser"),
         *("TopWords", "Uniform", "Unigram", "WordFunction", "WordList", "WordTable"),
     ),
-    "zoo.spelling": ("Spelling",),
 }
 
 # Recipes once named the file of a class: {package: {file: what it held}}.
@@ -103,6 +103,7 @@ FORMER = {
     for file, names in files.items()
     for name in names
 } | {
+    "zoo.spelling:Spelling": "zoo.lexicon:Spelling",
     "zoo.heads.noise:LogUniform": "zoo.heads:LogUniformNoise",
     "zoo.heads.noise:Uniform": "zoo.heads:UniformNoise",
     "zoo.heads.noise:Unigram": "zoo.heads:UnigramNoise",

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo import spelling
 from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
@@ -16,9 +15,9 @@ from zoo.decoding.spellings import most_probable
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, Softmax
-from zoo.lexicon import Lexicon
+from zoo.lexicon import Lexicon, spelling
+from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
-from zoo.spelling import Spelling
 
 WORDS = ("</s>", "<unk>", "ab", "ba", "c")
 LEXICON = Lexicon(WORDS, np.ones(5, np.int64), unknown="<unk>", boundary="</s>")

@@ -5,7 +5,7 @@ import numpy as np
 from zoo.convolution import Convolution
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.lexicon import Lexicon
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 LEXICON = Lexicon(("a", "abc", "abcd"), np.ones(3, np.int64))
 

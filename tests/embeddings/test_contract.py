@@ -11,7 +11,7 @@ import pytest
 from tests import examples, references
 from zoo.convolution import Convolution
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 SIZE = 5
 

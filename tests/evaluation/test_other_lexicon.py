@@ -21,8 +21,8 @@ from zoo.evaluation import passport, passport_text
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
+from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
-from zoo.spelling import Spelling
 
 TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
 TEST = "le zèbre dort .\nle chien voit les zébus .\n"

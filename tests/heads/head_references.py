@@ -8,7 +8,7 @@ import numpy as np
 from tests import examples, references
 from zoo.convolution import Convolution
 from zoo.heads.huffman import huffman_paths
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 
 def softmax(params, hidden):

@@ -24,7 +24,7 @@ from zoo.heads import (
     WithExpert,
     arguments,
 )
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
 HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {

@@ -11,12 +11,12 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo import spelling as spellings
 from zoo.decoding.spellings import most_probable
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
-from zoo.spelling import BEGIN, END, MARKS, Spelling
+from zoo.lexicon import spelling as spellings
+from zoo.lexicon.spelling import BEGIN, END, MARKS, Spelling
 
 SIZE = 5
 WORDS = ("</s>", "a", "ab", "", "abba", "b", "baab")

@@ -12,7 +12,7 @@ from zoo.convolution import Convolution
 from zoo.errors import UserError
 from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, UniformNoise
 from zoo.lexicon import Lexicon
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(3,))
 SIZE = 5

@@ -19,8 +19,8 @@ from zoo.heads import (
     SpreadUnknown,
     WithExpert,
 )
+from zoo.lexicon.spelling import Spelling
 from zoo.losses import softmax
-from zoo.spelling import Spelling
 
 SIZE = 5
 HEADS = {

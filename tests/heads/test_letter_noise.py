@@ -24,7 +24,7 @@ from zoo.heads import (
     letter_noise,
 )
 from zoo.lexicon import Lexicon
-from zoo.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
+from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)

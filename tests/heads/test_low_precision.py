@@ -21,7 +21,7 @@ from zoo.heads import (
     WithExpert,
 )
 from zoo.lexicon import with_features
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 SIZE = 7
 SPELLED = CharLSTM(Spelling(unit="characters", longest=8), size=6, letter_size=3, renormalised=True)

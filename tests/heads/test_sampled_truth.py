@@ -14,7 +14,7 @@ import pytest
 from zoo.convolution import Convolution
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise, noise
 from zoo.lexicon import Lexicon
-from zoo.spelling import Spelling
+from zoo.lexicon.spelling import Spelling
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
 # How the data's distribution p lies to the noise's: as it does, flatter, and the other way round.

@@ -19,8 +19,8 @@ from zoo.heads import (
     adaptive,
     hierarchical,
 )
+from zoo.lexicon.signature_forms import Form
 from zoo.losses import softmax, softmax_sum
-from zoo.signature_forms import Form
 
 SIZE, BATCH, TIME = 7, 3, 5
 LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax_sum, "LEAST_TOKENS_AT_A_TIME")

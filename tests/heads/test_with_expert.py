@@ -12,9 +12,9 @@ from tests import examples, references
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
 from zoo.heads.with_expert import log_expert_mass
+from zoo.lexicon.spelling import Spelling
 from zoo.priors import NGram
 from zoo.priors.expert import NOTHING, Expert
-from zoo.spelling import Spelling
 
 SIZE, VOCABULARY = 5, 13
 # The expert knows nothing at one place, is right at two and has word 9, without mass, at another.

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import priors, signature_forms, signatures
+from zoo import priors
 from zoo.embeddings import Features
 from zoo.heads import LogLinear
-from zoo.lexicon import with_features
+from zoo.lexicon import signature_forms, signatures, with_features
+from zoo.lexicon.signature_forms import Form
 from zoo.losses import feature_scores
-from zoo.signature_forms import Form
 
 SIZE, WORDS = 5, 1001
 

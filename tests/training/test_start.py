@@ -15,9 +15,9 @@ from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.errors import Interrupted, UserError
 from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear, Softmax
+from zoo.lexicon.spelling import Spelling
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.priors import TopWords
-from zoo.spelling import Spelling
 from zoo.training import start
 from zoo.training.step import train_step
 from zoo.workdir import Workdir

@@ -10,12 +10,11 @@ import itertools
 import jax
 import numpy as np
 
-from zoo import spelling
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding.generate import words_of
 from zoo.decoding.spellings import most_probable
 from zoo.errors import UserError
-from zoo.lexicon import Lexicon
+from zoo.lexicon import Lexicon, spelling
 
 # Of the beam that looks for the most probable spelling.
 BEAM = 32

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.decoding import beam
-from zoo.spelling import BEGIN, END, PADDING
+from zoo.lexicon.spelling import BEGIN, END, PADDING
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):

@@ -8,9 +8,9 @@ import dataclasses
 
 import jax
 
-from zoo import signatures
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
+from zoo.lexicon import signatures
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import UserError, check_least
-from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
+from zoo.lexicon.frequency import frequency_tables
 from zoo.losses import softmax, softmax_sum
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 

@@ -28,10 +28,10 @@ import jax.numpy as jnp
 from zoo.arrays.by_length import map_by_length
 from zoo.errors import check_least
 from zoo.heads.head import Head
+from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
+from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
-from zoo.prefix_tree import PrefixTree, prefix_tree
 from zoo.recurrence import activated, cell, recurrence
-from zoo.spelling import BEGIN, END, Spelling
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,7 @@ class CharLSTM(Head):
     def sample_spellings(self, params, hidden, key):
         """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
 
-        PADDING follows END; `zoo.spelling.word` makes text of them.
+        PADDING follows END; `zoo.lexicon.spelling.word` makes text of them.
         """
         of_hidden = self.of_hidden(params, hidden)
 
@@ -190,7 +190,7 @@ class CharLSTM(Head):
     def _over_open_log_probs(self, function, params, tables, hidden):
         """function(log p of every word over all spellings [V]) of each position, one at a time.
 
-        Every beginning that words share is read once: see zoo.prefix_tree.
+        Every beginning that words share is read once: see zoo.lexicon.prefix_tree.
         """
         flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
         params = softmax.in_full(params)

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, rows
 from zoo.errors import check_least
-from zoo.heads.clusters import frequency_tables
 from zoo.heads.head import Head
+from zoo.lexicon.frequency import frequency_tables
 from zoo.losses import softmax
 
 # Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is

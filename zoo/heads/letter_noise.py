@@ -3,7 +3,8 @@
 Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), section 4.4, find
 that their models of letters learn little of unknown words because "the negative examples used with
 noise-contrastive estimation come from a closed vocabulary". Here a noise word is any sequence of
-letters c_1 ... c_m, the mark of the end last (zoo.spelling), from an n-gram model of letters:
+letters c_1 ... c_m, the mark of the end last (zoo.lexicon.spelling), from an n-gram model of
+letters:
 
     q(word) = prod_j p(c_j | the order - 1 letters before it, the mark of the beginning among them)
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
-from zoo.spelling import BEGIN, END, PADDING, Spelling
+from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
 
 
 @dataclasses.dataclass(frozen=True)

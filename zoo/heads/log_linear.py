@@ -27,10 +27,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo import signature_forms, signatures
 from zoo.arrays import blocks
 from zoo.errors import UserError, check_least
 from zoo.heads.head import Head
+from zoo.lexicon import signature_forms, signatures
 from zoo.losses import feature_scores, measured, softmax, softmax_sum
 from zoo.losses.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground

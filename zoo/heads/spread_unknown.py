@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.shares import shares
+from zoo.lexicon.shares import shares
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SpreadUnknown(Head):
         return self.head.laid_out_by_counts
 
     def tables(self, lexicon):
-        """{"head": those of the head, "place", "log_share": see zoo.shares}.
+        """{"head": those of the head, "place", "log_share": see zoo.lexicon.shares}.
 
         Raises:
           UserError: there is no unknown word, or a word that the head knows is missing.

@@ -4,7 +4,7 @@ The `Lexicon` lives on the host and is kept with a run. `Lexicon.tables` gives w
 as a pytree of arrays, which is passed as an argument to every jitted function, never closed over.
 
 Signatures. Words with the same feature set share every feature score, so the vocabulary of V words
-is grouped into its S distinct feature sets, the signatures: see zoo.signatures.
+is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.signatures.
 """
 
 import dataclasses
@@ -16,15 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import lexicon_checks, lexicon_files, signature_forms, signatures
 from zoo.errors import UserError, named
+from zoo.lexicon import checks, signature_forms, signatures, stored
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
     """The words, and what is known of each.
 
-    Fields that do not fit each other are a TypeError or ValueError: see `zoo.lexicon_checks`.
+    Fields that do not fit each other are a TypeError or ValueError: see `zoo.lexicon.checks`.
 
     Attributes:
       words: spellings, no two alike; a word's id is its place.
@@ -58,7 +58,7 @@ class Lexicon:
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
-        lexicon_checks.check(self)
+        checks.check(self)
 
     def __len__(self):
         return len(self.words)
@@ -199,37 +199,38 @@ class Lexicon:
         return signature_of_word, members
 
     def tables(self, form: signature_forms.Form | None = None) -> dict[str, jax.Array]:
-        """What the device needs; see `zoo.signatures.tables`."""
+        """What the device needs; see `zoo.lexicon.signatures.tables`."""
         if not self.feature_names:
             return {}
         return jax.tree.map(jnp.asarray, signatures.tables(self, form))
 
     @functools.cached_property
     def signature_form(self) -> signature_forms.Form:
-        """The form of the features that promises to cost least; see `zoo.signature_forms`."""
+        """The form of the features that promises to cost least; see
+        `zoo.lexicon.signature_forms`."""
         return signature_forms.chosen(self)
 
     def words_digest(self) -> str:
         """A hash of the words and their order."""
-        return lexicon_files.words_digest(self)
+        return stored.words_digest(self)
 
     def words_set_digest(self) -> str:
         """A hash of the words whatever their order, and of which are the marks: equal where
         probabilities are over the same V."""
-        return lexicon_files.words_set_digest(self)
+        return stored.words_set_digest(self)
 
     def digest(self) -> str:
         """A hash of everything in the lexicon that a model depends on."""
-        return lexicon_files.digest(self)
+        return stored.digest(self)
 
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
-        lexicon_files.save(self, path)
+        stored.save(self, path)
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
         """Reads what `save` wrote; UserError if the file is not there, damaged or another's."""
-        return lexicon_files.load(cls, path)
+        return stored.load(cls, path)
 
 
 def with_features(

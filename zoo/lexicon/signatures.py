@@ -1,8 +1,9 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
 A linear function of the features is computed for signatures only and gathered for words. There are
-three forms of it, of which zoo.signature_forms chooses: sums of feature vectors, those of shared
-features by a dense or a sparse product, and a sparse product of the adaptor (zoo.arrays.sparse).
+three forms of it, of which zoo.lexicon.signature_forms chooses: sums of feature vectors, those of
+shared features by a dense or a sparse product, and a sparse product of the adaptor
+(zoo.arrays.sparse).
 """
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import sparse
-from zoo.signature_forms import Form, is_private
+from zoo.lexicon.signature_forms import Form, is_private
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:

@@ -1,0 +1,6 @@
+"""The lexicon: everything that is fixed and per word."""
+
+from zoo.lexicon.lexicon import Lexicon, with_features
+from zoo.lexicon.spelling import Spelling
+
+__all__ = ["Lexicon", "Spelling", "with_features"]
