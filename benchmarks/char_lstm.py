@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo import files
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon
+from zoo.sources import files
 
 TOKENS, SIZE = 640, 256
 VOCABULARIES = (10_000, 100_000, 1_000_000)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo import files
+from zoo.sources import files
 
 # Most of a test's time is compilation: code for small arrays need not be the fastest.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"

@@ -14,13 +14,13 @@ import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
 from zoo.data import Characters, Conllu, Facts, Mixed, Overnight, Prefixed, Realisations, Text
-from zoo.data.micro import Micro
 from zoo.embeddings import CharCNN, Concat
 from zoo.experiment import Experiment
 from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax
 from zoo.heads.sampled import SampledHead
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
+from zoo.sources.micro.micro import Micro
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
 SENTENCE = """# text = du pain

@@ -2,9 +2,9 @@
 
 import pytest
 
-from zoo import files
 from zoo.errors import UserError, shortened
-from zoo.files import Part
+from zoo.sources import files
+from zoo.sources.files import Part
 
 
 @pytest.mark.parametrize(

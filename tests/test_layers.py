@@ -56,15 +56,15 @@ def arrows():
 
 def test_imports_are_seen():
     source = (
-        "import typing, zoo.heads\nfrom zoo import keys\nfrom zoo.data.text import Text\n"
+        "import typing, zoo.heads\nfrom zoo import keys\nfrom zoo.sources.text import Text\n"
         "if typing.TYPE_CHECKING:\n    import zoo.training\nelse:\n    import zoo.cores\n"
         "def later():\n    from configs import micro_softmax\n"
     )
     assert imported(ast.parse(source)) == {
-        *("typing", "zoo.heads", "zoo.arrays.keys", "zoo.data.text.Text", "zoo.cores"),
+        *("typing", "zoo.heads", "zoo.arrays.keys", "zoo.sources.text.Text", "zoo.cores"),
         "configs.micro_softmax",
     }
-    rooms = ("zoo.arrays.keys", "zoo.data.text.Text", "zoo.Experiment", "zoo")
+    rooms = ("zoo.arrays.keys", "zoo.sources.text.Text", "zoo.Experiment", "zoo")
     assert [*map(room_of, rooms)] == ["keys", "data", "zoo", "zoo"]
 
 

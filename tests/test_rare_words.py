@@ -13,11 +13,11 @@ from tests.training import small
 from zoo import Experiment, Training, priors
 from zoo.cores import LSTM
 from zoo.data import Micro, Vocabulary
-from zoo.data.micro import PRICE
 from zoo.embeddings import Features, Lookup
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
+from zoo.sources.micro.micro import PRICE
 
 LANGUAGE = Micro(
     nouns=60, adjectives=20, verbs=20, train_sentences=1200, validation_sentences=50,

@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import files
 from zoo.data import Source
 from zoo.errors import UserError
 from zoo.lexicon.shares import shares
 from zoo.priors import ContextualBackground
+from zoo.sources import files
 from zoo.workdir import Workdir
 
 logger = logging.getLogger(__name__)

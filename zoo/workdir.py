@@ -19,12 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import files, made_here, ownership, recipes, storage, trust, user_modules
+from zoo import made_here, ownership, recipes, storage, trust, user_modules
 from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.seen_texts import SeenTexts
+from zoo.sources import files
 
 METRICS = "metrics.jsonl"
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from zoo.data import Corpus, given
-from zoo.data.given import Reading
+from zoo.data import Corpus
 from zoo.errors import UserError
+from zoo.sources import given
+from zoo.sources.given import Reading
 
 FUSED = {"du": ("de", "le"), "Du": ("De", "le")}
 TREEBANK = """# sent_id = s-1

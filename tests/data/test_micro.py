@@ -6,9 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from zoo.data.micro import Micro
-from zoo.data.micro_grammar import VANISH, Grammar, Option
 from zoo.errors import UserError
+from zoo.sources.micro.grammar import VANISH, Grammar, Option
+from zoo.sources.micro.micro import Micro
 
 SMALL = {"train_sentences": 300, "validation_sentences": 200, "test_sentences": 200}
 

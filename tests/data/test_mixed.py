@@ -12,13 +12,13 @@ from zoo import recipes
 from zoo.adaptation import WithWordsOf
 from zoo.cores import LSTM
 from zoo.data import Conllu, Mixed, Prefixed, Text, Vocabulary
-from zoo.data.corpus import Mixture
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.run import _as_test
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.models import LanguageModel
+from zoo.sources.corpus import Mixture
 
 FRENCH = "un chat\nle chien dort\nil pleut\n"
 CZECH = "kočka spí\nprší\n"

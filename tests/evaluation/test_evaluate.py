@@ -9,8 +9,8 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo import cli
-from zoo.data.given import cells
 from zoo.evaluation.run import Run
+from zoo.sources.given import cells
 from zoo.workdir import Workdir
 
 

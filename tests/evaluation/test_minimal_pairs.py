@@ -9,7 +9,6 @@ import pytest
 
 from tests import examples
 from zoo.cores import LSTM
-from zoo.data.given import Reading
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -17,6 +16,7 @@ from zoo.evaluation import minimal_pairs
 from zoo.evaluation.minimal_pairs import PairScores, score_pairs
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
+from zoo.sources.given import Reading
 
 PROBABILITIES = {"</s>": 0.1, "<unk>": 0.1, "a": 0.4, "b": 0.2, "c": 0.15, "d": 0.05}
 LEXICON = Lexicon(

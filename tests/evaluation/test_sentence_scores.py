@@ -15,7 +15,6 @@ from zoo import __main__ as commands
 from zoo import cli
 from zoo.cores import LSTM
 from zoo.data import Characters, Mixed, Prefixed, Text
-from zoo.data.given import Reading, cells
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -23,6 +22,7 @@ from zoo.evaluation import sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.sources.given import Reading, cells
 
 # A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
 TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat dort\n"

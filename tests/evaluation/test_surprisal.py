@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tests import tables
-from zoo.data import Corpus, Vocabulary, given
+from zoo.data import Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import surprisal
 from zoo.lexicon import Lexicon
+from zoo.sources import given
 
 
 @pytest.fixture

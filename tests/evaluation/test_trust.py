@@ -14,12 +14,13 @@ import configs
 import evaluate
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli, files, made_here, priors, trust, user_modules
+from zoo import cli, made_here, priors, trust, user_modules
 from zoo.adaptation import Trained, WithWordsOf
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
+from zoo.sources import files
 from zoo.training import start
 from zoo.workdir import Workdir
 

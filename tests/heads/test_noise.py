@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from zoo import files
 from zoo.arrays.keys import Keys
 from zoo.errors import UserError
 from zoo.heads import ImportanceSampling, LogUniformNoise, UniformNoise, UnigramNoise, noise
+from zoo.sources import files
 
 COUNTS = np.array([5, 0, 90, 3, 3, 40, 1, 1, 7, 0, 12, 2, 30])
 NOISES = {

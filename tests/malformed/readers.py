@@ -23,7 +23,7 @@ import configs
 import evaluate
 import train
 from zoo import __main__ as commands
-from zoo import files, recipes
+from zoo import recipes
 from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Facts, Overnight, Prefixed, Realisations, Text
 from zoo.embeddings import Lookup
@@ -36,6 +36,7 @@ from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
+from zoo.sources import files
 from zoo.workdir import Workdir
 
 WORDS = ("</s>", "<unk>", "a", "b", "(", ")", "7", "|||")

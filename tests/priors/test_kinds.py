@@ -7,9 +7,9 @@ import pytest
 
 from tests.training import small
 from zoo import recipes
-from zoo.data.corpus import Corpus
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser
+from zoo.sources.corpus import Corpus
 from zoo.workdir import Workdir
 
 TRAIN = Corpus(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from zoo import priors
-from zoo.data.corpus import Corpus
 from zoo.errors import UserError
 from zoo.priors import Morphology, TopWords, Uniform, Unigram
+from zoo.sources.corpus import Corpus
 
 # le 3, chat 2, ferme 2 in train; la 1 and ferme 1 in validation.
 TRAIN = Corpus(

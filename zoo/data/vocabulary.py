@@ -11,7 +11,6 @@ import numpy as np
 
 from zoo import lexicon as lexicons
 from zoo.data import unicode_forms
-from zoo.data.corpus import Corpus, Source
 from zoo.data.encoded import EncodedText, Strings
 from zoo.errors import UserError, check_least, named
 from zoo.lexicon import Lexicon
@@ -19,6 +18,7 @@ from zoo.open_words import OpenWords
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
+from zoo.sources.corpus import Corpus, Source
 
 UNKNOWN = "<unk>"
 BOUNDARY = "</s>"

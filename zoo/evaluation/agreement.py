@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from zoo.data.conllu import Conllu
 from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, overlap, passport
+from zoo.sources.conllu import Conllu
 
 PHENOMENA = ("Number", "Gender")
 # Universal Dependencies, versions 1 and 2. A subject's predicate and the predicate's auxiliaries

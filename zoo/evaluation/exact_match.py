@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.data.corpus import Corpus
 from zoo.decoding import steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.priors import Grammar
+from zoo.sources.corpus import Corpus
 
 # Questions answered side by side; matters for speed only.
 ROWS = 64

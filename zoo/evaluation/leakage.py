@@ -7,13 +7,13 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from zoo import files
 from zoo.data import Mixed, Source
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.seen_texts import Texts
+from zoo.sources import files
 from zoo.text_history import MOST_WORDS
 
 

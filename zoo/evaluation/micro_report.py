@@ -10,13 +10,13 @@ import pathlib
 
 import numpy as np
 
-from zoo.data.corpus import Corpus
 from zoo.data.encoded import EncodedText
-from zoo.data.micro import Micro
 from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, overlap, passport, plots, results
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.run import Run, short_names
+from zoo.sources.corpus import Corpus
+from zoo.sources.micro.micro import Micro
 
 PAIRS, PAIRS_SEED = 2000, 7
 SPLIT = "test"

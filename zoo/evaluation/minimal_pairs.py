@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo import files
-from zoo.data.given import Reading, tokens_of
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.evaluation import sentence_scores
 from zoo.lexicon import Lexicon
+from zoo.sources import files
+from zoo.sources.given import Reading, tokens_of
 
 # What a pair of BLiMP may say of itself: accuracies are given for each value of these.
 GROUPS = ("field", "UID")

@@ -2,8 +2,9 @@
 
 import argparse
 
-from zoo import compilation_cache, files, trust
+from zoo import compilation_cache, trust
 from zoo.errors import UserError
+from zoo.sources import files
 
 
 def add_common_to(parser: argparse.ArgumentParser):

@@ -11,12 +11,12 @@ import dataclasses
 import jax
 import numpy as np
 
-from zoo.data.corpus import Corpus
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
+from zoo.sources.corpus import Corpus
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

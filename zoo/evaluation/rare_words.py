@@ -11,11 +11,11 @@ import re
 
 import numpy as np
 
-from zoo.data.corpus import Corpus
 from zoo.errors import UserError
 from zoo.evaluation import minimal_pairs, overlap, passport, sentence_scores
 from zoo.lexicon import Lexicon
 from zoo.priors.numbers import DIGITS
+from zoo.sources.corpus import Corpus
 
 # Occurrences in training.
 BANDS = {"never": (0, 0), "1-3": (1, 3), "4-15": (4, 15)}

@@ -7,7 +7,6 @@ from typing import Any
 
 from zoo import digests, text_history
 from zoo.data import Conllu, Corpus, Mixed, Source, Text, unicode_forms
-from zoo.data import given as texts
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -17,6 +16,7 @@ from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.priors import Grammar
 from zoo.seen_texts import SeenTexts
+from zoo.sources import given as texts
 from zoo.workdir import Workdir
 
 # Beside its rules, what a grammar's background allows depends on these.
@@ -216,7 +216,7 @@ class Run:
         return texts.read(path, self._reading(source), **options)
 
     def given(self, path: str) -> texts.GivenText:
-        """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.data.given`.
+        """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.sources.given`.
 
         Runs on characters, and on what follows a question or a condition, read files of the kind
         of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.

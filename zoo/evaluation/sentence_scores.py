@@ -13,14 +13,14 @@ import sys
 
 import numpy as np
 
-from zoo import files
-from zoo.data import Corpus, given
-from zoo.data.given import GivenText, Reading
+from zoo.data import Corpus
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import outputs, perplexity
 from zoo.lexicon import Lexicon
+from zoo.sources import files, given
+from zoo.sources.given import GivenText, Reading
 
 # The figures do not depend on these two; they suit sentences of about ten words.
 LANES, LENGTH = 32, 32

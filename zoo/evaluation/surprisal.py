@@ -6,10 +6,10 @@ import pathlib
 import numpy as np
 
 from zoo.data.encoded import EncodedText
-from zoo.data.given import GivenText
 from zoo.evaluation import outputs
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
+from zoo.sources.given import GivenText
 
 COLUMNS = (
     "sentence",

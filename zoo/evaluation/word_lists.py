@@ -4,11 +4,10 @@ import math
 import pathlib
 import sys
 
-from zoo import files
-from zoo.data import given
 from zoo.errors import UserError
 from zoo.evaluation import outputs
 from zoo.lexicon import Lexicon
+from zoo.sources import files, given
 from zoo.workdir import Workdir
 
 COLUMNS = ("word", "training_count")

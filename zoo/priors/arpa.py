@@ -20,9 +20,9 @@ import re
 
 import numpy as np
 
-from zoo import files
 from zoo.errors import UserError, check_least
 from zoo.priors import backoff
+from zoo.sources import files
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _UPPER = UNKNOWN.upper()

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import files
 from zoo.errors import UserError, check_least
 from zoo.priors import grammar_rules
 from zoo.priors.contextual import ContextualBackground
+from zoo.sources import files
 
 # More words, or levels, than there ever are.
 NEVER = 2**30

@@ -11,7 +11,7 @@ import numpy as np
 from zoo.errors import UserError
 
 if typing.TYPE_CHECKING:  # zoo.data imports the priors
-    from zoo.data.corpus import Corpus
+    from zoo.sources.corpus import Corpus
 
 
 class FeaturePrior:

@@ -3,9 +3,9 @@
 import dataclasses
 import logging
 
-from zoo import files
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
+from zoo.sources import files
 
 logger = logging.getLogger(__name__)
 

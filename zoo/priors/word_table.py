@@ -5,9 +5,9 @@ import dataclasses
 import logging
 import math
 
-from zoo import files
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
+from zoo.sources import files
 
 logger = logging.getLogger(__name__)
 

@@ -1,1 +1,26 @@
 """Sources: files read, and corpora made of them."""
+
+from zoo.sources.characters import Characters
+from zoo.sources.conllu import Conllu
+from zoo.sources.corpus import Corpus, Source
+from zoo.sources.facts import Facts
+from zoo.sources.micro.micro import Micro
+from zoo.sources.mixed import Mixed
+from zoo.sources.overnight import Overnight
+from zoo.sources.prefixed import Prefixed
+from zoo.sources.realisations import Realisations
+from zoo.sources.text import Text
+
+__all__ = [
+    "Characters",
+    "Conllu",
+    "Corpus",
+    "Facts",
+    "Micro",
+    "Mixed",
+    "Overnight",
+    "Prefixed",
+    "Realisations",
+    "Source",
+    "Text",
+]

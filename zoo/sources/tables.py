@@ -1,7 +1,7 @@
 """Tables of facts: a subject a line, a relation a column, between tabs."""
 
-from zoo import files
 from zoo.errors import UserError
+from zoo.sources import files
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:

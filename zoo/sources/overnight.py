@@ -3,10 +3,10 @@
 import dataclasses
 import re
 
-from zoo import files
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
+from zoo.sources import files
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import FileSource, ranged
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')
 

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data.corpus import Corpus, Source
 from zoo.errors import UserError, check_least
+from zoo.sources.corpus import Corpus, Source
 from zoo.sources.tables import read_table
 
 # Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.

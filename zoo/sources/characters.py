@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from zoo import files
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource, ranged
+from zoo.sources import files
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import FileSource, ranged
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,11 +3,10 @@
 import dataclasses
 import re
 
-from zoo import files
-from zoo.data import csv_rows
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
+from zoo.sources import csv_rows, files
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import FileSource, ranged
 
 # What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")

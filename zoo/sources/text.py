@@ -5,11 +5,10 @@ import glob
 import re
 import sys
 
-from zoo import files
-from zoo.data import csv_rows, folders, json_rows
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError, named
+from zoo.sources import csv_rows, files, folders, json_rows
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import FileSource, ranged
 
 # The kind of a file tells which of the library's readers takes it; any other is plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}

@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from zoo import files
-from zoo.data.corpus import Source
 from zoo.errors import UserError
+from zoo.sources import files
+from zoo.sources.corpus import Source
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,12 +10,11 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
-from zoo import files
-from zoo.data import conllu, folders
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import ranged
-from zoo.data.text import READERS
 from zoo.errors import UserError
+from zoo.sources import conllu, files, folders
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import ranged
+from zoo.sources.text import READERS
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Columns of a table that tell one item from another.

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import conllu.exceptions
 import conllu.parser
 
-from zoo import files
-from zoo.data.corpus import Corpus
-from zoo.data.file_source import FileSource, ranged
 from zoo.errors import UserError
+from zoo.sources import files
+from zoo.sources.corpus import Corpus
+from zoo.sources.file_source import FileSource, ranged
 
 COLUMNS = 10
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")

@@ -13,9 +13,9 @@ import re
 
 import numpy as np
 
-from zoo import files
-from zoo.data.corpus import Corpus, Mixture, Source
 from zoo.errors import UserError, check_least
+from zoo.sources import files
+from zoo.sources.corpus import Corpus, Mixture, Source
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,8 +5,8 @@ import logging
 import pathlib
 import re
 
-from zoo import files
 from zoo.errors import UserError, named
+from zoo.sources import files
 
 logger = logging.getLogger(__name__)
 
