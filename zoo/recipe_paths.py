@@ -64,3 +64,8 @@ def nearest(name: str, names) -> str:
     found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
     close = [lower[other] for other in found]
     return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
+
+
+def with_article(kind: type) -> str:
+    """ "a Head", "an Optimizer", for messages."""
+    return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__

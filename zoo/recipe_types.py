@@ -13,7 +13,7 @@ from typing import Any
 
 from zoo.errors import UserError
 from zoo.public_names import components
-from zoo.recipes import with_article
+from zoo.recipe_paths import with_article
 
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 
