@@ -60,7 +60,7 @@ def test_a_bug_keeps_its_traceback(error):
 
 
 def process(source, **options):
-    """A program of its own, with `cli` there to call."""
+    """A process of its own, with `cli` there to call."""
     command = [sys.executable, "-c", "from zoo import cli\n" + textwrap.dedent(source)]
     return subprocess.run(command, capture_output="stdout" not in options, text=True, **options)
 
@@ -167,8 +167,8 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
     (tmp_path / "bin").mkdir()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "my_features.py").write_text("print('found')")
-    program = tmp_path / "bin" / "program.py"
-    program.write_text(
+    script = tmp_path / "bin" / "program.py"
+    script.write_text(
         "from zoo import cli, user_modules\n"
         "def main():\n"
         "    try:\n"
@@ -180,7 +180,7 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
     )
     root = str(pathlib.Path(cli.__file__).parents[1])
     finished = subprocess.run(
-        [sys.executable, str(program)],
+        [sys.executable, str(script)],
         cwd=tmp_path / "mine",
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,

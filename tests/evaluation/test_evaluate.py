@@ -16,11 +16,11 @@ from zoo.workdir import Workdir
 
 @pytest.fixture
 def call(monkeypatch, capsys):
-    """call(program, *arguments) -> (exit code, output, errors)."""
+    """call(script, *arguments) -> (exit code, output, errors)."""
 
-    def calling(program, *arguments):
-        monkeypatch.setattr(sys, "argv", [program.__name__, *map(str, arguments)])
-        code = cli.run(program.main)
+    def calling(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        code = cli.run(script.main)
         return code, *capsys.readouterr()
 
     return calling

@@ -261,8 +261,8 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
 
 
 def test_a_long_chain_of_rules_is_refused(tmp_path):
-    rules = [f"r{number}: r{number + 1}\n" for number in range(1500)]
+    lines = [f"r{number}: r{number + 1}\n" for number in range(1500)]
     path = tmp_path / "chain.grammar"
-    path.write_text("".join(rules) + 'r1500: "a"\n')
+    path.write_text("".join(lines) + 'r1500: "a"\n')
     with pytest.raises(UserError, match=r"chain\.grammar has rules that begin with"):
         Grammar(str(path)).prepare(lexicon_of(("a",)), {})
