@@ -4,19 +4,12 @@ import argparse
 import pathlib
 import sys
 
-from zoo import cli
+from zoo.commands import options, program
 from zoo.data.lanes import POLICIES
 from zoo.errors import UserError
-from zoo.evaluation import (
-    exact_match,
-    minimal_pairs,
-    options,
-    outputs,
-    overlap,
-    passport,
-    passport_text,
-    surprisal,
-)
+from zoo.evaluation import overlap, passport, passport_text, surprisal
+from zoo.evaluation.judgements import exact_match, minimal_pairs
+from zoo.runs import outputs
 
 
 def main():
@@ -100,4 +93,4 @@ def _say(notes):
 
 
 if __name__ == "__main__":
-    cli.program(main)
+    program.program(main)

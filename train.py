@@ -6,12 +6,13 @@ import shlex
 import sys
 
 import configs
-from zoo import cli, recipes
+from zoo import recipes
+from zoo.commands import options, program
 from zoo.errors import Interrupted
-from zoo.evaluation import made_with, options
+from zoo.runs import made_with
+from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 
 def main():
@@ -72,4 +73,4 @@ def main():
 
 
 if __name__ == "__main__":
-    cli.program(main)
+    program.program(main)

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.convolution import Convolution
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.lexicon import Lexicon
+from zoo.networks.convolution import Convolution
 from zoo.sources import files
 
 BATCH, LENGTH = 32, 35

@@ -15,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo import allocator, priors
 from zoo import lexicon as lexicons
+from zoo import priors
+from zoo.commands import allocator
 from zoo.heads import LogLinear, Softmax
 
 SIZE = 256

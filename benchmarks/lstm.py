@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.recurrence import recurrence, recurrence_reference
+from zoo.networks.recurrence import recurrence, recurrence_reference
 
 BATCH, LENGTH, SIZE = 32, 35, 256
 

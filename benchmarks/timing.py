@@ -2,7 +2,8 @@
 
 A machine that is busy or warm slows both sides alike, so the ratio holds where the times do not.
 What the C library does with freed memory does not: it depends on how a side allocates. A comparison
-is made with the memory kept for both (`zoo.allocator`, as the programs keep it), and without.
+is made with the memory kept for both (`zoo.commands.allocator`, as the programs keep it), and
+without.
 """
 
 import os
@@ -11,15 +12,15 @@ import subprocess
 import sys
 import time
 
-from zoo import allocator
+from zoo.commands import allocator
 
 # Thread pools (Eigen's, OpenMP's) spin for a while after their work; a side must not pay for the
 # spinning of the one before it.
 SECONDS_BETWEEN = 0.02
 
 
-# What is added to the environment. Any setting of glibc's makes zoo.allocator leave the memory
-# alone; this one changes nothing here.
+# What is added to the environment. Any setting of glibc's makes zoo.commands.allocator leave the
+# memory alone; this one changes nothing here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
 _INSIDE = "ZOO_BENCHMARK_INSIDE"
 

@@ -12,8 +12,9 @@ import pathlib
 import sys
 import traceback
 
-from zoo import Experiment, user_modules
+from zoo import Experiment
 from zoo.errors import UserError
+from zoo.trust import user_modules
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))

@@ -29,7 +29,8 @@ import orbax.checkpoint as ocp
 import train
 from tests.training.small import metrics, timeless
 from tests.training.test_interruption import command, newest_step
-from zoo import cli, digests
+from zoo.commands import program
+from zoo.runs import digests
 
 # Kills of one training, at most; trainings at the same time; seconds that are too many for one.
 MOST, SIDE_BY_SIDE, STUCK = 8, 2, 300
@@ -87,7 +88,7 @@ class Training:
             sys.argv = command(self.folder)
             sys.argv[sys.argv.index("--devices") + 1] = str(self.devices)
             jax.config.update("jax_num_cpu_devices", 2)
-            code = cli.run(train.main)
+            code = program.run(train.main)
         except BaseException:
             traceback.print_exc()
         finally:

@@ -17,7 +17,7 @@ from zoo.evaluation import perplexity
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import DigitStrings, Numbers, TopWords
-from zoo.workdir import Workdir
+from zoo.runs.workdir import Workdir
 
 
 @pytest.fixture(scope="module")

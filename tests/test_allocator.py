@@ -9,7 +9,7 @@ import pytest
 SCRIPT = """
 import resource
 import numpy as np
-from zoo.allocator import keep_memory
+from zoo.commands.allocator import keep_memory
 
 def resident():
     with open("/proc/self/statm") as file:

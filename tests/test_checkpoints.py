@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.training import small
-from zoo.checkpoints import Checkpoints
 from zoo.errors import UserError
+from zoo.runs.checkpoints import Checkpoints
 
 STATE = {"weights": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.int32(4)}
 
@@ -229,7 +229,7 @@ def test_a_run_goes_on_once_there_is_room(tmp_path, monkeypatch):
     )
 
 
-# TensorBoard's own thread fails too; zoo.cli keeps its traceback from the user.
+# TensorBoard's own thread fails too; zoo.commands.program keeps its traceback from the user.
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

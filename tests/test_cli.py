@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from zoo import cli
+from zoo.commands import program
 from zoo.errors import Interrupted, UserError
 
 
@@ -44,24 +44,28 @@ def raising(error):
     ],
 )
 def test_an_end_that_is_no_bug_is_a_sentence(capsys, error, code, said):
-    assert cli.run(raising(error)) == code
+    assert program.run(raising(error)) == code
     assert capsys.readouterr() == ("begun\n", said)
 
 
 def test_a_program_that_ends_well_says_nothing_of_it(capsys):
-    assert cli.run(lambda: print("done")) == 0
+    assert program.run(lambda: print("done")) == 0
     assert capsys.readouterr() == ("done\n", "")
 
 
 @pytest.mark.parametrize("error", [ValueError("a bug"), OSError(errno.EIO, "Input/output error")])
 def test_a_bug_keeps_its_traceback(error):
     with pytest.raises(type(error), match=str(error.args[-1])):
-        cli.run(raising(error))
+        program.run(raising(error))
 
 
 def process(source, **options):
     """A process of its own, with `cli` there to call."""
-    command = [sys.executable, "-c", "from zoo import cli\n" + textwrap.dedent(source)]
+    command = [
+        sys.executable,
+        "-c",
+        "from zoo.commands import program as cli\n" + textwrap.dedent(source),
+    ]
     return subprocess.run(command, capture_output="stdout" not in options, text=True, **options)
 
 
@@ -112,7 +116,7 @@ def test_another_failure_of_a_thread_is_shown():
 
 def test_what_tensorstore_says_after_orbax_has_failed_is_not_shown(capsys, monkeypatch):
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-    cli.run(lambda: None)
+    program.run(lambda: None)
 
     class Dying:
         def __init__(self, error):
@@ -133,7 +137,7 @@ def test_a_terminal_that_was_closed_does_not_change_how_a_program_ends(monkeypat
             raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(sys, "stderr", Closed())
-    assert cli.run(raising(Interrupted("SIGHUP after step 3.", signal.SIGHUP))) == 129
+    assert program.run(raising(Interrupted("SIGHUP after step 3.", signal.SIGHUP))) == 129
     sys.stderr.close()
 
 
@@ -169,7 +173,8 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
     (tmp_path / "mine" / "my_features.py").write_text("print('found')")
     script = tmp_path / "bin" / "program.py"
     script.write_text(
-        "from zoo import cli, user_modules\n"
+        "from zoo.commands import program as cli\n"
+        "from zoo.trust import user_modules\n"
         "def main():\n"
         "    try:\n"
         "        import my_features\n"
@@ -178,7 +183,7 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
         "    user_modules.load('my_features')\n"
         "cli.program(main)\n"
     )
-    root = str(pathlib.Path(cli.__file__).parents[1])
+    root = str(pathlib.Path(program.__file__).parents[2])
     finished = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path / "mine",

@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from zoo import __main__ as commands
-from zoo.evaluation import agreement, compare, micro_report, rank, sweep
+from zoo.evaluation.judgements import agreement
+from zoo.evaluation.reports import compare, micro_report, rank, sweep
 
 CASES = {
     "compare a b": (compare, "compare", (["a", "b"],)),

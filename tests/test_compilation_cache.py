@@ -11,7 +11,7 @@ import pytest
 
 from tests.training import small
 from tests.training.test_interruption import SETTINGS
-from zoo import compilation_cache
+from zoo.commands import compilation_cache
 
 ROOT = pathlib.Path(__file__).parent.parent
 OWN = [name for name in os.environ if name.startswith(("JAX_COMPILATION", "JAX_PERSISTENT"))]
@@ -22,7 +22,7 @@ PROGRAM = """
 import json, os, pathlib, time
 import zoo.training.loop
 import jax, jax.numpy as jnp
-from zoo import compilation_cache
+from zoo.commands import compilation_cache
 
 hits = []
 jax.monitoring.register_event_listener(

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.convolution import Convolution
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
+from zoo.networks.convolution import Convolution
 
 WORDS = (
     "</s>",

@@ -13,11 +13,12 @@ import pytest
 import configs
 from tests.training import small
 from zoo import recipes
-from zoo.checkpoints import Checkpoints
-from zoo.evaluation import outputs, sentence_scores
+from zoo.evaluation import sentence_scores
 from zoo.heads import CharLSTM
 from zoo.lexicon.spelling import Spelling
-from zoo.workdir import Workdir
+from zoo.runs import outputs
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
 
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -8,8 +8,8 @@ import pytest
 import configs
 import train
 from tests.test_configs import LEMMAS
-from zoo import cli
-from zoo.workdir import Workdir
+from zoo.commands import program
+from zoo.runs.workdir import Workdir
 
 MICRO = [
     *(f"data.{name}=2" for name in LEMMAS),
@@ -29,7 +29,7 @@ def command(monkeypatch, capsys, tmp_path):
         for setting in settings:
             arguments += ["--set", setting]
         monkeypatch.setattr(sys, "argv", arguments)
-        code = cli.run(train.main)
+        code = program.run(train.main)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -216,7 +216,7 @@ def test_the_process_itself_shows_no_traceback(tmp_path):
 
 def test_the_list_has_every_config(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["train.py", "--list"])
-    assert cli.run(train.main) == 0
+    assert program.run(train.main) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) < 120 for line in lines)
     assert any(line.startswith("micro_softmax ") and "quickstart" in line for line in lines)
@@ -226,6 +226,6 @@ def test_the_list_has_every_config(monkeypatch, capsys):
 def test_a_recipe_is_shown_whole_with_its_settings(monkeypatch, capsys):
     words = ["train.py", "--show", "ptb_nce", "--set", "training.epochs=2"]
     monkeypatch.setattr(sys, "argv", words)
-    assert cli.run(train.main) == 0
+    assert program.run(train.main) == 0
     lines = capsys.readouterr().out.splitlines()
     assert {"    epochs = 2", "    head: NCE", "      samples = 100"} <= set(lines)

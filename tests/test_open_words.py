@@ -11,11 +11,11 @@ import pytest
 import scipy.stats
 
 from tests import examples
-from zoo import open_words
+from zoo.data import open_words
+from zoo.data.open_words import OpenWords
 from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
-from zoo.open_words import OpenWords
 from zoo.priors.strings import DigitStrings, LetterStrings
 
 WORDS = ("the", "ab", "ba", "bab", "7", "42")

@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from zoo import ownership
 from zoo.errors import UserError
-from zoo.ownership import FILE, Ownership, check_free
+from zoo.runs import ownership
+from zoo.runs.ownership import FILE, Ownership, check_free
 
 
 @pytest.fixture

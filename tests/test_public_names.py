@@ -13,11 +13,12 @@ import pathlib
 import pytest
 
 from tests.training import small
-from zoo import public_names, recipes
+from zoo import recipes
 from zoo.errors import UserError
 from zoo.heads import NCE, Softmax, UniformNoise
 from zoo.heads.sampled import SampledHead
 from zoo.optimizers import Adam
+from zoo.trust import public_names
 
 SAVED = {
     f"{path.stem}, {name}": recipe
@@ -110,7 +111,7 @@ def test_the_table_has_what_the_packages_export(package):
     [
         *("zoo.heads.sampled:SampledHead", "zoo.heads:Head", "zoo.lexicon:Lexicon", "zoo:Lexicon"),
         *("zoo.errors:UserError", "zoo.heads:Gone", "zoo.heads", "", ":", "zoo.heads:NCE.loss"),
-        *("os:system", "subprocess:Popen", "dataclasses:dataclass", "zoo.files:Part"),
+        *("os:system", "subprocess:Popen", "dataclasses:dataclass", "zoo.sources.files:Part"),
     ],
 )
 def test_what_is_no_component_is_none(name):

@@ -9,7 +9,7 @@ from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
-from zoo.recipe_types import check
+from zoo.recipes.field_types import check
 
 TEXT = Text("a", "b", ("c",))
 SLIPS = {

@@ -8,7 +8,7 @@ import math
 import pytest
 
 import configs
-from zoo import public_names, recipes
+from zoo import recipes
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
 from zoo.embeddings import Embedding, Features, Lookup
@@ -18,6 +18,7 @@ from zoo.heads import Head, LogLinear, Noise, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
+from zoo.trust import public_names
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from zoo import seen_texts
 from zoo.errors import UserError
 from zoo.evaluation import overlap
-from zoo.seen_texts import SeenTexts, Texts
+from zoo.runs import seen_texts
+from zoo.runs.seen_texts import SeenTexts, Texts
 
 TEXT = [
     ["Les", "chats", "dorment", "toujours", "devant", "la", "porte", "verte", "."],  # 42 letters

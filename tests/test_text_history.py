@@ -7,14 +7,14 @@ import pytest
 
 from tests.training import small
 from zoo.adaptation import Trained
-from zoo.checkpoints import Checkpoints
 from zoo.data import Text
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import Arpa, ContextualBackground, Grammar, NGram
-from zoo.seen_texts import Texts
-from zoo.text_history import of_experiment, of_run
-from zoo.workdir import Workdir
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.seen_texts import Texts
+from zoo.runs.text_history import of_experiment, of_run
+from zoo.runs.workdir import Workdir
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pytest
 
 from tests import examples
 from tests.training import small
-from zoo.checkpoints import Checkpoints
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.ownership import Ownership
-from zoo.workdir import Workdir
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.ownership import Ownership
+from zoo.runs.workdir import Workdir
 
 RECIPE = small.experiment()
 

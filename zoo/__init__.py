@@ -7,12 +7,13 @@ nothing but what they use: `import zoo.heads` does not read the rest of the hous
 import importlib
 from typing import TYPE_CHECKING
 
+from zoo import former
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from zoo.experiment import Evaluation, Experiment, Training
     from zoo.lexicon import Lexicon
-    from zoo.recipe_changes import changed
+    from zoo.recipes.changes import changed
 
 # Where the names are defined that are imported when they are asked for.
 _HOMES = {
@@ -20,8 +21,10 @@ _HOMES = {
     "Experiment": "zoo.experiment",
     "Lexicon": "zoo.lexicon",
     "Training": "zoo.experiment",
-    "changed": "zoo.recipe_changes",
+    "changed": "zoo.recipes",
 }
+
+former.install()
 
 __all__ = ["Evaluation", "Experiment", "Lexicon", "Training", "__version__", "changed"]
 

@@ -2,8 +2,7 @@
 
 import argparse
 
-from zoo import cli
-from zoo.evaluation import options
+from zoo.commands import options, program
 
 
 def _generate(arguments):
@@ -28,7 +27,8 @@ def _generate(arguments):
 
 
 def _score(arguments):
-    from zoo.evaluation import outputs, sentence_scores
+    from zoo.evaluation import sentence_scores
+    from zoo.runs import outputs
 
     if arguments.output:
         outputs.check(arguments.output)
@@ -37,7 +37,8 @@ def _score(arguments):
 
 
 def _words(arguments):
-    from zoo.evaluation import outputs, word_lists
+    from zoo.evaluation import word_lists
+    from zoo.runs import outputs
 
     if arguments.output:
         outputs.check(arguments.output)
@@ -45,37 +46,37 @@ def _words(arguments):
 
 
 def _compare(arguments):
-    from zoo.evaluation.compare import compare
+    from zoo.evaluation.reports.compare import compare
 
     print(compare(arguments.workdirs))
 
 
 def _sweep(arguments):
-    from zoo.evaluation.sweep import report
+    from zoo.evaluation.reports.sweep import report
 
     report(arguments.field, arguments.workdirs, arguments.file)
 
 
 def _rank(arguments):
-    from zoo.evaluation.rank import report
+    from zoo.evaluation.reports.rank import report
 
     report(arguments.workdirs, arguments.contexts, arguments.split, arguments.file)
 
 
 def _agreement(arguments):
-    from zoo.evaluation.agreement import report
+    from zoo.evaluation.judgements.agreement import report
 
     report(arguments.workdirs, arguments.split, arguments.file)
 
 
 def _rare_words(arguments):
-    from zoo.evaluation import rare_words
+    from zoo.evaluation.judgements import rare_words
 
     _judge(rare_words, arguments)
 
 
 def _slot_errors(arguments):
-    from zoo.evaluation import slot_errors
+    from zoo.evaluation.judgements import slot_errors
 
     _judge(slot_errors, arguments)
 
@@ -95,7 +96,7 @@ def _judge(judgement, arguments):
 
 
 def _micro_report(arguments):
-    from zoo.evaluation.micro_report import report
+    from zoo.evaluation.reports.micro_report import report
 
     report(arguments.workdirs)
 
@@ -191,4 +192,4 @@ def main():
 
 
 if __name__ == "__main__":
-    cli.program(main)
+    program.program(main)

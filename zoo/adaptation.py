@@ -19,8 +19,8 @@ from zoo.data import Source
 from zoo.errors import UserError
 from zoo.lexicon.shares import shares
 from zoo.priors import ContextualBackground
+from zoo.runs.workdir import Workdir
 from zoo.sources import files
-from zoo.workdir import Workdir
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 
-from zoo import recipe_types
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
@@ -12,6 +11,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
 from zoo.priors.prior import check_splits
+from zoo.recipes import field_types
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Experiment:
     init_from: str = ""
 
     def __post_init__(self):
-        recipe_types.check(self)
+        field_types.check(self)
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""

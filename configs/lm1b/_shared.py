@@ -4,9 +4,9 @@ Jozefowicz et al. (2016), table 1 and section 4.2. How the 4,096 filters are sha
 is open in the paper: eight widths, twice as many filters for each.
 """
 
-from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.lexicon.spelling import Spelling
+from zoo.networks.convolution import Convolution
 
 BIG = LSTM(size=8192, layers=2, projection=1024, dropout=0.25, input_dropout=0.25)
 LETTERS = Convolution(

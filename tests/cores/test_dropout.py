@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.cores import dropout
 from zoo.errors import UserError
+from zoo.networks import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.65])

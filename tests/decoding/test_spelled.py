@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.convolution import Convolution
 from zoo.cores import LSTM
 from zoo.data import Vocabulary
 from zoo.decoding import spelled
@@ -18,6 +17,7 @@ from zoo.heads import CharLSTM, Softmax
 from zoo.lexicon import Lexicon, spelling
 from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
+from zoo.networks.convolution import Convolution
 
 WORDS = ("</s>", "<unk>", "ab", "ba", "c")
 LEXICON = Lexicon(WORDS, np.ones(5, np.int64), unknown="<unk>", boundary="</s>")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.convolution import Convolution
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
 from zoo.lexicon.spelling import Spelling
+from zoo.networks.convolution import Convolution
 
 SIZE = 5
 

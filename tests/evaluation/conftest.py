@@ -11,9 +11,9 @@ from zoo.embeddings import Lookup
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
+from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 TRAIN = """Le chat dort .
 les chats dorment .

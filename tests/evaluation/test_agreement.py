@@ -9,12 +9,12 @@ import pytest
 
 from tests import examples
 from tests.training import small
-from zoo.checkpoints import Checkpoints
 from zoo.data import Conllu
 from zoo.errors import UserError
-from zoo.evaluation import agreement
-from zoo.evaluation.minimal_pairs import PairScores
-from zoo.workdir import Workdir
+from zoo.evaluation.judgements import agreement
+from zoo.evaluation.judgements.minimal_pairs import PairScores
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
 
 # id, form, lemma, part of speech, features, head, relation
 TRAIN = """

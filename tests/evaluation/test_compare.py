@@ -6,7 +6,7 @@ import json
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation.compare import compare
+from zoo.evaluation.reports.compare import compare
 
 PASSPORT = {
     "kind": "perplexity",

@@ -8,10 +8,10 @@ import pytest
 
 import evaluate
 from zoo import __main__ as commands
-from zoo import cli
+from zoo.commands import program
 from zoo.evaluation.run import Run
+from zoo.runs.workdir import Workdir
 from zoo.sources.given import cells
-from zoo.workdir import Workdir
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def call(monkeypatch, capsys):
 
     def calling(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = cli.run(script.main)
+        code = program.run(script.main)
         return code, *capsys.readouterr()
 
     return calling

@@ -16,7 +16,7 @@ from zoo.data import Corpus, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import exact_match
+from zoo.evaluation.judgements import exact_match
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel

@@ -12,7 +12,8 @@ import evaluate
 from tests import tables
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli, priors
+from zoo import priors
+from zoo.commands import program
 from zoo.cores import NGram
 from zoo.data import Conllu, Text
 from zoo.data.vocabulary import Vocabulary
@@ -100,7 +101,7 @@ def call(monkeypatch, capsys):
 
     def calling(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = cli.run(script.main)
+        code = program.run(script.main)
         return code, *capsys.readouterr()
 
     return calling

@@ -17,7 +17,7 @@ from zoo.data import Micro
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import micro_report
+from zoo.evaluation.reports import micro_report
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel

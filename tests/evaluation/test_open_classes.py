@@ -12,13 +12,14 @@ import evaluate
 from tests.data.test_vocabulary import Given
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli, priors
+from zoo import priors
+from zoo.commands import program
 from zoo.cores import NGram
 from zoo.data import Corpus, Text, Vocabulary
 from zoo.data.vocabulary import BOUNDARY, UNKNOWN
 from zoo.embeddings import Features
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs
+from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import LogLinear
@@ -103,7 +104,7 @@ def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys)
     np.testing.assert_allclose(difference, text.strings.log_within, atol=1e-5)
 
     monkeypatch.setattr(sys, "argv", ["evaluate.py", "--workdir", str(run.path)])
-    assert cli.run(evaluate.main) == 0
+    assert program.run(evaluate.main) == 0
     assert "strings outside the lexicon, of its classes: 4 tokens" in capsys.readouterr().out
     found = json.loads((run.path / "results" / "test.sentences.json").read_text())
     strings = text.strings.counts >= 0
@@ -128,7 +129,7 @@ def test_pairs_of_new_strings_can_be_scored(run):
 def test_new_strings_are_generated_with_their_features(run, monkeypatch, capsys):
     command = ["zoo", "generate", "--workdir", str(run.path), "--count", "30", "--features"]
     monkeypatch.setattr(sys, "argv", command)
-    assert cli.run(commands.main) == 0
+    assert program.run(commands.main) == 0
     lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line]
     new = {line[0]: line[1] for line in lines if line[0] not in run.lexicon.ids}
     digits = {features for word, features in new.items() if word.isdigit()}

@@ -10,8 +10,8 @@ import pytest
 import evaluate
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli, priors
-from zoo.convolution import Convolution
+from zoo import priors
+from zoo.commands import program
 from zoo.cores import NGram
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
@@ -23,6 +23,7 @@ from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import NCE, CharLSTM, CNNSoftmax, LogLinear, Softmax, UnigramNoise
 from zoo.lexicon.spelling import Spelling
 from zoo.models import LanguageModel
+from zoo.networks.convolution import Convolution
 
 TRAIN = "le chat dort .\nles chats dorment .\nle chien voit le chat .\n"
 TEST = "le zèbre dort .\nle chien voit les zébus .\n"
@@ -123,7 +124,7 @@ def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, c
         monkeypatch.setattr(
             sys, "argv", ["evaluate.py", "--workdir", str(open_workdir), *arguments]
         )
-        return cli.run(evaluate.main), *capsys.readouterr()
+        return program.run(evaluate.main), *capsys.readouterr()
 
     code, output, _ = call("--split", "test", "--lexicon", str(words_file))
     assert code == 0
@@ -155,7 +156,7 @@ def test_text_is_spelled_by_the_command(open_workdir, monkeypatch, capsys):
     arguments = ["--workdir", str(open_workdir), "--spell", "--count", "3", "--prompt", "le ours"]
     monkeypatch.setattr(sys, "argv", ["zoo", "generate", *arguments])
     spells = isinstance(Run.load(open_workdir).experiment.model.head, CharLSTM)
-    assert cli.run(commands.main) == (0 if spells else 2)
+    assert program.run(commands.main) == (0 if spells else 2)
     output, errors = capsys.readouterr()
     assert [line[:7] for line in output.splitlines()] == ["le ours"] * (3 * spells)
     assert ("leave --spell out" in errors) != spells
@@ -178,7 +179,7 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["evaluate.py", "--workdir", str(workdir), *arguments])
-        return cli.run(evaluate.main), *capsys.readouterr()
+        return program.run(evaluate.main), *capsys.readouterr()
 
     code, output, _ = call("--split", "test", "--lexicon", str(file), "--spread-unknown")
     assert code == 0

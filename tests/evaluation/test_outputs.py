@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import tables
-from zoo.evaluation import outputs
+from zoo.runs import outputs
 
 # Quotation marks, what the readers take for comments, escapes or missing values, line breaks that
 # are none, and characters that would break a line.

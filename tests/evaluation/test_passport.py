@@ -15,7 +15,7 @@ import zoo
 from zoo.data import Conllu, Corpus
 from zoo.errors import UserError
 from zoo.evaluation import passport, passport_text
-from zoo.workdir import Workdir
+from zoo.runs.workdir import Workdir
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from zoo.errors import UserError
-from zoo.evaluation import agreement, plots, rank, sweep
+from zoo.evaluation.judgements import agreement
+from zoo.evaluation.reports import plots, rank, sweep
 
 SIGNATURE = b"\x89PNG"
 

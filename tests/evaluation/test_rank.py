@@ -8,7 +8,7 @@ import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.evaluation import plots, rank
+from zoo.evaluation.reports import plots, rank
 from zoo.evaluation.run import short_names
 from zoo.heads import MixtureOfContexts, MixtureOfSoftmaxes, Softmax
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli
+from zoo.commands import program
 from zoo.cores import LSTM
 from zoo.data import Characters, Mixed, Prefixed, Text
 from zoo.data.vocabulary import Vocabulary
@@ -54,7 +54,7 @@ def call(monkeypatch, capsys):
 
     def calling(*arguments):
         monkeypatch.setattr(sys, "argv", ["zoo", "score", *map(str, arguments)])
-        code = cli.run(commands.main)
+        code = program.run(commands.main)
         output, errors = capsys.readouterr()
         return code, [cells(line) for line in output.splitlines()], errors
 

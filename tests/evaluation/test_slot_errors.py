@@ -9,9 +9,9 @@ from tests.training import small
 from zoo.data import Realisations
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import exact_match, slot_errors
+from zoo.evaluation.judgements import exact_match, slot_errors
+from zoo.evaluation.judgements.slot_errors import SlotErrors
 from zoo.evaluation.run import Run
-from zoo.evaluation.slot_errors import SlotErrors
 from zoo.heads import LogLinear
 from zoo.priors import Evidence, TopWords
 

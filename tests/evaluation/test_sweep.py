@@ -9,7 +9,7 @@ from tests.training import small
 from zoo import recipes
 from zoo.data import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import sweep
+from zoo.evaluation.reports import sweep
 from zoo.priors import TopWords
 
 

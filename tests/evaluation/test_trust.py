@@ -14,17 +14,20 @@ import configs
 import evaluate
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import cli, made_here, priors, trust, user_modules
+from zoo import priors
 from zoo.adaptation import Trained, WithWordsOf
+from zoo.commands import program
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
+from zoo.runs import made_here
+from zoo.runs.workdir import Workdir
 from zoo.sources import files
 from zoo.training import start
-from zoo.workdir import Workdir
+from zoo.trust import permissions, user_modules
 
-ROOT = pathlib.Path(cli.__file__).parents[1]
+ROOT = pathlib.Path(program.__file__).parents[2]
 # Says on disk that it was run.
 PLANTED = """import dataclasses, pathlib
 from zoo.heads import Softmax
@@ -43,9 +46,9 @@ def suffix(word):
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """As in a new process: nothing named, nothing closed."""
-    monkeypatch.setattr(trust, "_closed", {})
-    monkeypatch.setattr(trust, "_named", set())
-    monkeypatch.setattr(trust, "_paths_are_open", False)
+    monkeypatch.setattr(permissions, "_closed", {})
+    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_paths_are_open", False)
     monkeypatch.setattr(user_modules, "_folders", [])
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
     monkeypatch.delenv("ZOO_DATA", raising=False)
@@ -59,7 +62,7 @@ def call(monkeypatch, capsys):
 
     def calling(script, *arguments):
         monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
-        code = cli.run(script.main)
+        code = program.run(script.main)
         return code, *capsys.readouterr()
 
     return calling
@@ -140,7 +143,8 @@ def test_a_component_that_the_user_names_is_imported(call, workdir, here):
 
 
 @pytest.mark.parametrize(
-    "name", ["os:system", "subprocess:Popen", "zoo.heads.head:Head", "zoo.cli:run", "builtins:exec"]
+    "name",
+    ["os:system", "subprocess:Popen", "zoo.heads.head:Head", "zoo.commands:run", "builtins:exec"],
 )
 def test_what_is_no_component_is_not_made(call, workdir, name):
     strangers(workdir, with_head(name))
@@ -249,7 +253,7 @@ def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, tm
     assert call(evaluate, "--workdir", workdir, "--data", "mine.txt")[0] == 0
     if path.endswith("txt") and path[0] != "~":
         assert call(evaluate, "--workdir", workdir, "--data", path)[0] == 0
-        trust._named.clear()
+        permissions._named.clear()
         options = ("--split", "test", "--trust-paths")
         assert call(evaluate, "--workdir", workdir, *options)[0] == 0
 
@@ -304,7 +308,7 @@ def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
     # Training it further with one's own config makes it one's own.
     experiment = Workdir(workdir).experiment()
     Workdir(workdir).claim(experiment)
-    trust._named.clear()
+    permissions._named.clear()
     assert Run.load(workdir).read("test").sentences
 
 
@@ -343,7 +347,7 @@ def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("component", [Trained, WithWordsOf])
 def test_a_strangers_background_elsewhere_is_not_read(workdir, trained, component):
-    trust.close({str(trained)}, "runs/theirs")
+    permissions.close({str(trained)}, "runs/theirs")
     with pytest.raises(UserError, match=rf"runs/theirs .* names {trained}, which is not below"):
         if component is Trained:
             Trained(str(trained)).prepare(None, {})

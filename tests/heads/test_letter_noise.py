@@ -12,7 +12,6 @@ from jax.test_util import check_grads
 
 from tests import examples, references
 from zoo.arrays.keys import Keys
-from zoo.convolution import Convolution
 from zoo.errors import UserError
 from zoo.heads import (
     NCE,
@@ -25,6 +24,7 @@ from zoo.heads import (
 )
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
+from zoo.networks.convolution import Convolution
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)

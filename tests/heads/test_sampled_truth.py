@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.convolution import Convolution
 from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise, noise
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
+from zoo.networks.convolution import Convolution
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
 # How the data's distribution p lies to the noise's: as it does, flatter, and the other way round.

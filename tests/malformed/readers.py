@@ -28,16 +28,17 @@ from zoo.cores import LSTM
 from zoo.data import Characters, Conllu, Facts, Overnight, Prefixed, Realisations, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import minimal_pairs, sentence_scores
-from zoo.evaluation.compare import read_results
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation.reports.compare import read_results
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
+from zoo.runs.workdir import Workdir
 from zoo.sources import files
-from zoo.workdir import Workdir
 
 WORDS = ("</s>", "<unk>", "a", "b", "(", ")", "7", "|||")
 LEXICON = Lexicon(WORDS, np.arange(8), unknown="<unk>", boundary="</s>")

@@ -19,7 +19,8 @@ from zoo.errors import UserError
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.models import LanguageModel
-from zoo.priors import Grammar, grammar_rules
+from zoo.priors import Grammar
+from zoo.priors.grammars import rules
 
 # Each grammar as its file, and as plain productions of single symbols for the recogniser.
 SUMS = (
@@ -236,7 +237,7 @@ BAD = {
 def test_bad_grammars_are_named_with_their_line(case):
     text, line, what = BAD[case]
     with pytest.raises(UserError, match=rf"^forms\.grammar, line {line}: .*{what}"):
-        grammar_rules.read(text, "forms.grammar")
+        rules.read(text, "forms.grammar")
 
 
 def test_a_training_form_that_is_none_is_named(tmp_path):

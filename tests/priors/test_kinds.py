@@ -9,8 +9,8 @@ from tests.training import small
 from zoo import recipes
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser
+from zoo.runs.workdir import Workdir
 from zoo.sources.corpus import Corpus
-from zoo.workdir import Workdir
 
 TRAIN = Corpus(
     "train.conllu",

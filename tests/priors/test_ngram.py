@@ -16,7 +16,8 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear
 from zoo.lexicon import Lexicon, with_features
 from zoo.models import LanguageModel
-from zoo.priors import NGram, backoff, ngram
+from zoo.priors import NGram
+from zoo.priors.ngrams import backoff, kneser_ney
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,8 +193,8 @@ def test_discounts_by_hand():
     # Ten counts of 1, four of 2, two of 3, one of 4: the ratio is 10 / 18.
     counts = np.repeat([1, 2, 3, 4], [10, 4, 2, 1])
     expected = [1 - 2 * 10 / 18 * 0.4, 2 - 3 * 10 / 18 * 0.5, 3 - 4 * 10 / 18 * 0.5]
-    np.testing.assert_allclose(ngram.discounts(counts), expected)
-    np.testing.assert_allclose(ngram.discounts(np.array([1, 1, 5])), [0.5, 1.0, 1.5])
+    np.testing.assert_allclose(kneser_ney.discounts(counts), expected)
+    np.testing.assert_allclose(kneser_ney.discounts(np.array([1, 1, 5])), [0.5, 1.0, 1.5])
 
 
 def test_the_validation_text_is_not_counted():

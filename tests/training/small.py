@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from zoo import recipes
-from zoo.checkpoints import Checkpoints
 from zoo.cores import LSTM
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import Vocabulary
@@ -19,9 +18,10 @@ from zoo.heads import LogLinear, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import SGD
 from zoo.priors import Morphology, TopWords, Unigram
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 # Larger weights than the zoo's own: the little that these tests train must show.
 MODEL = LanguageModel(

@@ -7,12 +7,11 @@ import pytest
 
 from tests import examples
 from tests.training import small
-from zoo import memory
 from zoo.cores import LSTM
 from zoo.errors import UserError
 from zoo.heads import NCE, MixtureOfSoftmaxes
 from zoo.optimizers import Adam
-from zoo.training import demands
+from zoo.training import demands, memory
 
 GB = 10**9
 

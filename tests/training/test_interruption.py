@@ -17,8 +17,8 @@ import pytest
 
 from tests.test_configs import LEMMAS
 from tests.training import small
+from zoo.runs.workdir import Workdir
 from zoo.training.tasks.language_modelling import LanguageModelling
-from zoo.workdir import Workdir
 
 SETTINGS = [
     *(f"data.{name}=2" for name in LEMMAS),

@@ -10,7 +10,6 @@ import pytest
 
 from tests.training import small
 from tests.training.test_resume import assert_same_end, stop_at
-from zoo.checkpoints import Checkpoints
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.errors import Interrupted, UserError
@@ -18,9 +17,10 @@ from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear, Softmax
 from zoo.lexicon.spelling import Spelling
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.priors import TopWords
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
 from zoo.training import start
 from zoo.training.step import train_step
-from zoo.workdir import Workdir
 
 SPELLER = CharLSTM(Spelling(longest=6), size=4, letter_size=3)
 FROZEN = ("core", "embedding")

@@ -13,9 +13,9 @@ from zoo.errors import Interrupted, UserError
 from zoo.experiment import Training
 from zoo.models import Model
 from zoo.optimizers import SGD, Adam
+from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
-from zoo.workdir import Workdir
 
 RECIPE = Training(batch=4, epochs=3, optimizer=SGD(0.3), clip=0.5, validate_every=4)
 

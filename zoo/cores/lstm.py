@@ -12,7 +12,7 @@ or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer number
 cells: what the recurrence, the next layer and the head see.
 
 The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.recurrence.
+by hand: see zoo.networks.recurrence.
 """
 
 import dataclasses
@@ -21,10 +21,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
-from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least
-from zoo.recurrence import flat, recurrence
+from zoo.networks import dropout
+from zoo.networks.recurrence import flat, recurrence
 
 
 @dataclasses.dataclass(frozen=True)

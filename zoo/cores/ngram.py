@@ -18,9 +18,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
-from zoo.cores import dropout
 from zoo.cores.core import Core
 from zoo.errors import check_least
+from zoo.networks import dropout
 
 
 @dataclasses.dataclass(frozen=True)

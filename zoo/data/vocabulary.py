@@ -12,9 +12,9 @@ import numpy as np
 from zoo import lexicon as lexicons
 from zoo.data import unicode_forms
 from zoo.data.encoded import EncodedText, Strings
+from zoo.data.open_words import OpenWords
 from zoo.errors import UserError, check_least, named
 from zoo.lexicon import Lexicon
-from zoo.open_words import OpenWords
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import check_background, check_features, token_counts
 from zoo.priors.strings import StringClass
@@ -43,7 +43,7 @@ class Vocabulary:
       background: what is known of how probable it is; it stands beside features, never alone.
       open_classes: classes of strings, each a word of the lexicon that stands for all strings of
         the class outside it; these are words then, not unknown, and a figure counts the probability
-        of the string itself. No string may be of two. See zoo.open_words.
+        of the string itself. No string may be of two. See zoo.data.open_words.
     """
 
     splits: tuple[str, ...] = ("train",)

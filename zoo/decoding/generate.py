@@ -4,12 +4,12 @@ import jax
 import numpy as np
 
 from zoo.data import Corpus
+from zoo.data.open_words import OpenWords
 from zoo.data.vocabulary import Vocabulary
 from zoo.decoding import steps
 from zoo.decoding.sampling import feed, sample
 from zoo.errors import UserError, check_seed, named
 from zoo.lexicon import Lexicon
-from zoo.open_words import OpenWords
 
 
 def generate(

@@ -1,10 +1,10 @@
-"""A word's vector from its letters: see zoo.convolution."""
+"""A word's vector from its letters: see zoo.networks.convolution."""
 
 import dataclasses
 
-from zoo.convolution import Convolution
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import check_least
+from zoo.networks.convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,9 +12,9 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.seen_texts import Texts
+from zoo.runs.seen_texts import Texts
+from zoo.runs.text_history import MOST_WORDS
 from zoo.sources import files
-from zoo.text_history import MOST_WORDS
 
 
 def priors_that_saw(
@@ -36,7 +36,7 @@ def priors_that_saw(
       Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
       "background: NAME"; empty if none saw the text. What a background from elsewhere (another
       run, an ARPA file) was estimated on, and what start values from another run have seen, is told
-      by `zoo.text_history`.
+      by `zoo.runs.text_history`.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
     judged = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.seen_texts import ROLES, SeenTexts, Texts, hashes_of, letters
+from zoo.runs.seen_texts import ROLES, SeenTexts, Texts, hashes_of, letters
 
 LETTERS = 30
 OF_LONG = 0.05

@@ -1,7 +1,7 @@
 """Figures with their passports: all that must be known of a number before it is put beside another.
 
 A passport is a plain dict that is kept as JSON. Figures whose `comparable` parts differ are not of
-the same quantity: `zoo.evaluation.compare` refuses to rank them.
+the same quantity: `zoo.evaluation.reports.compare` refuses to rank them.
 """
 
 import dataclasses
@@ -15,18 +15,19 @@ import sys
 import jax
 import numpy as np
 
-from zoo import recipes, seen_texts, storage, strict_json
+from zoo import recipes
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.made_with import machine, revision, versions
 from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.workdir import Workdir
+from zoo.runs import seen_texts, storage, strict_json
+from zoo.runs.made_with import machine, revision, versions
+from zoo.runs.workdir import Workdir
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 # What must agree before two figures may be ranked.
@@ -143,7 +144,8 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
 
 
 def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """The passport of answers that were decoded greedily; see `zoo.evaluation.exact_match`."""
+    """The passport of answers that were decoded greedily; see
+    `zoo.evaluation.judgements.exact_match`."""
     return {
         "kind": "exact match",
         "split": f"answers:{split}",
@@ -157,7 +159,8 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """The passport of names in texts that were drawn; see `zoo.evaluation.slot_errors`."""
+    """The passport of names in texts that were drawn; see
+    `zoo.evaluation.judgements.slot_errors`."""
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",

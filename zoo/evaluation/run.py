@@ -5,7 +5,6 @@ import functools
 import pathlib
 from typing import Any
 
-from zoo import digests, text_history
 from zoo.data import Conllu, Corpus, Mixed, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
@@ -15,9 +14,10 @@ from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
 from zoo.priors import Grammar
-from zoo.seen_texts import SeenTexts
+from zoo.runs import digests, text_history
+from zoo.runs.seen_texts import SeenTexts
+from zoo.runs.workdir import Workdir
 from zoo.sources import given as texts
-from zoo.workdir import Workdir
 
 # Beside its rules, what a grammar's background allows depends on these.
 _LIMITS = ("start", "longest", "depth", "stacks")

@@ -17,8 +17,9 @@ from zoo.data import Corpus
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import outputs, perplexity
+from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
+from zoo.runs import outputs
 from zoo.sources import files, given
 from zoo.sources.given import GivenText, Reading
 

@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 
 from zoo.data.encoded import EncodedText
-from zoo.evaluation import outputs
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
+from zoo.runs import outputs
 from zoo.sources.given import GivenText
 
 COLUMNS = (

@@ -5,10 +5,10 @@ import pathlib
 import sys
 
 from zoo.errors import UserError
-from zoo.evaluation import outputs
 from zoo.lexicon import Lexicon
+from zoo.runs import outputs
+from zoo.runs.workdir import Workdir
 from zoo.sources import files, given
-from zoo.workdir import Workdir
 
 COLUMNS = ("word", "training_count")
 

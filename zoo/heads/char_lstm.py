@@ -31,7 +31,7 @@ from zoo.heads.head import Head
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
-from zoo.recurrence import activated, cell, recurrence
+from zoo.networks.recurrence import activated, cell, recurrence
 
 
 @dataclasses.dataclass(frozen=True)

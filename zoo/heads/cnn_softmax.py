@@ -2,8 +2,8 @@
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
-(zoo.convolution) and, to tell words apart that are spelled alike, a few learned numbers r_x a word
-and their projection M,
+(zoo.networks.convolution) and, to tell words apart that are spelled alike, a few learned numbers
+r_x a word and their projection M,
 
     w_x = CNN(letters of x) + r_x M,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
 
@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import rows
-from zoo.convolution import Convolution
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
 from zoo.heads import noise as noises
@@ -26,6 +25,7 @@ from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
+from zoo.networks.convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)

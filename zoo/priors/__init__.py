@@ -1,13 +1,13 @@
 """Priors: what is known of words before training."""
 
-from zoo.priors.arpa import Arpa
 from zoo.priors.contextual import ContextualBackground
 from zoo.priors.evidence import Evidence
 from zoo.priors.expert import Expert, KnowledgeBase
-from zoo.priors.grammar import Grammar
+from zoo.priors.grammars.background import Grammar
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.morphology import Morphology
-from zoo.priors.ngram import NGram
+from zoo.priors.ngrams.arpa import Arpa
+from zoo.priors.ngrams.kneser_ney import NGram
 from zoo.priors.numbers import Numbers
 from zoo.priors.prior import Background, FeaturePrior
 from zoo.priors.spelling import Affixes, LetterNgrams

@@ -4,9 +4,9 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-from zoo import trust, user_modules
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
+from zoo.trust import permissions, user_modules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +21,7 @@ class WordFunction(FeaturePrior):
     Attributes:
       function: "module:name"; the module lies beside the config or in the working folder, or is
         installed. It is imported when features are asked for, never to read a recipe, and for a
-        run that somebody else trained only if the user names it, too: see zoo.trust.
+        run that somebody else trained only if the user names it, too: see zoo.trust.permissions.
     """
 
     function: str
@@ -32,7 +32,7 @@ class WordFunction(FeaturePrior):
         return [self._of_word(function, word) for word in words]
 
     def _load(self):
-        trust.check_function(self.function)
+        permissions.check_function(self.function)
         module, _, name = self.function.partition(":")
         try:
             function = user_modules.load(module)

@@ -10,8 +10,8 @@ import re
 import zlib
 from collections.abc import Iterable
 
-from zoo import trust
 from zoo.errors import UserError, shortened
+from zoo.trust import permissions
 
 # What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
 # bzip2 has other ones after the ninth.)
@@ -119,7 +119,7 @@ def check_path(path: str, found: Iterable[pathlib.Path] = ()):
     Args:
       found: files that a folder or a pattern stands for.
     """
-    workdir = trust.stranger(path, path=True)
+    workdir = permissions.stranger(path, path=True)
     if workdir is None:
         return
     if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *found))):

@@ -12,9 +12,9 @@ from typing import Any
 
 import jax
 
-from zoo import memory
 from zoo.experiment import Experiment
-from zoo.recipe_changes import changed
+from zoo.recipes.changes import changed
+from zoo.training import memory
 from zoo.training.choice import choose_updates
 
 # Fields that say how often something is built: each of it is traced and compiled, which takes more

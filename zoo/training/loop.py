@@ -9,10 +9,11 @@ import time
 import jax
 import jax.numpy as jnp
 
-from zoo.checkpoints import Checkpoints, any_kept
 from zoo.errors import Interrupted, UserError
 from zoo.experiment import Training
-from zoo.ownership import Ownership
+from zoo.runs.checkpoints import Checkpoints, any_kept
+from zoo.runs.ownership import Ownership
+from zoo.runs.workdir import Workdir
 from zoo.training import average, parts, placement
 from zoo.training.choice import choose_updates
 from zoo.training.devices import Devices
@@ -21,7 +22,6 @@ from zoo.training.progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Task
-from zoo.workdir import Workdir
 
 
 class Trainer:

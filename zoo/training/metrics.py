@@ -10,8 +10,8 @@ import time
 import tensorboardX
 import tqdm
 
-from zoo import storage, strict_json
-from zoo.workdir import METRICS
+from zoo.runs import storage, strict_json
+from zoo.runs.workdir import METRICS
 
 # A line of metrics every so many steps.
 EVERY = 100

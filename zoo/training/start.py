@@ -12,9 +12,9 @@ import numpy as np
 
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
+from zoo.runs.workdir import Workdir
 from zoo.training import parts
 from zoo.training.task import Start
-from zoo.workdir import Workdir
 
 
 def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> Start:

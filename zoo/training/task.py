@@ -15,7 +15,7 @@ import numpy as np
 
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.seen_texts import SeenTexts
+from zoo.runs.seen_texts import SeenTexts
 
 
 class Batch(NamedTuple):

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zoo import text_history
 from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
+from zoo.runs import text_history
 from zoo.training import start
 from zoo.training.task import Batch, Task, Validation
 

@@ -1,0 +1,89 @@
+"""Options of all programs, and of those that judge a run: which words, normalised over what."""
+
+import argparse
+
+from zoo.commands import compilation_cache
+from zoo.errors import UserError
+from zoo.sources import files
+from zoo.trust import permissions
+
+
+def add_common_to(parser: argparse.ArgumentParser):
+    """Adds --trust, --trust-paths and --no-compilation-cache."""
+    add = parser.add_argument
+    add(
+        "--trust",
+        action="append",
+        default=[],
+        metavar="MODULE:NAME",
+        help="a function or component that the run names and that may be imported; may be repeated",
+    )
+    add("--trust-paths", action="store_true", help="reads what the run names wherever it lies")
+    add(
+        "--no-compilation-cache",
+        action="store_true",
+        help="neither reads nor keeps compiled programs in the user's cache folder",
+    )
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The arguments of the command line; what they name is the user's own (see
+    `zoo.trust.permissions`).
+
+    From here on JAX keeps what it compiles, unless they say otherwise.
+
+    Raises:
+      UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
+        taken for none, or for the working folder.
+    """
+    arguments = parser.parse_args()
+    if not arguments.no_compilation_cache:
+        compilation_cache.use()
+    for name, value in vars(arguments).items():
+        for text in value if isinstance(value, list) else [value]:
+            if text == "" and name != "prompt":
+                raise UserError(
+                    f"the argument {name.replace('_', '-')} is empty: give a value, or leave it "
+                    "out."
+                )
+            if isinstance(text, str):
+                permissions.name(files.names_in(text))
+    if arguments.trust_paths:
+        permissions.open_paths()
+    return arguments
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds --lexicon, --add-words, --spread-unknown and --renormalise."""
+    add = parser.add_argument
+    add("--add-words", metavar="FILE", help="words, one a line, beside those of training")
+    add("--lexicon", metavar="FILE", help="words, one a line, in the place of those of training")
+    add(
+        "--spread-unknown",
+        action="store_true",
+        help="with one of these: new words share the probability of the run's unknown word",
+    )
+    add(
+        "--renormalise",
+        action="store_true",
+        help="over the words of the lexicon, where the head's sum to one over all spellings",
+    )
+
+
+def run_of(workdir: str, arguments: argparse.Namespace):
+    """The run of a folder, with what the options change of it; UserError as Run's methods raise."""
+    from zoo.evaluation.run import Run
+
+    if arguments.lexicon and arguments.add_words:
+        raise UserError(
+            "--lexicon puts words in the place of those of training, and --add-words keeps these: "
+            "give one of the two."
+        )
+    file = arguments.lexicon or arguments.add_words
+    if arguments.spread_unknown and not file:
+        raise UserError(
+            "--spread-unknown is for words that training had not: give --add-words FILE or "
+            "--lexicon FILE."
+        )
+    run = Run.load(workdir).with_lexicon(file, arguments.spread_unknown, bool(arguments.add_words))
+    return run.renormalised() if arguments.renormalise else run

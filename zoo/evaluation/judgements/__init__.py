@@ -1,0 +1,1 @@
+"""Judgements: what a model prefers, and what it answers."""

@@ -1,0 +1,218 @@
+"""Agreement pairs made from a treebank: a form against the other form of its lemma.
+
+In a sentence of the treebank, a word that agrees in number or gender with a word to its left is
+swapped for the form of the same lemma that differs in that feature alone:
+
+    la maison que les voisins ont achetée   ->   la maison que les voisins ont acheté
+
+The model should find the sentence as it stood more probable (Linzen et al. 2016; for pairs from
+treebanks see Gulordava et al. 2018). Dymetman and Xiao (2016), section 5.3, leave this evaluation
+of log-linear models to the future.
+"""
+
+import collections
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.evaluation import overlap, passport
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.sources.conllu import Conllu
+
+PHENOMENA = ("Number", "Gender")
+# Universal Dependencies, versions 1 and 2. A subject's predicate and the predicate's auxiliaries
+# agree with it; a modifier agrees with what it modifies.
+SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass"}
+AUXILIARIES = {"aux", "auxpass", "aux:pass", "aux:tense", "cop"}
+MODIFIERS = {"amod", "acl"}
+PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
+# A form that has certain features as rarely as this beside others has them by mistake.
+ERRORS = 0.05
+DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
+
+Features = frozenset[tuple[str, str]]
+Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
+
+
+def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
+    """{(lemma, part of speech): {features: how often each form has them}}, in lower case."""
+    found = collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
+    for sentence in sentences:
+        for token in sentence:
+            if isinstance(token["id"], int):
+                lemma = token["lemma"], token["upos"]
+                found[lemma][_features(token)][token["form"].lower()] += 1
+    return found
+
+
+def twin(token: dict, name: str, forms: Paradigms) -> str | None:
+    """The most frequent form of the token's lemma whose value of `name` alone is another.
+
+    None if there is none, or if that form has the token's own features too (which a treebank's
+    rare errors do not show).
+    """
+    features = _features(token)
+    analyses = forms.get((token["lemma"], token["upos"]), {})
+    rest = {pair for pair in features if pair[0] != name}
+    counts = collections.Counter()
+    for others, of_form in analyses.items():
+        changed = others - rest
+        if others != features and others >= rest and {pair[0] for pair in changed} == {name}:
+            counts.update(of_form)
+    if not counts:
+        return None
+    form = min(counts, key=lambda form: (-counts[form], form))
+    own = analyses.get(features, collections.Counter())[form]
+    return None if form == token["form"].lower() or own > ERRORS * counts[form] else form
+
+
+def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
+    """(controller, controlled) places of words that may agree, the controller to the left."""
+    place = {token["id"]: number for number, token in enumerate(sentence)}
+    found = set()
+    for number, token in enumerate(sentence):
+        head = place.get(token["head"])
+        if head is None:
+            continue
+        if token["deprel"] in SUBJECTS:
+            found.add((number, head))
+            found.update(
+                (number, other)
+                for other, candidate in enumerate(sentence)
+                if candidate["head"] == token["head"] and candidate["deprel"] in AUXILIARIES
+            )
+        elif token["deprel"] in MODIFIERS:
+            found.add((head, number))
+    return sorted(pair for pair in found if pair[0] < pair[1])
+
+
+def pairs_of(
+    sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
+) -> list[tuple[list[str], list[str], dict]]:
+    """(good words, bad words, {"phenomenon", "distance"}) of each agreement that shows.
+
+    An agreement shows where a verb or adjective has one value, and those that its controller has
+    too are the same, gender and number: a participle that does not agree often differs in one. The
+    distance is that of their places.
+    """
+    pairs = []
+    for sentence in sentences:
+        words = [token["form"].lower() if lower_case else token["form"] for token in sentence]
+        for controller, controlled in agreements(sentence):
+            controls, token = (dict(_features(sentence[p])) for p in (controller, controlled))
+            shared = [name for name in PHENOMENA if name in controls and name in token]
+            if sentence[controlled]["upos"] not in PARTS_OF_SPEECH or any(
+                controls[name] != token[name] or "," in token[name] for name in shared
+            ):
+                continue
+            for name in shared:
+                form = twin(sentence[controlled], name, forms)
+                if form is None:
+                    continue
+                wrong = [*words[:controlled], form, *words[controlled + 1 :]]
+                about = {"phenomenon": name.lower(), "distance": controlled - controller}
+                pairs.append((words, wrong, about))
+    return pairs
+
+
+def judge(run, split: str) -> dict:
+    """The passport of a run's accuracy on the pairs of a split; "cases": by kind and distance.
+
+    Forms of lemmas are looked up in all splits, whose lexicon does not matter here.
+
+    Raises:
+      UserError: the run's data are no treebank, or there are no pairs that can be scored.
+    """
+    source, vocabulary = run.experiment.data.within(), run.experiment.vocabulary
+    if not isinstance(source, Conllu):
+        raise UserError(
+            "agreement pairs are made from a treebank: give a run whose data are data.Conllu."
+        )
+    forms = paradigms(sentence for name in source.splits() for sentence in source.tokens(name))
+    pairs = pairs_of(source.tokens(split), forms, vocabulary.lower_case)
+    plain = [(good, bad) for good, bad, _ in pairs]
+    model, lexicon = run.experiment.model, run.lexicon
+    scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
+    if not scores.pairs:
+        raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")
+    found = passport.of_pairs(run, f"agreement-{split}", plain, scores)
+    cases = by_case(scores, [about for _, _, about in pairs])
+    return {**found, "figures": {**found["figures"], "cases": cases}}
+
+
+def by_case(scores, facts: list[dict]) -> dict[str, dict]:
+    """{"number, 2-4": {"accuracy", "right", "pairs"}, ...} of `DISTANCES`, and of each kind."""
+    right = scores.good > scores.bad
+    cases = {}
+    for name in map(str.lower, PHENOMENA):
+        for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
+            chosen = scores.scored & np.array(
+                [
+                    about["phenomenon"] == name and least <= about["distance"] <= most
+                    for about in facts
+                ],
+                bool,
+            )
+            count = int(chosen.sum())
+            cases[f"{name}, {label}"] = {
+                "accuracy": float(right[chosen].mean()) if count else math.nan,
+                "right": int(right[chosen].sum()),
+                "pairs": count,
+            }
+    return cases
+
+
+def describe(found: dict) -> str:
+    """The figures of a passport of `judge` as a table, a case a line."""
+    figures = found["figures"]
+    lines = [
+        f"{found['split']}: accuracy {figures['accuracy']:.2%} of {figures['pairs']:,} pairs "
+        f"({figures['skipped']:,} skipped for want of a word)",
+        f"  {'agreement, distance':22}{'accuracy':>10}{'pairs':>9}",
+    ]
+    for name, case in figures["cases"].items():
+        accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
+        lines.append(f"  {name:22}{accuracy:>10}{case['pairs']:>9,}")
+    return "\n".join([*lines, *overlap.warnings(found)])
+
+
+def report(workdirs: list[str], splits: list[str], file: str, say=print):
+    """Prints a table for each run and split (all tests if none), draws the pairs of all splits
+    together in one picture and writes the passports.
+
+    Raises:
+      UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
+    """
+    from zoo.evaluation.reports import plots
+    from zoo.evaluation.run import Run, short_names, splits_of
+
+    plots.check_file(file)
+    chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
+    accuracies = {}
+    for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
+        run = Run.load(workdir)
+        of_splits = []
+        for split in chosen[workdir]:
+            found = judge(run, split)
+            say(f"{name}, {describe(found)}")
+            say(f"  {passport.write(run, found)}")
+            of_splits.append(found["figures"]["cases"])
+        accuracies[name] = pooled(of_splits)
+    plots.accuracy(accuracies, file)
+    say(file)
+
+
+def pooled(of_splits: list[dict[str, dict]]) -> dict[str, float]:
+    """Accuracy of each case over the pairs of several splits, of the cases that have pairs."""
+    found = {}
+    for name in dict.fromkeys(name for cases in of_splits for name in cases):
+        right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
+        if pairs:
+            found[name] = right / pairs
+    return found
+
+
+def _features(token) -> Features:
+    return frozenset((token["feats"] or {}).items())

@@ -1,0 +1,139 @@
+"""Rare words: does the model give a number to where a number must be, even one it has never seen?
+
+Dymetman and Xiao (2016), section 3: after "the cost was" a log-linear model with a feature of
+numbers knows that "37" may follow, which training never showed, and that "Grenoble", no more
+frequent, may not. At each place of a text where a word of one kind stands, a digit string or a
+proper name, its log-probability is put beside that of a word of the other kind which is as frequent
+in training. Both directions are needed: a model may like all numbers everywhere.
+"""
+
+import re
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.evaluation import overlap, passport, sentence_scores
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.lexicon import Lexicon
+from zoo.priors.numbers import DIGITS
+from zoo.sources.corpus import Corpus
+
+# Occurrences in training.
+BANDS = {"never": (0, 0), "1-3": (1, 3), "4-15": (4, 15)}
+_NAME = re.compile(r"[^\W\d_]{2,}")
+
+
+def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
+    """{"number": word ids, "name": word ids} of the lexicon, by their spelling.
+
+    A number is written in digits. A name has letters only, the first of them a capital and the
+    others none, and is not in the lexicon in lower case too.
+    """
+    found = {"number": [], "name": []}
+    for place, word in enumerate(lexicon.words):
+        if DIGITS.fullmatch(word):
+            found["number"].append(place)
+        elif _NAME.fullmatch(word) and word.istitle() and word.lower() not in lexicon.ids:
+            found["name"].append(place)
+    return found
+
+
+def examples(
+    corpus: Corpus, lexicon: Lexicon, most: int = 500, seed: int = 0
+) -> list[tuple[str, str, list[str], str, str]]:
+    """(kind, band, words before, word, other) of rare words of a text.
+
+    `other` is of the other kind and, of that, drawn from those that are nearest in their number of
+    occurrences in training. The first word of a sentence, which has a capital whatever it is, is
+    left out.
+
+    Args:
+      most: examples of each kind and band; of more, as many are drawn. seed: of the draws.
+    """
+    of_kind = kinds(lexicon)
+    kind_of = {lexicon.words[place]: kind for kind in of_kind for place in of_kind[kind]}
+    others = {"number": np.array(of_kind["name"]), "name": np.array(of_kind["number"])}
+    found = {(kind, band): [] for kind in of_kind for band in BANDS}
+    for sentence in corpus.sentences:
+        for place, word in enumerate(sentence):
+            kind = kind_of.get(word)
+            if place == 0 or kind is None:
+                continue
+            count = lexicon.counts[lexicon.ids[word]]
+            for band, (least, greatest) in BANDS.items():
+                if least <= count <= greatest:
+                    found[kind, band].append((sentence[:place], word, count))
+    generator = np.random.default_rng(seed)
+    chosen = []
+    for (kind, band), places in found.items():
+        if not len(others[kind]):
+            continue
+        drawn = sorted(generator.permutation(len(places))[:most])
+        for before, word, count in (places[number] for number in drawn):
+            distances = np.abs(lexicon.counts[others[kind]] - count)
+            nearest = others[kind][distances == distances.min()]
+            other = lexicon.words[nearest[generator.integers(len(nearest))]]
+            chosen.append((kind, band, before, word, other))
+    return chosen
+
+
+def judge(run, split: str) -> dict:
+    """The passport of a run's figures for the rare words of a split; "cases": by kind and band.
+
+    Of each case: how many words, mean log p(word | words before) and log p(other | words before) in
+    nats, and the share of words that are more probable than the other one.
+
+    Raises:
+      UserError: the split has no rare number or name.
+    """
+    chosen = examples(run.read(split), run.lexicon)
+    if not chosen:
+        raise UserError(
+            f"the split {split} has no rare number, nor a rare name, that is in the lexicon: give "
+            "text with digits and capitals, and a vocabulary of all splits."
+        )
+    sentences = [
+        sentence
+        for _, _, before, word, other in chosen
+        for sentence in (before, [*before, word], [*before, other])
+    ]
+    vocabulary, model = run.experiment.vocabulary, run.experiment.model
+    scored = sentence_scores.score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
+    )
+    scores = scored.of_words.reshape(-1, 3)
+    words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
+    pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
+    together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
+    found = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
+    return {**found, "figures": {**found["figures"], "cases": _cases(chosen, words, twins)}}
+
+
+def _cases(chosen, words, others):
+    cases = {}
+    for kind in ("number", "name"):
+        for band in BANDS:
+            here = np.array([example[:2] == (kind, band) for example in chosen], bool)
+            if here.any():
+                cases[f"{kind}, {band}"] = {
+                    "words": int(here.sum()),
+                    "log_prob": float(words[here].mean()),
+                    "log_prob_of_other": float(others[here].mean()),
+                    "accuracy": float((words[here] > others[here]).mean()),
+                }
+    return cases
+
+
+def describe(found: dict) -> str:
+    """The figures of a passport of `judge` as a table, a case a line."""
+    lines = [
+        f"{found['split']}: mean log-probability in nats, of the word that stands there and of one "
+        "of the other kind",
+        f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}",
+    ]
+    for name, case in found["figures"]["cases"].items():
+        lines.append(
+            f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
+            f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
+        )
+    return "\n".join([*lines, *overlap.warnings(found)])

@@ -1,0 +1,177 @@
+"""Models of the micro language beside the language itself: what `make quickstart` ends with.
+
+The language's grammar gives the exact probability of every word of its test text, so a model's
+figures stand beside the least that any model could reach, as a whole and by frequency band, and its
+agreement beside sentences that the grammar allows and forbids.
+"""
+
+import math
+import pathlib
+
+import numpy as np
+
+from zoo.data.encoded import EncodedText
+from zoo.errors import UserError
+from zoo.evaluation import overlap, passport, results
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation.perplexity import Scores, perplexity_of
+from zoo.evaluation.reports import plots
+from zoo.evaluation.run import Run, short_names
+from zoo.sources.corpus import Corpus
+from zoo.sources.micro.micro import Micro
+
+PAIRS, PAIRS_SEED = 2000, 7
+SPLIT = "test"
+
+
+def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
+    """The language's own log-probabilities of a text, boundaries (certain, 0 nats) among them.
+
+    Args:
+      counted: bool [n], the words that the model's figures count.
+    """
+    log_prob = np.zeros(len(text.words), np.float32)
+    for start, sentence in zip(text.starts, corpus.sentences, strict=True):
+        log_prob[start : start + len(sentence)] = language.token_log_probs(sentence)
+    return Scores(log_prob, counted)
+
+
+def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
+    """The passport of a run's accuracy on pairs of `Micro.minimal_pairs`.
+
+    Its figures have "cases" too: the accuracy by phenomenon, with and without an attractor between
+    the two words that agree, and of all pairs; NaN where there is no pair.
+    """
+    plain = [(good, bad) for good, bad, _ in pairs]
+    scores = minimal_pairs.score_pairs(
+        run.experiment.model,
+        run.params,
+        run.tables,
+        run.lexicon,
+        run.experiment.vocabulary,
+        plain,
+    )
+    right, cases = scores.good > scores.bad, {}
+    for phenomenon in ("number", "gender"):
+        for attractor in (False, True):
+            wanted = (phenomenon, attractor)
+            chosen = scores.scored & np.array(
+                [(about["phenomenon"], about["attractor"]) == wanted for _, _, about in pairs]
+            )
+            name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
+            cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
+    cases["all"] = scores.accuracy
+    found = passport.of_pairs(run, "micro-agreement", plain, scores)
+    return {**found, "figures": {**found["figures"], "cases": cases}}
+
+
+def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
+    """Prints the tables, keeps the figures with their passports in each run's results, and writes
+    the plots beside the first run; returns the plots' paths.
+
+    Raises:
+      UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
+        one, or are not judged alike; or the plots cannot be written.
+    """
+    named = zip(short_names(workdirs), workdirs, strict=True)
+    runs = {name: Run.load(path) for name, path in named}
+    language = _language_of(runs)
+    folder = pathlib.Path(workdirs[0]).parent
+    files = [folder / name for name in ("training.png", "bands.png", "agreement.png")]
+    for path in files:
+        plots.check_file(path)
+    pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
+
+    judged, agreements = {}, {}
+    own = places = None
+    for name, run in runs.items():
+        corpus = run.read(SPLIT)
+        text, scores = run.score(corpus)
+        judged[name] = passport.of_text(run, SPLIT, corpus, text, scores)
+        agreements[name] = agreement(run, pairs)
+        if own is None:  # that of the first run is that of all, once they are known to be alike
+            own = language_scores(language, corpus, text, scores.counted)
+            places = text.occurrences(run.lexicon), text.unknown(run.lexicon)
+    first, *others = judged
+    for name in others:
+        results.check_comparable(judged[first], judged[name], (first, name))
+    for name, run in runs.items():
+        passport.write(run, judged[name])
+        passport.write(run, agreements[name])
+
+    figures = {name: found["figures"] for name, found in judged.items()}
+    bands = {name: found["bands"] for name, found in figures.items()}
+    accuracies = {name: found["figures"]["cases"] for name, found in agreements.items()}
+    own_bands = own.bands(*places)
+    _say_rate(say, language, runs[first].experiment.vocabulary)
+    say(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
+    _say_totals(say, own, {name: found["log_perplexity"] for name, found in figures.items()})
+    for name, found in judged.items():
+        for line in overlap.warnings(found):
+            say(f"{name}: {line.strip()}")
+    _say_bands(say, own_bands, bands)
+    _say_accuracies(say, accuracies)
+
+    metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
+    plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
+    by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
+    plots.bands(bands, files[1], by_band)
+    plots.accuracy(accuracies, files[2])
+    for path in files:
+        say(f"wrote {path}")
+    return files
+
+
+def _language_of(runs):
+    """The one language that all runs are of."""
+    languages = {run.experiment.data for run in runs.values()}
+    if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
+        raise UserError("micro-report takes runs of one micro language: give those of its configs.")
+    for name, run in runs.items():
+        if run.experiment.vocabulary.lower_case:
+            raise UserError(
+                f"{name} was trained with vocabulary.lower_case=true, and the grammar knows its "
+                "words as they are spelt only: train with lower_case=false."
+            )
+    return languages.pop()
+
+
+def _validation_limit(language: Micro, run: Run) -> float:
+    """The language's own log-perplexity of the validation text, nats per token."""
+    corpus = run.read("validation")
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    return language_scores(language, corpus, text, text.counted).log_perplexity
+
+
+def _say_rate(say, language, vocabulary):
+    marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
+    rate = language.entropy_per_sentence() / (language.expected_length() + marks)
+    say(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
+
+
+def _say_totals(say, own, totals):
+    say(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the limit':>17}")
+    say(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
+    for name, value in totals.items():
+        above = value - own.log_perplexity
+        say(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:17.4f}")
+
+
+def _say_bands(say, own_bands, bands):
+    say("\nPerplexity by how often the word occurred in training")
+    say("(the language's own is no limit within a band, only over all of them):\n")
+    names = "".join(f"{name:>14}" for name in bands)
+    say(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
+    runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
+    for row in own_bands:
+        values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
+        say(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
+
+
+def _say_accuracies(say, accuracies):
+    say(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
+    say(f"{'':26}" + "".join(f"{name:>14}" for name in accuracies))
+    for phenomenon in next(iter(accuracies.values())):
+        values = "".join(f"{run[phenomenon]:14.1%}" for run in accuracies.values())
+        say(f"{phenomenon:26}{values}")
+    say("")

@@ -1,0 +1,254 @@
+"""Pictures of figures, written as the file's suffix says: PNG, PDF or SVG.
+
+Each function takes plain numbers by the name of the run, draws with matplotlib's own objects (no
+global state, no display) and writes one file, whole or not at all. Runs keep their colour by their
+order. Reports call `check_file` before they compute anything.
+"""
+
+import math
+import pathlib
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import UNKNOWN
+from zoo.runs import outputs, strict_json
+
+# Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+MARKERS = "os^Dv<>"
+SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def _axes(title, x_label, y_label, width=7.5):
+    figure = Figure(figsize=(width, 4.5), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="0.9")
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def check_file(file: str | pathlib.Path):
+    """UserError if a picture that is yet to be computed could not be written, or if its suffix is
+    none of `SUFFIXES`."""
+    path = pathlib.Path(file)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UserError(
+            f"the picture {path} has a suffix that is not known: give one of {', '.join(SUFFIXES)}."
+        )
+    outputs.check(path, "the picture")
+
+
+def _write(figure, axes, file):
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    check_file(file)
+    kind = pathlib.Path(file).suffix.removeprefix(".").lower()
+    outputs.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
+
+
+def _validations(path):
+    """The lines of a metrics.jsonl that stand for validations."""
+    found = []
+    for line in pathlib.Path(path).read_bytes().splitlines():
+        # Of a run that was killed, the last line may be none.
+        values = strict_json.read_object(line) or {}
+        if "validation_log_perplexity" in values:
+            found.append(values)
+    return found
+
+
+def training_curves(
+    metrics: dict[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
+):
+    """Validation log-perplexity (solid) and training loss (dashed) of runs against the step.
+
+    The two need not have the same denominator: a training loss is over all that is predicted, with
+    the boundaries, and may be sampled.
+
+    Args:
+      metrics: the path of each run's metrics.jsonl by its name.
+      file: the picture to write. limit: what no model can be below, nats per token, if it is known.
+    """
+    figure, axes = _axes("Training", "training step", "nats per token")
+    for place, (name, path) in enumerate(metrics.items()):
+        lines = _validations(path)
+        steps = [line["step"] for line in lines]
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(
+            steps,
+            [float(line["validation_log_perplexity"]) for line in lines],
+            color=colour,
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=4,
+            label=f"{name}, validation",
+        )
+        axes.plot(
+            steps,
+            [line["epoch_training_loss"] for line in lines],
+            color=colour,
+            linestyle="--",
+            linewidth=1,
+            label=f"{name}, training loss",
+        )
+    if limit is not None:
+        axes.axhline(limit, color="black", linestyle=":", label="the language's own limit")
+    _write(figure, axes, file)
+
+
+def _grouped_bars(axes, groups, values, label_format):
+    """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
+    and an infinite one only its label."""
+    width = 0.8 / max(len(values), 1)
+    for place, (name, by_group) in enumerate(values.items()):
+        heights = [float(by_group.get(group, math.nan)) for group in groups]
+        drawn = [0 if math.isinf(height) else height for height in heights]
+        offset = (place - (len(values) - 1) / 2) * width
+        bars = axes.bar(
+            [x + offset for x in range(len(groups))],
+            drawn,
+            width * 0.92,
+            color=COLOURS[place % len(COLOURS)],
+            label=name,
+        )
+        axes.bar_label(
+            bars, [_label(height, label_format) for height in heights], fontsize=7, padding=1
+        )
+    # Long names, such as "gender, attractor", go on two lines so that neighbours do not meet.
+    axes.set_xticks(range(len(groups)), [group.replace(", ", ",\n") for group in groups])
+
+
+def _label(height, label_format):
+    if math.isnan(height):
+        return ""
+    return "∞" if math.isinf(height) else label_format(height)
+
+
+def _groups(values):
+    """All groups of all runs, in the order in which they are met."""
+    return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
+
+
+def _width(groups, runs):
+    return max(7.5, 2.5 + 0.42 * groups * runs)
+
+
+def _least_count(band):
+    """Where a band stands: those without a number, of no known word and of no occurrence, first."""
+    without = {UNKNOWN: -2, "unseen": -1}
+    return without[band] if band in without else int(band.rstrip("+").split("-")[0])
+
+
+def bands(
+    rows: dict[str, list[dict]], file: str | pathlib.Path, limit: dict[str, float] | None = None
+):
+    """Log-perplexity of words by how often they were seen in training.
+
+    Args:
+      rows: for each run the "bands" of its passport's figures.
+      file: the picture to write. limit: for each band the language's own log-perplexity,
+        nats per token: no limit within a band, only over all of them.
+    """
+    values = {
+        name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
+    }
+    groups = sorted(_groups(values), key=_least_count)
+    figure, axes = _axes(
+        "Log-perplexity by frequency of the word",
+        "occurrences of the word in training",
+        "nats per token",
+        _width(len(groups), len(values)),
+    )
+    _grouped_bars(axes, groups, values, "{:.1f}".format)
+    if limit:
+        places = [place for place, group in enumerate(groups) if group in limit]
+        axes.hlines(
+            [limit[groups[place]] for place in places],
+            [place - 0.42 for place in places],
+            [place + 0.42 for place in places],
+            color="black",
+            linewidth=2,
+            label="the language itself",
+        )
+    _write(figure, axes, file)
+
+
+def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
+    """Accuracy on minimal pairs by phenomenon.
+
+    Args:
+      values: {run: {phenomenon: accuracy from 0 to 1}}. file: the picture to write.
+    """
+    groups = _groups(values)
+    figure, axes = _axes(
+        "Agreement: how often the good sentence is the more probable",
+        "phenomenon",
+        "accuracy (%)",
+        _width(len(groups), len(values)),
+    )
+    percent = {
+        name: {group: 100 * value for group, value in by_group.items()}
+        for name, by_group in values.items()
+    }
+    _grouped_bars(axes, groups, percent, "{:.0f}".format)
+    axes.set_ylim(0, 105)
+    axes.axhline(50, color="black", linestyle=":", label="chance")
+    _write(figure, axes, file)
+
+
+def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
+    """Singular values of log-probability matrices, largest first, on a logarithmic scale.
+
+    Args:
+      values: of each run, divided by the largest. file: the picture to write.
+    """
+    figure, axes = _axes(
+        "Singular values of the log-probability matrix", "place", "divided by the largest"
+    )
+    for place, (name, of_run) in enumerate(values.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
+    # What is smaller is the rounding of float32.
+    axes.set(yscale="log", ylim=(1e-8, 1.5))
+    _write(figure, axes, file)
+
+
+def sweep(
+    field: str,
+    curves: dict[str, list],
+    lines: dict[str, float],
+    file: str | pathlib.Path,
+):
+    """Log-perplexity against a number of the experiment.
+
+    Args:
+      field: its name. curves: by name, the points (see zoo.evaluation.reports.sweep.Point), of
+        which those of several runs have a bar from the least to the greatest. lines: what does not
+        have the number, nats per token. file: the picture to write.
+    """
+    figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
+    for place, (name, points) in enumerate(curves.items()):
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        means = np.array([point.mean for point in points])
+        ends = np.array([(min(point.losses), max(point.losses)) for point in points]).T
+        axes.errorbar(
+            [point.value for point in points],
+            means,
+            yerr=np.abs(ends - means[None]),
+            color=colour,
+            marker=marker,
+            markersize=4,
+            capsize=3,
+            label=name,
+        )
+    for place, (name, height) in enumerate(lines.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=name)
+    numbers = [point.value for points in curves.values() for point in points]
+    if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
+        axes.set_xscale("log")
+    _write(figure, axes, file)

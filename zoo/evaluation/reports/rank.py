@@ -1,0 +1,113 @@
+"""The rank of a head's log-probability matrix: how many directions its distributions span.
+
+Yang et al., "Breaking the softmax bottleneck" (2018), section 2. Let A[n, x] = log p(x | h_n) over
+held-out contexts h_n and all words. The logits of a softmax with hidden states of D numbers have
+rank D + 1 at most, and taking log Z from each row adds one: rank A <= D + 2, whatever the text. A
+head that mixes distributions is not bound so.
+"""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+from zoo.data.lanes import Lanes
+from zoo.errors import UserError
+from zoo.evaluation import overlap
+from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run, short_names
+from zoo.sources.corpus import Corpus
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Spectrum:
+    """singular_values: of the [contexts, V] matrix, float64, largest first. bound: the rank that
+    they were computed to: the number of contexts, or of words if that is smaller."""
+
+    singular_values: np.ndarray
+    bound: int
+
+    @property
+    def rank(self) -> int:
+        """Singular values that are not rounding: above the float32 precision of the matrix."""
+        precision = np.finfo(np.float32).eps * max(self.bound, 1) ** 0.5
+        return int((self.singular_values > self.singular_values[0] * precision).sum())
+
+
+def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
+    """log p of every word [contexts, V], float32, after contexts that are spread over the text."""
+    judged, model = run.experiment.evaluation, run.experiment.model
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
+    boundary = run.lexicon.ids.get(run.lexicon.boundary)
+    lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
+
+    @jax.jit
+    def states(params, tables, words, reset, carry):
+        hidden, context, carry = model.states(params, tables, words, carry, reset=reset)
+        return (hidden, context), carry
+
+    @jax.jit
+    def log_probs(params, tables, state):
+        hidden, context = state
+        return model.head.log_probs(model.head_params(params), tables, hidden, context=context)
+
+    carry, found = model.initial_carry(lanes.batch), []
+    for index in range(len(lanes)):
+        batch = lanes[index]
+        of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
+        there = batch.places >= 0
+        found.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))
+    every = jax.tree.map(lambda *parts: np.concatenate(parts), *found)
+    total = len(jax.tree.leaves(every)[0])
+    chosen = np.linspace(0, total - 1, min(contexts, total)).astype(int)
+    return np.concatenate(
+        [
+            np.asarray(
+                log_probs(run.params, run.tables["head"], jax.tree.map(lambda x: x[part], every))  # noqa: B023
+            )
+            for part in np.array_split(chosen, max(1, len(chosen) // 64))
+        ]
+    )
+
+
+def spectrum(matrix: np.ndarray) -> Spectrum:
+    """The singular values of a matrix, by numpy in float64."""
+    values = np.linalg.svd(np.asarray(matrix, np.float64), compute_uv=False)
+    return Spectrum(values, len(values))
+
+
+def report(workdirs: list[str], contexts: int, split: str, file: str, say=print):
+    """Prints rank and spectrum of each run on one split and draws them in one picture.
+
+    Raises:
+      UserError: there would be no context, or no picture, or a word has no probability.
+    """
+    from zoo.evaluation.reports import plots
+
+    if contexts < 1:
+        raise UserError(f"the rank of {contexts} contexts: give --contexts of at least 1.")
+    plots.check_file(file)
+    curves = {}
+    for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
+        run = Run.load(workdir)
+        with jax.default_matmul_precision(PRECISION):
+            corpus = run.read(split)
+            matrix = log_prob_matrix(run, corpus, contexts)
+        if not np.isfinite(matrix).all():
+            raise UserError(
+                f"{workdir} holds some words to be impossible, whose log-probabilities are not "
+                "finite: its matrix has no rank."
+            )
+        found = spectrum(matrix)
+        curves[name] = found.singular_values / found.singular_values[0]
+        model = run.experiment.model
+        say(
+            f"{name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
+            f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
+        )
+        if seen := run.seen_texts:
+            found = overlap.of_text(corpus.sentences, seen)
+            for line in overlap.warnings({"split": split, "overlap": found}):
+                say(line)
+    plots.spectra(curves, file)
+    say(file)

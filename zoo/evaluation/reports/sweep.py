@@ -1,0 +1,167 @@
+"""Runs that differ in one field of their experiment: log-perplexity against that field.
+
+Runs that differ in nothing but their seed stand at one place, by their mean, least and greatest;
+those that differ in other fields, too, are curves of their own.
+"""
+
+import dataclasses
+import json
+import pathlib
+import statistics
+
+from zoo import recipes
+from zoo.errors import UserError
+from zoo.evaluation import overlap
+from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
+from zoo.runs.workdir import Workdir
+
+SEED = "training.seed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """Runs that differ in their seed at most.
+
+    value: of the field, None without it. losses: nats per token. workdirs: of the runs.
+    """
+
+    value: float | None
+    losses: tuple[float, ...]
+    workdirs: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """Of the runs' log-perplexities."""
+        return statistics.fmean(self.losses)
+
+    def line(self) -> str:
+        """The point as text."""
+        value = "-" if self.value is None else f"{self.value:,}"
+        spread = ""
+        if len(self.losses) > 1:
+            spread = f" ({min(self.losses):.4f} to {max(self.losses):.4f} of {len(self.losses)})"
+        return f"  {value:>12}  {self.mean:.4f}{spread}  {', '.join(self.workdirs)}"
+
+
+def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
+    """The number at a dotted field, such as "vocabulary.features.0.count", of a run's experiment.
+
+    None if the experiment has no such place.
+
+    Raises:
+      UserError: the folder holds no run, or there is something else than a number.
+    """
+    value = _without(_experiment(workdir), field)[0]
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"{field} of {workdir} is no number, but {value!r}: name a field that is.")
+    return value
+
+
+def _experiment(workdir):
+    """A run's experiment as JSON, with the defaults of fields that have come since it began."""
+    return recipes.to_json(Workdir(workdir).experiment())
+
+
+def _without(experiment, field):
+    """(the value at a field, None if there is none; the experiment without it)."""
+    inner, names = experiment, field.split(".")
+    for depth, name in enumerate(names):
+        try:
+            place = int(name) if isinstance(inner, list) else name
+            value = inner[place]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None, experiment
+        if depth == len(names) - 1:
+            inner[place] = None
+            return value, experiment
+        inner = value
+
+
+def settings_of(workdir: str | pathlib.Path, field: str) -> str:
+    """All of a run's experiment but the field and the seed, as text to compare."""
+    experiment = _experiment(workdir)
+    for name in (field, SEED):
+        experiment = _without(experiment, name)[1]
+    return json.dumps(experiment, sort_keys=True)
+
+
+def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
+    """Curves, in the order of their first runs: the points of each, by the field's value.
+
+    Args:
+      losses: nats per token, by the run's folder.
+    """
+    curves = {}
+    for workdir, loss in losses.items():
+        curve = curves.setdefault(settings_of(workdir, field), {})
+        curve.setdefault(value_of(workdir, field), []).append((loss, workdir))
+    return [
+        [
+            Point(value, *map(tuple, zip(*curve[value], strict=True)))
+            for value in sorted(curve, key=lambda value: (value is None, value or 0))
+        ]
+        for curve in curves.values()
+    ]
+
+
+def report(field: str, workdirs: list[str], file: str, say=print):
+    """Prints log-perplexities, nats per token, in the order of the field, and draws them.
+
+    Runs whose experiments do not have the field come last, and are horizontal lines. Those that
+    were trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
+
+    Raises:
+      UserError: no run has the field, a run has no results, they are not of the same quantity, or
+        the picture cannot be written.
+    """
+    from zoo.evaluation.reports import plots
+    from zoo.evaluation.run import short_names
+
+    plots.check_file(file)
+    if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
+        raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
+    columns = columns_of(read_results(workdirs))
+    names = names_of(columns)
+    labels = dict(zip(workdirs, short_names(workdirs), strict=True))
+    drawn, lines, said = {}, {}, []
+    for column, passports in columns.items():
+        (first, passport), *others = passports.items()
+        for name, other in others:
+            check_comparable(passport, other, (first, name))
+        reasons = {name: overlap.reason(found) for name, found in passports.items()}
+        losses = {
+            workdir: float(passports[workdir]["figures"]["log_perplexity"])
+            for workdir in workdirs
+            if workdir in passports and not reasons[workdir]
+        }
+        chosen = ", which chose the checkpoints" if overlap.is_validation(column.split) else ""
+        said.append(f"{names[column]}{chosen}, nats per token ({passport['tokens']:,} tokens)")
+        said += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
+        curves = points_of(losses, field)
+        several = sum(curve[0].value is not None for curve in curves) > 1
+        without = [point for curve in curves for point in curve if point.value is None]
+        for curve in curves:
+            points = [point for point in curve if point.value is not None]
+            if not points:
+                continue
+            name = names[column]
+            if several:
+                label = labels[points[0].workdirs[0]]
+                name = f"{name}, as {label}"
+                said.append(f"  as {label}:")
+            drawn[name] = points
+            for point in points:
+                said.append(point.line())
+        for point in without:
+            lines[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
+            said.append(point.line())
+    if not drawn:
+        raise UserError(
+            "there is nothing to draw: every run with the field was trained on its text, or its "
+            "checkpoint chosen on it, as zoo compare says: judge the runs on another text."
+        )
+    plots.sweep(field, drawn, lines, file)
+    for line in (*said, file):  # after the picture: who reads the lines may stop before the last
+        say(line)

@@ -1,0 +1,1 @@
+"""Grammars: their rules, and the background that they are."""

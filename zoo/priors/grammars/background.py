@@ -1,0 +1,353 @@
+"""A grammar as a background: only words that can still lead to a complete form have any mass.
+
+Xiao, Dymetman and Gardent (2016) and Dymetman and Xiao (2016), section 4, "a-priori constrained
+output". The automaton of the grammar reads along; what it has read is a set of stacks of states, a
+single one where the grammar is not ambiguous so far, kept as arrays of a bounded depth, so that it
+runs within a jitted step.
+"""
+
+import dataclasses
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.errors import UserError, check_least
+from zoo.priors.contextual import ContextualBackground
+from zoo.priors.grammars import rules
+from zoo.sources import files
+
+# More words, or levels, than there ever are.
+NEVER = 2**30
+
+
+@dataclasses.dataclass(frozen=True)
+class Grammar(ContextualBackground):
+    """b(x | c) = b(x) if some form of the grammar begins with the words so far and x, else 0.
+
+    b(x) is the lexicon's background. A form begins after the word `start`, or at each boundary, and
+    ends with the boundary. Outside forms, and after a word that no form could have there, b(x | c)
+    is b(x). Every form that is drawn parses, and is complete within `longest` words.
+
+    Attributes:
+      path: the file of the grammar; its form is described in `zoo.priors.grammars.rules`. It is
+        read once, when the run begins. A regular expression never stands for the unknown word:
+        where that may stand, the grammar has to say "<unk>".
+      start: the word after which a form begins; "" if there is nothing but forms.
+      longest: forms may have so many words. depth: levels of the stack; forms that are nested more
+        deeply are left out. stacks: readings of an ambiguous beginning that are kept.
+      splits: whose forms must be of the grammar.
+    """
+
+    path: str
+    start: str = ""
+    longest: int = 128
+    depth: int = 16
+    stacks: int = 4
+    splits: tuple[str, ...] = ("train",)
+
+    def __post_init__(self):
+        check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
+
+    def prepare(self, lexicon, texts):
+        """The automaton as arrays.
+
+        Raises:
+          UserError: the grammar is wrong (its line is named), has no form of the lexicon's words,
+            or does not have a form of the splits.
+        """
+        found = files.find(self.path)
+        if lexicon.boundary is None:
+            raise UserError(
+                "priors.Grammar needs a boundary that ends a form: set vocabulary.boundary to "
+                "counted or uncounted."
+            )
+        if self.start and self.start not in lexicon.ids:
+            raise UserError(f"the word {self.start!r} that begins a form is not in the lexicon.")
+        try:
+            automata = rules.read(files.read_text(found), found)
+            tables = _compile(automata, lexicon, found)
+        except RecursionError as error:
+            raise UserError(
+                f"{found} has rules that begin with rules that begin with rules, or parentheses "
+                "within parentheses, hundreds of them: write some of them out."
+            ) from error
+        words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
+        if words > self.longest or levels >= self.depth:
+            raise UserError(
+                f"the shortest form of {found} has {words} words and {levels + 1} levels: set "
+                "longest and depth to no less."
+            )
+        for split, text in texts.items():
+            self._check_forms(tables, lexicon, split, text, found)
+        return tables
+
+    def _check_forms(self, tables, lexicon, split, text, found):
+        """UserError for the first form that the automaton does not read."""
+        ends = np.append(text.starts[1:], len(text.words))
+        sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
+        found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
+        for number, place in enumerate(found_wrong):
+            if place >= 0:
+                word = lexicon.words[sentences[number][place]]
+                raise UserError(
+                    f"sentence {number + 1} of {split} is no form of {found}: its word "
+                    f"{place + 1}, {word!r}, cannot stand there; mend the grammar, raise longest, "
+                    "depth or stacks, or leave the split out of splits."
+                )
+
+    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+        """The place of the first word of each sentence that no form has there, -1 without any.
+
+        Args:
+          tables: the automaton's, on the device. sentences: word ids, with their boundaries.
+        """
+        tables = tables | self._marks(lexicon)
+        boundary = lexicon.ids[lexicon.boundary]
+        width = max(map(len, sentences))
+        words = np.full((len(sentences), width + 1), boundary, np.int32)
+        for row, sentence in zip(words, sentences, strict=True):
+            row[1 : 1 + len(sentence)] = sentence
+
+        @jax.jit
+        def wrong(tables, words):
+            contexts, _ = self.apply(tables, words[:, :-1], self.initial_carry(len(words)))
+            may = self._may_move(tables, contexts, tables["class"][words[:, 1:]]).any((-1, -2, -3))
+            right = jnp.where(words[:, 1:] == boundary, self._may_end(tables, contexts), may)
+            return (contexts["size"] > 0).any(-1) & ~right
+
+        first = []
+        for begin in range(0, len(words), 64):
+            part = np.full((min(64, len(words)), width + 1), boundary, np.int32)
+            part[: len(words) - begin] = words[begin : begin + 64]
+            found = np.asarray(wrong(tables, part))[: len(words) - begin]
+            for row, sentence in zip(found, sentences[begin : begin + 64], strict=True):
+                places = np.flatnonzero(row[: len(sentence)])
+                first.append(places[0] if len(places) else -1)
+        return np.array(first)
+
+    def _marks(self, lexicon):
+        boundary = lexicon.ids[lexicon.boundary]
+        log_background = lexicon.log_background
+        if log_background is None:
+            log_background = np.full(len(lexicon), -np.log(len(lexicon)))
+        return {
+            "log_background": jnp.asarray(log_background, jnp.float32),
+            "boundary": jnp.asarray(boundary, jnp.int32),
+            "begin": jnp.asarray(lexicon.ids[self.start] if self.start else boundary, jnp.int32),
+        }
+
+    def tables(self, lexicon):
+        """The automaton, the lexicon's background, and the words that begin and end a form."""
+        return super().tables(lexicon) | self._marks(lexicon)
+
+    def initial_carry(self, batch):
+        """Outside any form: no stack."""
+        return {
+            "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
+            "size": jnp.zeros((batch, self.stacks), jnp.int32),
+            "left": jnp.zeros(batch, jnp.int32),
+        }
+
+    def apply(self, tables, words, carry, *, reset=None):
+        """words [B, T] -> (contexts, carry).
+
+        A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", how
+        many there are, [B, T, stacks], 0 for no stack; "left", the words that may still come.
+        """
+
+        def step(carry, inputs):
+            word, fresh = inputs
+            inside = (carry["size"] > 0).any(-1) & ~fresh
+            read = self._read(tables, carry, tables["class"][word])
+            begins = (word == tables["begin"]) & (~inside if self.start else True)
+            goes_on = inside & (word != tables["boundary"])
+            first = jnp.zeros((len(word), self.stacks), jnp.int32).at[:, 0].set(1)
+            size = jnp.where(goes_on[:, None], read["size"], 0)
+            stack = read["stack"]
+            bottom = jnp.where(begins[:, None], tables["first"], stack[:, 0, 0][:, None])
+            stack = stack.at[:, 0, 0].set(bottom[:, 0])
+            carry = {
+                "stack": stack,
+                "size": jnp.where(begins[:, None], first, size),
+                "left": jnp.where(begins, self.longest, carry["left"] - 1),
+            }
+            return carry, carry
+
+        fresh = jnp.zeros(words.shape, bool) if reset is None else reset
+        carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
+
+    def _may_move(self, tables, contexts, classes=None):
+        """Which moves may be taken from which states.
+
+        A stack may be cut down to any state above which all are complete; then that state reads.
+
+        Args:
+          classes: of the word read, [...]; None for all classes.
+
+        Returns:
+          bool [..., stacks, depth, (classes), moves].
+        """
+        stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
+        level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
+        there = level < size[..., None]
+        # From the innermost outwards: whether all that are further in are complete.
+        done = jnp.where(there, tables["ends"][stack], True)
+        open_ = jnp.cumprod(done[..., ::-1], axis=-1)[..., ::-1].astype(bool)
+        complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
+        fewest = jnp.where(there, tables["fewest"][stack], 0)
+        below = jnp.cumsum(fewest, axis=-1) - fewest
+        place = (stack,) if classes is None else (stack, _beside(classes, stack))
+        room, words = tables["move_room"][place], tables["move_words"][place]
+        more = (None,) * (room.ndim - stack.ndim)
+        # A state that cannot read has neither room nor time for any move.
+        may = there & complete
+        room_left = jnp.where(may, self.depth - level, -1)[(..., *more)]
+        words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
+        return (room <= room_left) & (words < words_left)
+
+    def _allowed(self, tables, contexts):
+        """(classes of words that may come next [..., C], whether the form may end [...])."""
+        may = self._may_move(tables, contexts)
+        return may.any((-1, -3, -4)), self._may_end(tables, contexts)
+
+    def _may_end(self, tables, contexts):
+        """Whether the form may end, [...]."""
+        level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
+        there = level < contexts["size"][..., None]
+        done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
+        return (done & (contexts["size"] > 0)).any(-1)
+
+    def _read(self, tables, contexts, classes):
+        """The stacks after a word of the classes [B]; all of size 0 if it could not stand there."""
+        stack = contexts["stack"]
+        may = self._may_move(tables, contexts, classes)
+        shift = tables["moves"][stack, _beside(classes, stack)]
+        batch, _, _, moves = shift.shape
+        shift, may = shift.reshape(batch, -1), may.reshape(batch, -1)
+        # More than are kept, for some may be equal.
+        count = min(2 * self.stacks, may.shape[1])
+        chosen = jnp.argsort(~may, axis=-1, stable=True)[:, :count]
+        taken = jnp.take_along_axis(may, chosen, axis=-1)
+        shift = jnp.take_along_axis(shift, chosen, axis=-1)
+        source, level = chosen // (self.depth * moves), chosen // moves % self.depth
+        old = jnp.take_along_axis(contexts["stack"], source[..., None], axis=1)
+        place = jnp.arange(self.depth).reshape(1, 1, -1) - level[..., None]
+        pushed = tables["pushed"][shift]
+        width = pushed.shape[-1]
+        new = jnp.take_along_axis(pushed, jnp.clip(place, 0, width - 1), axis=-1)
+        size = jnp.where(taken, level + tables["height"][shift], 0)
+        stack = jnp.where(place < 0, old, new)
+        inside = jnp.arange(self.depth).reshape(1, 1, -1) < size[..., None]
+        stack = jnp.where(inside, stack, 0)
+        same = (stack[:, :, None] == stack[:, None]).all(-1) & (size[:, :, None] == size[:, None])
+        earlier = jnp.tril(jnp.ones((count, count), bool), -1)[None]
+        size = jnp.where((same & earlier).any(-1), 0, size)
+        kept = jnp.argsort(size == 0, axis=-1, stable=True)[:, : self.stacks]
+        missing = self.stacks - kept.shape[1]
+        stack = jnp.take_along_axis(stack, kept[..., None], axis=1)
+        size = jnp.take_along_axis(size, kept, axis=-1)
+        return {
+            "stack": jnp.pad(stack, ((0, 0), (0, missing), (0, 0))),
+            "size": jnp.pad(size, ((0, 0), (0, missing))),
+        }
+
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]."""
+        allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
+        allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)
+        return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
+
+    def log_probs(self, tables, contexts):
+        """log b of every word, nats, [..., V]."""
+        classes, ended = self._allowed(tables, contexts)
+        allowed = classes[..., tables["class"]]
+        is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
+        is_boundary = is_boundary.reshape((1,) * (allowed.ndim - 1) + (-1,))
+        allowed = jnp.where(is_boundary, ended[..., None], allowed)
+        allowed |= ~(contexts["size"] > 0).any(-1)[..., None]
+        log_background = jnp.broadcast_to(tables["log_background"], allowed.shape)
+        return jnp.where(allowed, log_background, -jnp.inf)
+
+
+def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
+    """The automaton's arrays.
+
+    Returns:
+      class: [V], words of one class stand in the same places; class 0 stands in none.
+      first: the state in which a form begins. ends: [Q], whether a rule may end in a state.
+      fewest, levels: [Q], see `grammar_rules.completions`.
+      moves: [Q, C, moves], numbers of shifts, 0 for none; move_words, the fewest words that they
+      lead to, and move_room, the levels that these need, both out of reach where there is no move.
+      Of each shift: pushed [shifts, width], the states that it puts in the place of its own;
+      height, how many.
+    """
+    marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
+    words_of = {}
+    for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):
+        kind, text = symbol
+        if kind == "word":
+            place = lexicon.ids.get(text)
+            words_of[symbol] = frozenset(() if place in (None, boundary) else (place,))
+        elif kind == "pattern":
+            pattern = re.compile(text)
+            words_of[symbol] = frozenset(
+                place
+                for place, word in enumerate(lexicon.words)
+                if word not in marks and pattern.fullmatch(word)
+            )
+    symbols_of = [frozenset()] * len(lexicon)
+    for symbol, words in words_of.items():
+        for word in words:
+            symbols_of[word] |= {symbol}
+    classes = {frozenset(): 0}
+    class_of = [classes.setdefault(symbols, len(classes)) for symbols in symbols_of]
+
+    completions = rules.completions(automata, lambda symbol: bool(words_of[symbol]))
+    if math.isinf(completions[automata.start][0]):
+        raise UserError(f"{path} has no form that is made of words of the lexicon alone.")
+    reached = rules.skips(automata)
+    shifts, moves = {}, {}
+    for state, found in enumerate(rules.shifts(automata)):
+        for symbol, pushed, new in sorted(found):
+            entries = (*pushed, new)
+            if any(math.isinf(completions[entry][0]) for entry in entries):
+                continue
+            number = shifts.setdefault(entries, len(shifts) + 1)
+            for symbols, place in classes.items():
+                if symbol in symbols:
+                    moves.setdefault((state, place), {})[number] = None
+    states, width = len(automata.edges), max(map(len, shifts), default=1)
+    most = max(map(len, moves.values()), default=1)
+    tables = {
+        "class": np.array(class_of, np.int32),
+        "first": np.array(automata.start, np.int32),
+        "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
+        # A state that cannot be completed is in no stack.
+        "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
+        "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
+        "moves": np.zeros((states, len(classes), most), np.int32),
+        "pushed": np.zeros((len(shifts) + 1, width), np.int32),
+        "height": np.zeros(len(shifts) + 1, np.int32),
+    }
+    words, room = np.full((2, len(shifts) + 1), NEVER, np.int32)
+    for (state, place), numbers in moves.items():
+        tables["moves"][state, place, : len(numbers)] = list(numbers)
+    for entries, number in shifts.items():
+        tables["pushed"][number, : len(entries)] = entries
+        tables["height"][number] = len(entries)
+        words[number] = sum(completions[entry][0] for entry in entries)
+        room[number] = max(
+            height + completions[entry][1] for height, entry in enumerate(entries, 1)
+        )
+    moves = tables["moves"]
+    return tables | {"move_words": words[moves], "move_room": room[moves]}
+
+
+def _beside(array, stack):
+    """array [...] with axes of 1 for the others of stack [..., stacks, depth]."""
+    return array.reshape(array.shape + (1,) * (stack.ndim - array.ndim))

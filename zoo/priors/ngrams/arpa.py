@@ -1,0 +1,218 @@
+r"""n-gram backgrounds from ARPA files, as KenLM, SRILM and others write them.
+
+    \data\
+    ngram 1=3
+    ngram 2=1
+
+    \1-grams:
+    -0.7 <tab> le <tab> -0.3        log10 p(le), le, log10 of the back-off weight of the context le
+    ...
+    \2-grams:
+    -0.2 <tab> le chat
+    \end\
+
+    p(x | c) = the listed value if c x is listed, backoff(c) p(x | c') otherwise.
+"""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+
+from zoo.errors import UserError, check_least
+from zoo.priors.ngrams import backoff
+from zoo.sources import files
+
+BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
+_UPPER = UNKNOWN.upper()
+# log10 of a probability of 0, as these files have it.
+ZERO = -99.0
+# No more digits than there ever are: Python refuses to read thousands.
+_SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
+_COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
+_BLANK = " \t\r"
+_BLANKS = re.compile(r"[ \t]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Arpa(backoff.Backoff):
+    """b(x | the last order - 1 words) of an ARPA file, restricted to the words of the lexicon.
+
+    The lexicon's boundary is <s> in a context and </s> where it is predicted. Words that the file
+    does not have share the probability of <unk> as a single word; longer n-grams with <unk> in them
+    are those of the lexicon's own unknown word alone. n-grams of words that the lexicon does not
+    have are left out, and their mass with them: the head normalises.
+
+    Attributes:
+      path: the file, perhaps compressed with gzip; read once, when the run begins.
+      order: longest n-grams to take from it.
+    """
+
+    path: str
+    order: int = 3
+
+    def __post_init__(self):
+        check_least(self, "priors.Arpa", order=2)
+
+    def prepare(self, lexicon, texts):
+        """The back-off tables; UserError names the line where the file is wrong."""
+        found = files.find(self.path)
+        listed = _with_our_unknown(read(files.read_text(found), found))
+        if len(listed) == 1:
+            raise UserError(
+                f"{found} has single words alone: give a file with longer n-grams, or take "
+                "vocabulary.background=Unigram."
+            )
+        if len(listed) < self.order:
+            raise UserError(
+                f"{found} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
+            )
+        unigrams, *longer = listed[: self.order]
+        contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
+        grams = _in_lexicon(longer, lexicon, predicted=True)
+        log_unigram = self._log_unigram(unigrams, lexicon, found)
+
+        arrays = [
+            np.array(list(level), np.int64).reshape(-1, size)
+            for size, level in enumerate(contexts, 1)
+        ]
+        before = [
+            np.array([gram[:-1] for gram in level], np.int64).reshape(-1, size)
+            for size, level in enumerate(grams, 1)
+        ]
+        trie = backoff.Trie([*arrays, *before], len(lexicon))
+        weights = np.zeros(len(trie))
+        for level, nodes in zip(contexts, trie.nodes(), strict=False):
+            weights[nodes] = [weight for _, weight in level.values()]
+
+        lists = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+        for level, nodes in zip(grams, trie.nodes()[len(arrays) :], strict=True):
+            words = np.array([gram[-1] for gram in level], np.int64)
+            lists.append((nodes, words, np.array([p for p, _ in level.values()])))
+        nodes, words, listed = (np.concatenate(column) for column in zip(*lists, strict=True))
+        in_nats = np.log(10)
+        return backoff.prepare_listed(
+            log_unigram * in_nats, trie, weights * in_nats, nodes, words, listed * in_nats
+        )
+
+    def _log_unigram(self, unigrams, lexicon, found):
+        """log10 p(x), [V]: unknown words share the probability of <unk>."""
+        names = [END if word == lexicon.boundary else word for word in lexicon.words]
+        names = [name if (name,) in unigrams else UNKNOWN for name in names]
+        shared = names.count(UNKNOWN)
+        if shared and (UNKNOWN,) not in unigrams:
+            raise UserError(
+                f"{found} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
+                f"lexicon, nor {UNKNOWN}: take a model with {UNKNOWN}, or a vocabulary of its "
+                "words with vocabulary.unknown=refused."
+            )
+        for name, word in zip(names, lexicon.words, strict=True):
+            if unigrams[(name,)][0] <= ZERO:
+                raise UserError(
+                    f"{found} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
+                    "the lexicon: take a model that can predict it, or a vocabulary without it."
+                )
+        return np.array(
+            [unigrams[(n,)][0] - (math.log10(shared) if n == UNKNOWN else 0) for n in names]
+        )
+
+
+def _with_our_unknown(levels):
+    """The n-grams of a file with <unk> for <UNK>, as some programs write it, if it has no <unk>."""
+    if (UNKNOWN,) in levels[0] or (_UPPER,) not in levels[0]:
+        return levels
+    return [
+        {
+            tuple(UNKNOWN if word == _UPPER else word for word in gram): values
+            for gram, values in level.items()
+        }
+        for level in levels
+    ]
+
+
+def _in_lexicon(levels, lexicon, predicted):
+    """n-grams as tuples of ids, those with words outside the lexicon left out.
+
+    Args:
+      predicted: whether the last word is one that is predicted, or the whole a context.
+    """
+    ids = {word: place for place, word in enumerate(lexicon.words) if word != lexicon.boundary}
+    context, last = dict(ids), dict(ids)
+    if lexicon.boundary is not None:
+        context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]
+    final = last if predicted else context
+    return [
+        {
+            (*(context[word] for word in gram[:-1]), final[gram[-1]]): values
+            for gram, values in level.items()
+            if gram[-1] in final and all(word in context for word in gram[:-1])
+        }
+        for level in levels
+    ]
+
+
+def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
+    """For each order {n-gram: (log10 probability, log10 back-off weight, 0 if there is none)}.
+
+    Words end at spaces and tabs alone: a no-break space may be within one. What is below -99, as
+    -inf is, is read as -99, so that the log-probability of n-grams that are in a text is finite.
+
+    Raises:
+      UserError: with the path and the line where the form is wrong.
+    """
+    promised, levels, lines, begun, ended = {}, [], {}, False, False
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip(_BLANK)
+        if not line or ended or not begun:
+            begun |= line == "\\data\\"  # whatever stands before it
+        elif match := _COUNT.fullmatch(line):
+            promised[int(match[1])], lines[int(match[1])] = int(match[2]), number
+        elif match := _SECTION.fullmatch(line):
+            order = int(match[1])
+            if order != len(levels) + 1 or order not in promised:
+                _fail(path, number, f"the {order}-grams come out of order or were not announced")
+            levels.append({})
+            lines[order] = number
+        elif line == "\\end\\":
+            ended = True
+        elif not levels:
+            _fail(path, number, f"{line!r} is neither 'ngram N=COUNT' nor '\\N-grams:'")
+        else:
+            gram, values = _entry(line, len(levels), path, number)
+            if gram in levels[-1]:
+                _fail(path, number, f"{' '.join(gram)!r} is there a second time")
+            levels[-1][gram] = values
+    if not begun:
+        raise UserError(
+            f"{path} is no ARPA file, for it has no line '\\data\\': give a model of n-grams as "
+            "KenLM and SRILM write them."
+        )
+    if not ended:
+        raise UserError(f"{path} has no \\end\\ at its end: it is cut short, or no ARPA file.")
+    if not levels and not any(promised.values()):
+        raise UserError(f"{path} has no n-grams: give a model with some.")
+    for order, many in promised.items():
+        there = len(levels[order - 1]) if order <= len(levels) else 0
+        if there != many:
+            _fail(path, lines[order], f"the file announces {many} {order}-grams and has {there}")
+    return levels
+
+
+def _fail(path, number, what):
+    raise UserError(f"{path}, line {number}: {what}.")
+
+
+def _entry(line, order, path, number):
+    """(n-gram, (log10 probability, log10 back-off weight)) of a line."""
+    probability, *rest = _BLANKS.split(line)
+    if len(rest) not in (order, order + 1):
+        _fail(path, number, f"a {order}-gram has {order} words between its two numbers")
+    try:
+        weight = float(rest[order]) if len(rest) > order else 0.0
+        probability = float(probability)
+    except ValueError:
+        _fail(path, number, f"{line!r} does not begin with a number, or end with one")
+    if not probability <= 0 or not weight <= -ZERO:
+        _fail(path, number, f"log10 of a probability is {probability}, of a weight {weight}")
+    return tuple(rest[:order]), (max(probability, ZERO), max(weight, ZERO))

@@ -1,0 +1,283 @@
+"""n-gram distributions in their back-off form, as sparse tables that run on the device.
+
+A model of order n gives, for a context c of n - 1 words with suffix c' (c without its first word),
+
+    b(x | c) = listed(x | c)            for the words that the model lists after c,
+               backoff(c) b(x | c')     for all others,
+
+down to a unigram distribution b(x). So b(. | c) is weight(c) b(.), a dense vector that is the same
+for all contexts, but for the words of short lists, those of c and of its suffixes, each list with a
+weight of its own. Contexts are the nodes of a trie whose edges are words read backwards: the
+suffixes of a context are the nodes on the way to it.
+
+The masses of signatures have the same form: B(s | c) is listed where c lists a word of s, and is
+backoff(c) B(s | c') otherwise. What is listed is kept whole, as logs, and never as a difference to
+what is backed off to: a word may be listed with far less, even with 10^-99.
+"""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.priors.contextual import ContextualBackground
+from zoo.priors.ngrams import backoff_lists
+
+# Words are taken from a node's list so many at a time.
+WINDOW = 16
+# So many windows at a time.
+WINDOWS = 4096
+# A list with more than one word in so many of the vocabulary is kept as a dense row.
+DENSE = 16
+# In a dense row, what no logarithm of a probability is.
+UNLISTED = np.inf
+
+
+class Trie:
+    """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words.
+
+    Attributes:
+      word: int32 [nodes], the word that an edge leads to a node with. start: int64 [nodes + 1], the
+        children of node u are the nodes start[u] to start[u + 1], in the order of their words.
+      levels: where the nodes of each length begin, and the number of nodes.
+    """
+
+    def __init__(self, contexts: list[np.ndarray], vocabulary: int):
+        """Of contexts, int [m, length] each, in the order of the text."""
+        self.vocabulary = vocabulary
+        order = 1 + max((array.shape[1] for array in contexts), default=0)
+        parents = [np.zeros(len(array), np.int64) for array in contexts]
+        self._keys = [np.zeros(1, np.int64)]
+        self.levels = [0, 1]
+        for length in range(1, order):
+            longer = [
+                (parent * vocabulary + array[:, -length])
+                for parent, array in zip(parents, contexts, strict=True)
+                if array.shape[1] >= length
+            ]
+            keys = np.unique(np.concatenate(longer))
+            self._keys.append(keys)
+            self.levels.append(self.levels[-1] + len(keys))
+            rest = iter(longer)
+            parents = [
+                self.levels[length] + np.searchsorted(keys, next(rest))
+                if array.shape[1] >= length
+                else parent
+                for parent, array in zip(parents, contexts, strict=True)
+            ]
+        self._nodes = parents
+        keys = np.concatenate(self._keys)
+        self.word = (keys % vocabulary).astype(np.int32)
+        children = np.bincount(keys[1:] // vocabulary, minlength=len(keys))
+        self.start = 1 + np.concatenate([[0], np.cumsum(children)])
+
+    def __len__(self):
+        return len(self.word)
+
+    def nodes(self) -> list[np.ndarray]:
+        """The node of each context that the trie was made of."""
+        return self._nodes
+
+
+def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
+    """The tables of an interpolated model, as a `Backoff` keeps them.
+
+    Args:
+      unigram: b(x), [V]. backoff: [nodes of the trie].
+      nodes, words, additional: [m] each, b(x | c) - backoff(c) b(x | c') for the word x and the
+        context c of a node, in any order; at least 0.
+    """
+    return {
+        "unigram": np.asarray(unigram, np.float32),
+        "backoff": np.asarray(backoff, np.float32),
+        **_prepared(trie, nodes, words, list_value=additional),
+    }
+
+
+def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
+    """The tables of a model that is given as it lists words, in nats; see `prepare`.
+
+    Args:
+      nodes, words, log_prob: [m] each, log b(x | c), in any order.
+    """
+    return {
+        "log_unigram": np.asarray(log_unigram, np.float32),
+        "log_backoff": np.asarray(log_backoff, np.float32),
+        **_prepared(trie, nodes, words, list_log_prob=log_prob),
+    }
+
+
+def _prepared(trie, nodes, words, **values):
+    order = np.lexsort((words, nodes))
+    counts = np.bincount(nodes, minlength=len(trie))
+    return {
+        "node_word": trie.word,
+        "node_start": trie.start.astype(np.int32),
+        "levels": np.array(trie.levels, np.int32),
+        "list_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        "list_word": np.asarray(words, np.int32)[order],
+        **{name: np.asarray(column, np.float32)[order] for name, column in values.items()},
+    }
+
+
+def _find(starts, sorted_words, node, word):
+    """(place of the word in the node's part of sorted_words, whether it is there), [...] each."""
+    low, high = starts[node], starts[node + 1]
+    last = len(sorted_words) - 1
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high) // 2
+        below = (sorted_words[jnp.minimum(middle, last)] < word) & (low < high)
+        return jnp.where(below, middle + 1, low), jnp.where(below, high, middle)
+
+    low, _ = jax.lax.fori_loop(0, len(sorted_words).bit_length(), halve, (low, high))
+    return low, (low < high) & (sorted_words[jnp.minimum(low, last)] == word)
+
+
+class Backoff(ContextualBackground):
+    """A background in back-off form; `prepare` of a subclass gives those of `prepare` or
+    `prepare_listed` here.
+
+    The carry is the last n - 1 words, -1 where there is none. A context is the nodes of its
+    suffixes, int32 [..., n - 1], the shortest first, 0 where the model has no such node.
+    """
+
+    order: int
+
+    def tables(self, lexicon):
+        """The trie, and the lists of "word" and "signature", as dense rows where they are long."""
+        kept = lexicon.background_tables
+        signature = np.arange(len(lexicon), dtype=np.int32)
+        if lexicon.feature_names:
+            signature, _ = lexicon.signatures
+        words = backoff_lists.of_words(kept)
+        masses = backoff_lists.of_signatures(words, kept["levels"], signature)
+        is_dense = np.diff(words.start) > len(lexicon) / DENSE
+        return {
+            **{name: jnp.asarray(kept[name]) for name in ("node_word", "node_start")},
+            "log_backoff": jnp.asarray(np.log(words.backoff), jnp.float32),
+            "word": _on_device(words, is_dense, kept["levels"]),
+            "signature": _on_device(masses, is_dense, kept["levels"]),
+        }
+
+    def initial_carry(self, batch):
+        """No words."""
+        return jnp.full((batch, self.order - 1), -1, jnp.int32)
+
+    def apply(self, tables, words, carry, *, reset=None):
+        """words [B, T] -> (nodes [B, T, n - 1], carry)."""
+        time, span = words.shape[1], self.order - 1
+        words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
+        sequence = jnp.zeros(words.shape, jnp.int32)
+        if reset is not None:
+            sequence = sequence.at[:, span:].set(jnp.cumsum(reset, axis=1))
+        node, nodes = jnp.zeros((words.shape[0], time), jnp.int32), []
+        found = jnp.ones(node.shape, bool)
+        for back in range(span):
+            here = slice(span - back, span - back + time)
+            found &= sequence[:, here] == sequence[:, span:]
+            child, there = _find(tables["node_start"], tables["node_word"], node, words[:, here])
+            found &= there
+            node = jnp.where(found, child, 0)
+            nodes.append(node)
+        same = sequence[:, time:] == sequence[:, -1:]
+        carry = jnp.where(same, words[:, time:], -1)
+        return jnp.stack(nodes, axis=-1), carry
+
+    def log_prob(self, tables, contexts, words):
+        """log b(words | c), nats, [...]."""
+        lists = tables["word"]
+        found = lists["unigram"][words]
+        for level in range(contexts.shape[-1]):
+            node = contexts[..., level]
+            found += tables["log_backoff"][node]
+            if len(lists["item"]):
+                place, there = _find(lists["start"], lists["item"], node, words)
+                value = lists["value"][jnp.minimum(place, len(lists["value"]) - 1)]
+                found = jnp.where(there, value, found)
+        return found
+
+    def log_probs(self, tables, contexts):
+        """log b of every word, nats, [..., V]."""
+        return _log_values(tables, contexts, tables["word"])
+
+    def log_masses(self, tables, contexts, signature, signatures):
+        """log B(s | c), nats, [..., S]: from the unigram masses and the lists alone."""
+        return _log_values(tables, contexts, tables["signature"])
+
+
+def _on_device(lists, is_dense, levels):
+    """The arrays of `Lists` for `_log_values`.
+
+    unigram: [C]. start: int32 [nodes + 1], item: int32 [m], value: [m], as in Lists.
+    sparse_length: int32 [nodes], of the lists that are no dense rows. dense_row: int32 [nodes], the
+    row of a node among those of its level, 0 if it has none. dense: for each level [1 + rows, C],
+    UNLISTED where an item is not in the list.
+    """
+    row, dense = np.zeros(len(is_dense), np.int32), []
+    for first, end in itertools.pairwise(levels[1:]):
+        chosen = first + np.flatnonzero(is_dense[first:end])
+        row[chosen] = 1 + np.arange(len(chosen))
+        rows = np.full((1 + len(chosen), len(lists.unigram)), UNLISTED, np.float32)
+        for place, node in enumerate(chosen, 1):
+            part = slice(lists.start[node], lists.start[node + 1])
+            rows[place, lists.item[part]] = lists.log_value[part]
+        dense.append(jnp.asarray(rows))
+    return {
+        "unigram": jnp.asarray(lists.log_unigram, jnp.float32),
+        "start": jnp.asarray(lists.start, jnp.int32),
+        "item": jnp.asarray(lists.item, jnp.int32),
+        "value": jnp.asarray(lists.log_value, jnp.float32),
+        "sparse_length": jnp.asarray(np.where(is_dense, 0, np.diff(lists.start)), jnp.int32),
+        "dense_row": jnp.asarray(row),
+        "dense": tuple(dense),
+    }
+
+
+def _log_values(tables, contexts, lists):
+    """The log of what `lists` say of each item under each context, nats, [..., C]."""
+    shape = contexts.shape[:-1]
+    nodes = contexts.reshape(math.prod(shape), contexts.shape[-1])
+    # What the list of a node is multiplied with: the weights of the longer contexts.
+    weight = jnp.cumsum(tables["log_backoff"][nodes][:, ::-1], axis=1)[:, ::-1]
+    weight = jnp.pad(weight, ((0, 0), (0, 1)))
+    values = weight[:, :1] + lists["unigram"][None]
+    # From the shortest context to the longest, whose list has the last word.
+    for level, rows in enumerate(lists["dense"]):
+        node, longer = nodes[:, level], weight[:, level + 1]
+        if len(rows) > 1:
+            row = rows[lists["dense_row"][node]]
+            values = jnp.where(row == UNLISTED, values, longer[:, None] + row)
+        if node.size and len(lists["item"]):
+            values = _put_lists(values, lists, node, longer)
+    return values.reshape(*shape, -1)
+
+
+def _put_lists(values, lists, node, weight):
+    """values [N, C] with weight [N] + the lists of the nodes [N] in their places.
+
+    The lists have very different lengths: they are cut into windows, and the windows of all nodes
+    are taken one after the other, so that the time goes with the number of items in the lists.
+    """
+    rows = len(node)
+    length, start = lists["sparse_length"][node], lists["start"][node]
+    ends = jnp.cumsum(-(-length // WINDOW))
+    chunk = min(WINDOWS, 4 * rows)
+
+    def put(state):
+        first, values = state
+        window = first + jnp.arange(chunk)
+        owner = jnp.minimum(jnp.searchsorted(ends, window, side="right"), rows - 1)
+        before = jnp.where(owner > 0, ends[owner - 1], 0)
+        offset = (window - before)[:, None] * WINDOW + jnp.arange(WINDOW)[None]
+        real = (window < ends[-1])[:, None] & (offset < length[owner][:, None])
+        place = jnp.where(real, start[owner][:, None] + offset, 0)
+        listed = lists["value"][place] + weight[owner][:, None]
+        row = jnp.where(real, owner[:, None], rows)  # outside, where nothing is put
+        return first + chunk, values.at[row, lists["item"][place]].set(listed, mode="drop")
+
+    _, values = jax.lax.while_loop(lambda state: state[0] < ends[-1], put, (0, values))
+    return values

@@ -1,0 +1,141 @@
+"""The lists of a back-off model (zoo.priors.ngrams.backoff) on the host, of words and of
+signatures.
+
+Everything is computed in float64, so that differences of masses lose nothing that shows.
+"""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+
+# What is left of a probability that rounding has made 0 or less.
+LEAST = 1e-99
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Lists:
+    """What a model lists after each context, of items: words, or signatures.
+
+    Attributes:
+      parent: int64 [nodes], the node of a context without its first word; 0 has no words.
+      backoff: [nodes]. unigram: [C], of each item after no words.
+      start: int64 [nodes + 1]; after node u the items item[start[u]:start[u + 1]], in their order,
+        have the values value[start[u]:start[u + 1]].
+    """
+
+    parent: np.ndarray
+    backoff: np.ndarray
+    unigram: np.ndarray
+    start: np.ndarray
+    item: np.ndarray
+    value: np.ndarray
+
+    @property
+    def log_unigram(self):
+        """In nats, [C]."""
+        return np.log(self.unigram)
+
+    @property
+    def log_value(self):
+        """In nats, [m]."""
+        return np.log(self.value)
+
+    @functools.cached_property
+    def node(self):
+        """The node of each entry of the lists, int64 [m]."""
+        return np.repeat(np.arange(len(self.parent)), np.diff(self.start))
+
+    @functools.cached_property
+    def _keys(self):
+        return self.node * len(self.unigram) + self.item
+
+    def of(self, nodes, items):
+        """The value of each item after its node, [n]: listed there, or backed off to."""
+        size, keys = len(self.unigram), self._keys
+        weight, found = np.ones(len(nodes)), np.zeros(len(nodes))
+        left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
+        while len(left):
+            key = node * size + items[left]
+            place = np.searchsorted(keys, key)
+            there = np.zeros(len(key), bool)
+            inside = place < len(keys)
+            there[inside] = keys[place[inside]] == key[inside]
+            found[left[there]] = self.value[place[there]]
+            at_end = ~there & (node == 0)
+            found[left[at_end]] = self.unigram[items[left[at_end]]]
+            on = ~there & ~at_end
+            weight[left[on]] *= self.backoff[node[on]]
+            left, node = left[on], self.parent[node[on]]
+        return weight * found
+
+
+def parents(node_start):
+    """The parent of each node, int64 [nodes], of where the children of each begin."""
+    counts = np.diff(node_start.astype(np.int64))
+    return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
+
+
+def of_words(kept: dict[str, np.ndarray]) -> Lists:
+    """The lists of words in the tables that `prepare` or `prepare_listed` of backoff made."""
+    parent = parents(kept["node_start"])
+    places = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
+    if "list_value" in kept:  # what is added to what is backed off to
+        names = ("backoff", "unigram", "list_value")
+        backoff, unigram, additions = (kept[name].astype(np.float64) for name in names)
+        return of_additions(Lists(parent, backoff, unigram, *places, additions), kept["levels"])
+    names = ("log_backoff", "log_unigram", "list_log_prob")
+    backoff, unigram, listed = (np.exp(kept[name].astype(np.float64)) for name in names)
+    return Lists(parent, backoff, unigram, *places, listed)
+
+
+def of_additions(additions: Lists, levels) -> Lists:
+    """The lists of an interpolated model: listed(x | c) = additional(x | c) + backoff(c) b(x | c').
+
+    Args:
+      additions: its values are additional(x | c). levels: where the nodes of each length begin, and
+        the number of nodes.
+    """
+    listed = additions.value.copy()
+    found = dataclasses.replace(additions, value=listed)
+    # The shorter contexts come first: what is backed off to is complete.
+    for part, node in _by_length(additions, levels):
+        shorter = found.of(additions.parent[node], additions.item[part])
+        listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, LEAST)
+    return found
+
+
+def of_signatures(words: Lists, levels, signature) -> Lists:
+    """The lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
+
+    B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of
+    s that c lists. The difference, what the other words of s have after c', is 0 if there are none.
+
+    Args:
+      levels: as in `of_additions`. signature: int [V], of each word.
+    """
+    size = int(signature.max()) + 1
+    members = np.bincount(signature, minlength=size)
+    entries, of_entry = np.unique(words.node * size + signature[words.item], return_inverse=True)
+    node, item = entries // size, entries % size
+    start = np.searchsorted(node, np.arange(len(words.parent) + 1))
+    value = np.zeros(len(entries))
+    np.add.at(value, of_entry, words.value)
+    has_others = np.bincount(of_entry, minlength=len(entries)) < members[item]
+    shorter = words.of(words.parent[words.node], words.item)
+    shorter = np.bincount(of_entry, shorter, len(entries))
+    unigram = np.bincount(signature, words.unigram, size)
+    found = Lists(words.parent, words.backoff, unigram, start, item, value)
+    for part, nodes in _by_length(found, levels):
+        others = found.of(words.parent[nodes], item[part]) - shorter[part]
+        others = np.where(has_others[part], np.maximum(others, 0), 0)
+        value[part] += words.backoff[nodes] * others
+    return found
+
+
+def _by_length(lists, levels):
+    """For each length of contexts (a slice of the entries of their lists, the nodes of these)."""
+    for first, end in itertools.pairwise(levels[1:]):
+        part = slice(lists.start[first], lists.start[end])
+        yield part, lists.node[part]

@@ -1,0 +1,117 @@
+"""n-gram backgrounds estimated from text, with interpolated Kneser-Ney smoothing.
+
+Kneser and Ney (1995) in the form of Chen and Goodman (1998), "An empirical study of smoothing
+techniques for language modeling", section 3 ("modified"): with adjusted counts a and a discount D
+for counts of 1, of 2, and of 3 or more,
+
+    b(x | c) = (a(c x) - D(a(c x))) / a(c) + backoff(c) b(x | c'),
+    backoff(c) = sum_x D(a(c x)) / a(c),
+
+down to a uniform distribution over all words of the lexicon. a(c x) is how often the words occur,
+for the longest contexts and for those that begin a sentence; for the others it is how many
+different words stand before them.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.errors import UserError, check_least
+from zoo.priors.ngrams import backoff
+
+# Where a text has too few counts to estimate discounts from.
+USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class NGram(backoff.Backoff):
+    """b(x | the last order - 1 words), estimated on some splits and kept with the run.
+
+    A context does not reach beyond the boundary before it.
+
+    Attributes:
+      order: n. splits: whose text is counted; what a model is tested on should not be among them.
+    """
+
+    order: int = 3
+    splits: tuple[str, ...] = ("train",)
+
+    def __post_init__(self):
+        check_least(self, "priors.NGram", order=2)
+        if not self.splits:
+            raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
+
+    def prepare(self, lexicon, texts):
+        """The back-off tables; see `backoff.prepare`."""
+        boundary = lexicon.ids.get(lexicon.boundary)
+        streams = [text.words.astype(np.int64) for text in texts.values()]
+        counted = count(streams, boundary, self.order, len(lexicon))
+        trie = backoff.Trie([contexts for contexts, _, _ in counted], len(lexicon))
+        weights, lists = np.ones(len(trie)), []
+        for (_, words, counts), nodes in zip(counted, trie.nodes(), strict=True):
+            discount = discounts(counts)[np.minimum(counts, 3) - 1]
+            total = np.bincount(nodes, counts, len(trie))
+            here = np.unique(nodes)
+            weights[here] = np.bincount(nodes, discount, len(trie))[here] / total[here]
+            lists.append((nodes, words, (counts - discount) / total[nodes]))
+        (_, words, values), *lists = lists
+        unigram = np.bincount(words, values, len(lexicon)) + weights[0] / len(lexicon)
+        weights[0] = 1  # the unigram distribution is kept whole
+        nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        columns = (np.concatenate(column) for column in zip(nothing, *lists, strict=True))
+        return backoff.prepare(unigram, trie, weights, *columns)
+
+
+def count(streams, boundary: int | None, order: int, vocabulary: int):
+    """The n-grams of each order with their adjusted counts.
+
+    Args:
+      streams: word ids of texts, int64 [n] each; boundaries end sentences, if there are any.
+
+    Returns:
+      For orders 1 to `order`: (contexts [m, order - 1], words [m], counts [m]).
+    """
+    start = [] if boundary is None else [boundary]
+    texts = [np.concatenate([np.array(start, np.int64), stream]) for stream in streams]
+    stream = np.concatenate(texts)
+    # How many words before each position its context may have: back to the last boundary.
+    first = np.zeros(len(stream), bool)
+    first[np.cumsum([0] + [len(text) for text in texts[:-1]])] = True
+    begins = first.copy()
+    if boundary is not None:
+        begins[1:] |= stream[:-1] == boundary
+    places = np.arange(len(stream))
+    begin = np.maximum.accumulate(np.where(begins, places, 0))
+    reach = places - begin + (0 if boundary is None else 1)
+    if boundary is not None:
+        reach[first] = -1  # the boundary before a text is a context and never a target
+
+    ids, raw = np.zeros(len(stream), np.int64), []
+    for length in range(order):
+        there = places[reach >= length]
+        keys = ids[there] * vocabulary + stream[there - length]
+        found, example, ids[there], counts = np.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True
+        )
+        raw.append((there[example], counts, found // vocabulary))
+
+    results = []
+    for length, (places, counts, _) in enumerate(raw):
+        if length + 1 < order:
+            shorter = raw[length + 1][2]
+            before = np.bincount(shorter, minlength=len(counts))
+            counts = np.where(before > 0, before, counts)
+        contexts = stream[places[:, None] - np.arange(length, 0, -1)[None]]
+        results.append((contexts, stream[places], counts))
+    return results
+
+
+def discounts(counts: np.ndarray) -> np.ndarray:
+    """D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26), [3]."""
+    of = [int((counts == number).sum()) for number in range(1, 5)]
+    if all(of):
+        ratio = of[0] / (of[0] + 2 * of[1])
+        found = [n - (n + 1) * ratio * of[n] / of[n - 1] for n in (1, 2, 3)]
+        if all(0 < discount <= n for n, discount in zip((1, 2, 3), found, strict=True)):
+            return np.array(found)
+    return np.array(USUAL_DISCOUNTS)

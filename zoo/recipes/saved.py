@@ -1,0 +1,98 @@
+"""Recipes as JSON, and as text; where two of them differ."""
+
+import dataclasses
+from typing import Any
+
+from zoo.errors import UserError
+from zoo.trust import permissions, public_names
+
+
+def to_json(value: Any) -> Any:
+    """The recipe as JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
+
+    Fields that do not count when components are compared are no part of the recipe.
+    """
+    if dataclasses.is_dataclass(value):
+        compared = [field.name for field in dataclasses.fields(value) if field.compare]
+        fields = {name: to_json(getattr(value, name)) for name in compared}
+        return {"component": public_names.name_of(type(value)), **fields}
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(value: Any, renewed: bool = False) -> Any:
+    """The inverse of `to_json`; fields that have come since take the values that leave the recipe's
+    meaning as it was: their defaults, or those of the component's `when_not_saved`.
+
+    Args:
+      renewed: whether they take their defaults alone, as in a config of today.
+
+    Raises:
+      UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
+        imported, or that does not have these fields.
+    """
+    if isinstance(value, dict):
+        component = _component(value)
+        # What a field that has come since meant before there was one, if not its default.
+        meant = {} if renewed else getattr(component, "when_not_saved", {})
+        fields = {k: from_json(v, renewed) for k, v in value.items() if k != "component"}
+        fields = meant | fields
+        saved = {field.name for field in dataclasses.fields(component) if field.compare}
+        unknown = set(fields) - saved
+        if unknown:
+            raise UserError(
+                f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
+                "the saved recipe: use the version that saved it."
+            )
+        try:
+            return component(**fields)
+        except TypeError as error:
+            raise UserError(
+                f"{value['component']} cannot be made from the saved recipe ({error}): use the "
+                "version that saved it."
+            ) from error
+    if isinstance(value, list):
+        return tuple(from_json(item, renewed) for item in value)
+    return value
+
+
+def _component(value):
+    """The class of a dataclass in JSON."""
+    name = value.get("component")
+    if not isinstance(name, str):
+        raise UserError(
+            f"the saved recipe has the component {name!r}, which is no name: put back a copy of it."
+        )
+    component = permissions.component(name)
+    if not dataclasses.is_dataclass(component):
+        raise UserError(f"the saved recipe has the component {name}, which is no dataclass.")
+    return component
+
+
+def describe(value: Any, indent: str = "") -> str:
+    """The recipe as text, a field a line, components with their fields below them."""
+    lines = [type(value).__name__]
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if dataclasses.is_dataclass(item) and dataclasses.fields(item):
+            lines.append(f"{indent}  {field.name}: {describe(item, indent + '  ')}")
+        else:
+            lines.append(f"{indent}  {field.name} = {item!r}")
+    return "\n".join(lines)
+
+
+def first_difference(old: Any, new: Any, path: str = "") -> str | None:
+    """'field: old against new' of the first field in which two JSON recipes differ, or None."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(name for name in new if name not in old)]:
+            below = f"{path}.{name}" if path else name
+            difference = first_difference(old.get(name), new.get(name), below)
+            if difference:
+                return difference
+        return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = zip(map(str, range(len(old))), old, new, strict=True)
+        found = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
+        return next(filter(None, found), None)
+    return None if old == new else f"{path}: {old!r} against {new!r}"

@@ -1,0 +1,182 @@
+"""Checkpoints through orbax: the last two states of a run, and its two best parameters.
+
+A state is everything that a resumed run needs to go on bit for bit: parameters, optimiser state,
+carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all of it are kept in the
+same checkpoint and compared when it is read.
+"""
+
+import pathlib
+from typing import Any
+
+import jax
+import numpy as np
+import orbax.checkpoint as ocp
+
+from zoo.runs import digests
+from zoo.errors import UserError
+
+
+def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
+    """Whether there are checkpoints under a folder, which is left as it is."""
+    of_kind = folder / kind
+    return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
+
+
+class Checkpoints:
+    """The checkpoints under one folder, `last` and `best`, two of each kind."""
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        kinds: tuple[str, ...] = ("last", "best"),
+        read_only: bool = False,
+    ):
+        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed."""
+        self.folder = folder.absolute()
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=2,
+            create=not read_only,
+            read_only=read_only,
+            enable_async_checkpointing=False,
+        )
+        self._managers = {
+            kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
+        }
+
+    def save(self, kind: str, step: int, arrays: Any, progress: dict):
+        """Writes a checkpoint whole or not at all; one of the same step is replaced."""
+        manager = self._managers[kind]
+        if step in manager.all_steps():
+            manager.delete(step)
+        arrays = jax.tree.map(np.asarray, arrays)
+        arguments = ocp.args.Composite(
+            arrays=ocp.args.StandardSave(arrays),
+            progress=ocp.args.JsonSave(progress),
+            digests=ocp.args.JsonSave(_digests(arrays, progress)),
+        )
+        try:
+            manager.save(step, args=arguments, force=True)
+        except Exception as error:
+            # orbax and tensorstore wrap the system's error in their own; only its text remains.
+            if not any(text in str(error).lower() for text in ("no space left", "quota exceeded")):
+                raise
+            raise UserError(
+                f"the disk is full: the checkpoint of step {step} could not be written to "
+                f"{self.folder / kind}; the earlier ones are whole; make room and start again."
+            ) from error
+
+    def steps(self, kind: str) -> list[int]:
+        """The steps of the checkpoints that are there, the newest first."""
+        return sorted(self._managers[kind].all_steps(), reverse=True)
+
+    def progress_file(self, kind: str, step: int) -> pathlib.Path:
+        """Where the progress of a checkpoint is kept, for messages."""
+        return self.folder / kind / str(step) / "progress" / "metadata"
+
+    def restore(self, kind: str, like: Any, say=print) -> tuple[int, Any, dict] | None:
+        """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
+
+        Args:
+          like: a pytree of arrays or shapes as they were saved.
+          say: told of each checkpoint that is damaged or of another model, and passed over.
+
+        Raises:
+          UserError: there are checkpoints, and none of them can be read.
+        """
+        first = None
+        for step in self.steps(kind):
+            try:
+                return step, *self._read(kind, step, like)
+            except Exception as error:  # a damaged file shows itself in many ways
+                reason = _reason(error)
+                first = first or f"step {step}: {reason}"
+                say(
+                    f"the checkpoint of step {step} in {self.folder / kind} is damaged and passed "
+                    f"over ({reason})."
+                )
+        if first:
+            raise UserError(
+                f"none of the checkpoints in {self.folder / kind} can be read ({first}): put back "
+                "a copy of one, go on with the version of the zoo that wrote them, or delete "
+                f"{self.folder} to begin again."
+            )
+        return None
+
+    def progress(self, kind: str) -> dict:
+        """The progress of the newest checkpoint alone, without its arrays; {} if there is none that
+        can be read."""
+        for step in self.steps(kind):
+            try:
+                items = ocp.args.Composite(progress=ocp.args.JsonRestore())
+                found = self._managers[kind].restore(step, args=items)["progress"]
+            except Exception:  # damaged: `restore` says so, of the checkpoints that are used
+                continue
+            if isinstance(found, dict):
+                return found
+        return {}
+
+    def _read(self, kind, step, like):
+        """(arrays, progress) of a checkpoint; _Damaged, or any error of orbax, if it is."""
+        manager = self._managers[kind]
+        shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
+        items = {"arrays": ocp.args.StandardRestore(shapes), "progress": ocp.args.JsonRestore()}
+        if (self.folder / kind / str(step) / "digests").exists():  # older checkpoints have none
+            items["digests"] = ocp.args.JsonRestore()
+        restored = manager.restore(step, args=ocp.args.Composite(**items))
+        arrays, progress = restored["arrays"], restored["progress"]
+        if not isinstance(progress, dict):
+            raise _Damaged("its progress is no JSON object")
+        # orbax gives another shape back as it is, and turns one dtype into another.
+        _check_layout(manager.item_metadata(step)["arrays"], shapes)
+        if "digests" in items:
+            found = _digests(arrays, progress)
+            if difference := _first_difference(restored["digests"], found):
+                raise _Damaged(f"{difference} is not as it was saved")
+        return arrays, progress
+
+    def close(self):
+        """Waits for everything to be written."""
+        for manager in self._managers.values():
+            manager.close()
+
+
+class _Damaged(Exception):
+    """A checkpoint that orbax can read and that is not what was saved, or not for this model."""
+
+
+def _reason(error):
+    """One line on an error."""
+    text = str(error).strip()
+    if isinstance(error, _Damaged):
+        return text
+    return f"{type(error).__name__}: {text.splitlines()[0][:200] if text else error!r}"
+
+
+def _digests(arrays, progress):
+    """What is kept in a checkpoint to know it again."""
+    return {"arrays": digests.of_arrays(arrays), "progress": digests.of_json(progress)}
+
+
+def _first_difference(kept, found) -> str | None:
+    """The first array in which two of `_digests` differ, or the progress; None if none does."""
+    for name, digest in found["arrays"].items():
+        if kept["arrays"].get(name) != digest:
+            return name
+    return "its progress" if kept["progress"] != found["progress"] else None
+
+
+def _check_layout(metadata, shapes):
+    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes.
+
+    The metadata of an older checkpoint's format may be without a tree, and tell nothing.
+    """
+    tree = getattr(metadata, "tree", metadata)
+    there = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+    here = digests.leaf_names(shapes)
+    for name in [*here, *there]:
+        found, expected = (
+            digests.layout(leaves[name]) if name in leaves else "missing"
+            for leaves in (there, here)
+        )
+        if found != expected:
+            raise _Damaged(f"{name} is {found} there, and {expected} in the model")

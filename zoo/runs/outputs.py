@@ -1,0 +1,109 @@
+"""Files that the user names: looked at before any work begins, and written whole.
+
+A folder that is not there is refused rather than made: its name is more often a slip than a wish.
+"""
+
+import contextlib
+import errno
+import math
+import numbers
+import os
+import pathlib
+from collections.abc import Callable, Iterable
+
+from zoo.runs import storage
+from zoo.errors import UserError
+
+
+def check(file: str | pathlib.Path, what: str = "the table"):
+    """UserError if the file, called `what`, could not be written; makes and changes nothing."""
+    path = pathlib.Path(file)
+    with _writing(path, what):
+        if path.is_dir():
+            raise _error(errno.EISDIR)
+        path.parent.stat()  # says what is wrong with the folder, if it is not there
+        if not path.parent.is_dir():
+            raise _error(errno.ENOTDIR)
+        if not os.access(path if _is_stream(path) else path.parent, os.W_OK):
+            raise _error(errno.EACCES)
+
+
+def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
+    """write(path), so that the file is there whole or not at all; UserError as `check`."""
+    path = pathlib.Path(file)
+    check(path, what)
+    with _writing(path, what):
+        if _is_stream(path):
+            write(path)
+        else:
+            storage.write_whole(path, write)
+
+
+def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
+    """Rows of as many values as there are columns, under a header; see `line`."""
+
+    def lines(path):
+        with open(path, "w", encoding="utf-8", newline="\n") as table:
+            table.writelines(map(line, (columns, *rows)))
+
+    write(file, lines)
+
+
+def line(values: Iterable) -> str:
+    """A line of a table, with its end: what pandas.read_csv(sep="\\t") and R's read.delim read.
+
+    Tabs part the values. Text stands in quotation marks, those within it doubled, so that neither
+    these, nor an apostrophe, nor # means anything; line breaks, tabs and zero characters in it are
+    written \\n, \\r, \\t and \\0, so that a row is a line. Integers have their digits, other
+    numbers all that it takes to read back the same one; infinite ones are Inf and -Inf. NaN and
+    None, which are missing numbers, are empty.
+    """
+    return "\t".join(map(_cell, values)) + "\n"
+
+
+def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a user's columns in a table of ours: "given_" before those that are ours."""
+    names = []
+    for name in given:
+        while name in (*own, *names):
+            name = f"given_{name}"
+        names.append(name)
+    return tuple(names)
+
+
+_ESCAPES = str.maketrans({"\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", '"': '""'})
+
+
+def _cell(value):
+    if isinstance(value, str):
+        return f'"{value.translate(_ESCAPES)}"'
+    if value is None or math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    return str(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
+
+
+def _is_stream(path):
+    """Whether it is there and no file, as /dev/stdout: nothing can take its place."""
+    return path.exists() and not path.is_file()
+
+
+def _error(number):
+    return OSError(number, os.strerror(number))
+
+
+@contextlib.contextmanager
+def _writing(path, what):
+    """UserError for what keeps a file from being written; a full disk says so by itself."""
+    try:
+        yield
+    except BrokenPipeError:  # the reader of /dev/stdout has seen enough
+        raise
+    except OSError as error:
+        if error.errno in storage.FULL:
+            raise
+        raise UserError(
+            f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "
+            "folder that is there and can be written to."
+        ) from error

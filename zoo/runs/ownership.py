@@ -1,0 +1,233 @@
+"""Who trains in a work directory: one process at a time, on whichever machine.
+
+The owner keeps a file there that names it, and touches the file every few seconds. A process that
+was killed leaves the file behind; what is dead owns nothing:
+
+- On the same machine the system tells whether the process still runs: its number, and when it
+  began, for numbers are given again.
+- On another one, or in another container, an owner is believed to live as long as the file's time
+  goes on. Clocks differ: times are compared only if the same file server gave both.
+
+Whoever takes a folder over replaces the file, and an owner looks whether it is still its own
+whenever it saves. So an owner that only seemed dead, such as a machine that slept, writes no more,
+and neither does one whose folder was deleted or moved.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import pathlib
+import socket
+import threading
+import time
+import uuid
+
+from zoo.runs import storage
+from zoo.runs import strict_json
+from zoo.errors import UserError
+
+FILE = "training.lock"
+# Seconds from one sign of life to the next, and without any until an owner counts as dead.
+BEAT, SILENCE = 15.0, 120.0
+# Seconds in which another process that takes the same folder over at the same time has done so.
+_SETTLED = 0.1
+
+
+def check_free(folder: pathlib.Path):
+    """UserError if a process that certainly lives trains in the folder; waits for none."""
+    owner, _ = _read(folder / FILE)
+    if owner is not None and _lives(owner):
+        raise _held(folder, owner)
+
+
+class Ownership:
+    """A process's ownership of a folder, from `with` to its end."""
+
+    def __init__(self, folder: pathlib.Path, say=print):
+        """Names the folder, which is there; `say` is told of a wait."""
+        self._folder, self._say = folder.absolute(), say
+        self._path = self._folder / FILE
+        self._record = _this_process() | {"token": uuid.uuid4().hex}
+        self._ended = threading.Event()
+
+    def __enter__(self):
+        """Takes the folder, or raises UserError: it is another's, or cannot be written to."""
+        try:
+            self._take()
+        except OSError as error:
+            if error.errno in storage.FULL:
+                raise
+            raise UserError(
+                f"{self._folder} cannot be written to ({error.strerror}): make it writable or "
+                "give another --workdir."
+            ) from error
+        threading.Thread(target=self._beat, name="ownership", daemon=True).start()
+        return self
+
+    def __exit__(self, *error):
+        self._ended.set()
+        with contextlib.suppress(OSError):
+            if self._is_ours():
+                self._path.unlink()
+
+    @contextlib.contextmanager
+    def kept(self):
+        """Around whatever is saved: UserError if the folder is not, or is no longer, this one's."""
+        self._check()
+        try:
+            yield
+        except Exception as error:  # of whatever kind, if the folder has gone meanwhile
+            self._check(error)
+            raise
+        self._check()
+
+    def _check(self, cause=None):
+        owner, _ = _read(self._path)
+        if owner is None:
+            raise UserError(
+                f"{self._folder} was deleted or moved, or {FILE} in it was, while this run "
+                "trained: nothing more is saved; start again, where it is now if it was moved."
+            ) from cause
+        if owner.get("token") != self._record["token"]:
+            raise _held(self._folder, owner, "was taken over by") from cause
+
+    def _is_ours(self):
+        owner, _ = _read(self._path)
+        return owner is not None and owner.get("token") == self._record["token"]
+
+    def _beat(self):
+        while not self._ended.wait(BEAT):
+            with contextlib.suppress(OSError):  # a save will say it
+                if self._is_ours():
+                    os.utime(self._path)
+
+    def _take(self):
+        own = storage.partial(self._path)
+        try:
+            _write(own, self._record)
+            while not storage.place_new(own, self._path):
+                owner, touched = _read(self._path)
+                if owner is None:
+                    continue  # released at this moment
+                self._outwait(owner, touched, own.stat().st_mtime)
+                if _read(self._path)[0] == owner:
+                    own.replace(self._path)
+                    time.sleep(_SETTLED)
+                    break
+        finally:
+            own.unlink(missing_ok=True)
+        self._check()
+
+    def _outwait(self, owner, touched, now):
+        """Returns once the owner is known to be dead; UserError if it lives.
+
+        Args:
+          touched, now: the time of the owner's file, and of one just written, on the server's
+            clock.
+        """
+        lives = _lives(owner)
+        if lives:
+            raise _held(self._folder, owner)
+        if lives is not None or now - touched > SILENCE:
+            return
+        self._say(
+            f"{self._folder} was being trained by {_named(owner)}: waiting up to {SILENCE:.0f} s "
+            "for a sign of life."
+        )
+        end = time.monotonic() + SILENCE
+        while time.monotonic() < end:
+            time.sleep(min(1.0, SILENCE / 10))
+            found, again = _read(self._path)
+            if found != owner:
+                return  # released, or taken by another; looked at anew
+            if again != touched:
+                raise _held(self._folder, owner)
+
+
+def _held(folder, owner, how="is being trained by"):
+    return UserError(
+        f"{folder} {how} {_named(owner)}: wait until it has ended, stop it, or give another "
+        "--workdir."
+    )
+
+
+def _named(owner):
+    if not {"pid", "host"} <= owner.keys():
+        return f"a process that {FILE} does not name"
+    return f"process {owner['pid']} on {owner['host']}"
+
+
+def _this_process() -> dict:
+    """What tells this process from all others; "" where the system does not say."""
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "began": _began(os.getpid()) or "",
+        # Numbers of processes are those of one start of one machine, and of one container.
+        "boot": _text("/proc/sys/kernel/random/boot_id"),
+        "namespace": _link("/proc/self/ns/pid"),
+    }
+
+
+def _lives(owner) -> bool | None:
+    """Whether the owner's process runs, where this one can know it; None elsewhere."""
+    here = _this_process()
+    same = ("boot", "namespace") if here["boot"] else ("host", "boot")
+    if any(owner.get(name) != here[name] for name in same):
+        return None
+    pid = owner.get("pid")
+    if not isinstance(pid, int) or pid <= 0:
+        return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        pass
+    began = _began(pid)
+    if began is None:
+        return False  # killed, and not yet waited for
+    return began == owner.get("began") if began else None
+
+
+def _began(pid) -> str | None:
+    """When a process began, in ticks since the machine's start; "" if the system does not say, and
+    None if it has ended already."""
+    # The name of the program, in brackets, may have spaces and brackets in it.
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    if len(fields) < 20:
+        return ""
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def _text(path) -> str:
+    try:
+        return pathlib.Path(path).read_text().strip()
+    except OSError:
+        return ""
+
+
+def _link(path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def _read(path) -> tuple[dict | None, float]:
+    """(what a lock says, {} if it cannot be read; its time), (None, 0) if it is not there.
+
+    It is opened, for a network's file system shows what is new to those who open a file.
+    """
+    try:
+        with open(path, "rb") as file:
+            return strict_json.read_object(file.read()) or {}, os.fstat(file.fileno()).st_mtime
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+            return None, 0.0
+        raise
+
+
+def _write(path, record):
+    path.write_text(json.dumps(record), encoding="utf-8")

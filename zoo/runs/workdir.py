@@ -1,0 +1,252 @@
+"""The folder of a run: its experiment, its lexicon, its checkpoints and its results.
+
+experiment.json   the resolved experiment        checkpoints/   last (two) and best (two)
+lexicon.npz       the words                      results/       figures with their passports
+metrics.jsonl, tensorboard/                      training as it went
+start.json        where start values came from, if from another run
+training.lock     the process that trains in it
+texts.npz         which texts it is trained and selected on: hashes of their sentences
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.runs import made_here
+from zoo.runs import ownership
+from zoo import recipes
+from zoo.runs import storage
+from zoo.trust import permissions
+from zoo.trust import user_modules
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.checkpoints import any_kept
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.lexicon import Lexicon
+from zoo.runs.seen_texts import SeenTexts
+from zoo.sources import files
+
+METRICS = "metrics.jsonl"
+
+
+class Workdir:
+    """A run's folder."""
+
+    def __init__(self, path: str | pathlib.Path):
+        """Names the folder; it need not be there yet."""
+        self.path = pathlib.Path(path)
+
+    @property
+    def _experiment_file(self):
+        return self.path / "experiment.json"
+
+    def check(self, experiment: Experiment):
+        """Writes nothing.
+
+        Raises:
+          UserError: if it holds another experiment, naming the first field that differs, or files
+            that are no run's, or is trained by another process, or cannot be written to.
+        """
+        if set("[]") & set(str(self.path.absolute())):
+            # orbax takes them for patterns and leaves checkpoints that nobody can read.
+            raise UserError(f"{self.path.absolute()}: checkpoints need a --workdir without [ or ].")
+        new = recipes.to_json(experiment)
+        permissions.name(_names(new))  # the user's own config made it
+        if self._experiment_file.exists():
+            # Through the components: a field that has come since the run began has its default.
+            old = recipes.to_json(self.experiment())
+            difference = recipes.first_difference(old, new)
+            # Its default of today will do as well as what it meant then, if the words are the same
+            # in the end: keep_lexicon looks at that.
+            renewed = recipes.from_json(self._read_experiment(), renewed=True)
+            if difference and recipes.to_json(renewed) != new:
+                further = ""
+                if difference.startswith("training."):
+                    further = f"; to train its model further, add --set init_from={self.path}"
+                raise UserError(
+                    f"{self.path} holds another experiment ({difference}): give the settings that "
+                    f"it was made with to resume it, or another --workdir{further}."
+                )
+            ownership.check_free(self.path)
+            for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
+                storage.check_writable(self.path / name)
+            return
+        if self.path.exists() and not self._is_empty():
+            raise UserError(
+                f"{self.path} is there and is not a run of this zoo: give another --workdir."
+            )
+        whole = self.path.absolute()
+        above = next(path for path in (whole, *whole.parents) if path.exists())
+        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+            reason = "may not be written to" if above.is_dir() else "is a file"
+            raise UserError(
+                f"{self.path} cannot be made ({above} {reason}): give another --workdir."
+            )
+
+    def _is_empty(self):
+        """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
+        return self.path.is_dir() and all(
+            storage.is_partial(path, self._experiment_file) for path in self.path.iterdir()
+        )
+
+    def claim(self, experiment: Experiment):
+        """Makes the folder and keeps the experiment there, and notes that the run is the user's
+        own (`zoo.runs.made_here`); raises what `check` raises."""
+        self.check(experiment)
+        if not self._experiment_file.exists():
+            self._write(experiment)
+        made_here.keep(self._read_experiment(), self.path)
+
+    def _write(self, experiment):
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if error.errno in storage.FULL:
+                raise
+            raise UserError(
+                f"{self.path} cannot be made ({error.strerror}): give another --workdir."
+            ) from error
+        text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
+        if not storage.write_new(
+            self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
+        ):
+            self.check(experiment)  # another process began a run here just now
+
+    def _read_experiment(self):
+        try:
+            return storage.read_object(self._experiment_file)
+        except (OSError, UserError) as error:
+            raise UserError(
+                f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
+                "the --workdir of a training run."
+            ) from error
+
+    def exists(self) -> bool:
+        """Whether the folder holds an experiment."""
+        return self._experiment_file.exists()
+
+    def experiment(self) -> Experiment:
+        """The experiment that the folder holds.
+
+        Reading it imports nothing but zoo, unless the user named it: what a recipe of the user's
+        own names may be used, and what another's names is closed (`zoo.trust.permissions`).
+        """
+        saved = self._read_experiment()
+        modules = made_here.modules(saved)
+        if modules is None:
+            permissions.close(_names(saved), self.path)
+        else:
+            permissions.name(_names(saved))
+            for folder in modules:
+                user_modules.look_in(folder)
+        try:
+            experiment = recipes.from_json(saved)
+        except UserError as error:
+            raise UserError(f"{self._experiment_file}: {error}") from error
+        if not isinstance(experiment, Experiment):
+            raise UserError(
+                f"{self._experiment_file} holds a {type(experiment).__name__} and no Experiment: "
+                "put back a copy of it, or give the --workdir of a training run."
+            )
+        return experiment
+
+    def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
+        """Writes the lexicons of a task, or checks that they are those that the run began with."""
+        for name, lexicon in lexicons.items():
+            self.keep_lexicon(lexicon, name)
+
+    def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
+        """Writes a lexicon, or checks that it is the one that the run began with."""
+        path = self.path / f"{name}.npz"
+        if not path.exists():
+            storage.write_whole(path, lexicon.save)
+        elif Lexicon.load(path).digest() != lexicon.digest():
+            raise UserError(
+                f"the data have changed since {path} was written: words, counts or features are "
+                "others; put the data back or give another --workdir."
+            )
+
+    def lexicon(self, name: str = "lexicon") -> Lexicon:
+        """A lexicon of the run; that of a language model is its only one."""
+        return Lexicon.load(self.path / f"{name}.npz")
+
+    def keep_start(self, record: dict):
+        """Keeps what is to be known of the run that this one started from."""
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        storage.write_whole(
+            self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
+        )
+
+    def start(self) -> dict | None:
+        """What `keep_start` kept; None for a run that began with values of its own."""
+        path = self.path / "start.json"
+        return storage.read_object(path) if path.exists() else None
+
+    def keep_texts(self, seen: SeenTexts):
+        """Writes what the run, as it begins, is going to see."""
+        storage.write_whole(self.path / "texts.npz", seen.save)
+
+    def texts(self) -> SeenTexts | None:
+        """What `keep_texts` kept; None for a run from before there was such a record."""
+        path = self.path / "texts.npz"
+        return SeenTexts.load(path) if path.exists() else None
+
+    def recipe_digest(self) -> str:
+        """sha256 of experiment.json as it stands there, as `sha256sum` says it; "" without any."""
+        path = self._experiment_file
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+    def data_digest(self) -> str:
+        """What its last checkpoint says of the training and validation text; "" if nothing."""
+        folder = self.path / "checkpoints"
+        for kind in ("best", "last"):
+            if any_kept(folder, kind):
+                checkpoints = Checkpoints(folder, (kind,), read_only=True)
+                try:
+                    if data := checkpoints.progress(kind).get("data"):
+                        return data
+                finally:
+                    checkpoints.close()
+        return ""
+
+    def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
+        """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""
+        step, params, _ = self.best(experiment, lexicon, say)
+        return step, jax.tree.map(jnp.asarray, params)
+
+    def best(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any, dict]:
+        """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
+        folder = self.path / "checkpoints"
+        like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
+        restored = None
+        if any_kept(folder, "best"):
+            checkpoints = Checkpoints(folder, ("best",), read_only=True)
+            try:
+                restored = checkpoints.restore("best", {"params": like}, say)
+            finally:
+                checkpoints.close()
+        if restored is None:
+            raise UserError(
+                f"{self.path} has no checkpoint of a validated model yet: train it further."
+            )
+        step, arrays, progress = restored
+        return step, jax.tree.map(np.asarray, arrays["params"]), progress
+
+
+def _names(recipe) -> set[str]:
+    """All that the strings in a recipe as JSON may name."""
+    names, todo = set(), [recipe]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict | list):
+            todo += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, str):
+            names |= files.names_in(value)
+    return names

@@ -1,0 +1,167 @@
+"""The names of components in saved recipes: "zoo.heads:NCE", the package that exports a class.
+
+The tables here are all that reading depends on. In which file a class is written is no part of its
+name, so files can move; a class or a package that is renamed gets a line in `FORMER`, and every
+recipe that was ever saved stays readable.
+"""
+
+import dataclasses
+import importlib
+import sys
+
+# What a recipe may have in it: the classes that each package exports for it.
+COMPONENTS = {
+    "zoo": ("Evaluation", "Experiment", "Training"),
+    "zoo.adaptation": ("Trained", "WithWordsOf"),
+    "zoo.cores": ("LSTM", "NGram"),
+    "zoo.data": (
+        *("Characters", "Conllu", "Facts", "Micro", "Mixed", "Overnight", "Prefixed"),
+        *("Realisations", "Text", "Vocabulary"),
+    ),
+    "zoo.embeddings": ("CharCNN", "Concat", "Features", "Lookup"),
+    "zoo.heads": (
+        *("AdaptiveSoftmax", "BlackOut", "CNNSoftmax", "CharLSTM", "HierarchicalSoftmax"),
+        *("HuffmanSoftmax", "ImportanceSampling", "LetterNoise", "LogLinear", "LogUniformNoise"),
+        *("MixtureOfContexts", "MixtureOfSoftmaxes", "NCE", "SelfNormalisedSoftmax", "Softmax"),
+        *("SpreadUnknown", "UniformNoise", "UnigramNoise", "WithExpert"),
+    ),
+    "zoo.lexicon": ("Spelling",),
+    "zoo.models": ("LanguageModel",),
+    "zoo.networks": ("Convolution",),
+    "zoo.optimizers": ("Adagrad", "Adam", "Constant", "Cosine", "Decay", "RMSProp", "SGD"),
+    "zoo.priors": (
+        *("Affixes", "Arpa", "DigitStrings", "Evidence", "Grammar", "KnowledgeBase"),
+        *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "SuffixGuesser"),
+        *("TopWords", "Uniform", "Unigram", "WordFunction", "WordList", "WordTable"),
+    ),
+}
+
+# Recipes once named the file of a class: {package: {file: what it held}}.
+_FILES = {
+    "zoo": {"zoo.experiment": ("Evaluation", "Experiment", "Training")},
+    "zoo.cores": {"zoo.cores.lstm": ("LSTM",), "zoo.cores.ngram": ("NGram",)},
+    "zoo.data": {
+        "zoo.data.characters": ("Characters",),
+        "zoo.data.conllu": ("Conllu",),
+        "zoo.data.facts": ("Facts",),
+        "zoo.data.micro": ("Micro",),
+        "zoo.data.mixed": ("Mixed",),
+        "zoo.data.overnight": ("Overnight",),
+        "zoo.data.prefixed": ("Prefixed",),
+        "zoo.data.realisations": ("Realisations",),
+        "zoo.data.text": ("Text",),
+        "zoo.data.vocabulary": ("Vocabulary",),
+    },
+    "zoo.embeddings": {
+        "zoo.embeddings.char_cnn": ("CharCNN",),
+        "zoo.embeddings.concat": ("Concat",),
+        "zoo.embeddings.features": ("Features",),
+        "zoo.embeddings.lookup": ("Lookup",),
+    },
+    "zoo.heads": {
+        "zoo.heads.adaptive": ("AdaptiveSoftmax",),
+        "zoo.heads.blackout": ("BlackOut",),
+        "zoo.heads.char_lstm": ("CharLSTM",),
+        "zoo.heads.cnn_softmax": ("CNNSoftmax",),
+        "zoo.heads.hierarchical": ("HierarchicalSoftmax",),
+        "zoo.heads.huffman": ("HuffmanSoftmax",),
+        "zoo.heads.importance": ("ImportanceSampling",),
+        "zoo.heads.letter_noise": ("LetterNoise",),
+        "zoo.heads.log_linear": ("LogLinear",),
+        "zoo.heads.mixture": ("MixtureOfContexts", "MixtureOfSoftmaxes"),
+        "zoo.heads.nce": ("NCE",),
+        "zoo.heads.noise": ("LogUniformNoise", "UniformNoise", "UnigramNoise"),
+        "zoo.heads.self_normalised": ("SelfNormalisedSoftmax",),
+        "zoo.heads.softmax": ("Softmax",),
+        "zoo.heads.spread_unknown": ("SpreadUnknown",),
+        "zoo.heads.with_expert": ("WithExpert",),
+    },
+    "zoo.models": {"zoo.models.language_model": ("LanguageModel",)},
+    "zoo.optimizers": {"zoo.training.optimizers": COMPONENTS["zoo.optimizers"]},
+    "zoo.priors": {
+        "zoo.priors.arpa": ("Arpa",),
+        "zoo.priors.evidence": ("Evidence",),
+        "zoo.priors.expert": ("KnowledgeBase",),
+        "zoo.priors.grammar": ("Grammar",),
+        "zoo.priors.guesser": ("SuffixGuesser",),
+        "zoo.priors.morphology": ("Morphology",),
+        "zoo.priors.ngram": ("NGram",),
+        "zoo.priors.numbers": ("Numbers",),
+        "zoo.priors.spelling": ("Affixes", "LetterNgrams"),
+        "zoo.priors.strings": ("DigitStrings", "LetterStrings"),
+        "zoo.priors.top_words": ("TopWords",),
+        "zoo.priors.unigram": ("Uniform", "Unigram"),
+        "zoo.priors.word_function": ("WordFunction",),
+        "zoo.priors.word_list": ("WordList",),
+    },
+}
+
+# {a name that recipes were once saved with: the name of the same class now}.
+FORMER = {
+    f"{file}:{name}": f"{package}:{name}"
+    for package, files in _FILES.items()
+    for file, names in files.items()
+    for name in names
+} | {
+    "zoo.convolution:Convolution": "zoo.networks:Convolution",
+    "zoo.spelling:Spelling": "zoo.lexicon:Spelling",
+    "zoo.heads.noise:LogUniform": "zoo.heads:LogUniformNoise",
+    "zoo.heads.noise:Uniform": "zoo.heads:UniformNoise",
+    "zoo.heads.noise:Unigram": "zoo.heads:UnigramNoise",
+}
+
+
+def name_of(component: type) -> str:
+    """The name of a class in recipes: "package:Class" of one of the tables, else "module:Class"."""
+    name = component.__qualname__
+    for package, names in COMPONENTS.items():
+        if name in names and getattr(sys.modules.get(package), name, None) is component:
+            return f"{package}:{name}"
+    return f"{component.__module__}:{name}"
+
+
+def component(name: str) -> type | None:
+    """The class of zoo that recipes call so, now or formerly; None for any other name.
+
+    Nothing is imported but the packages in the tables.
+    """
+    package, _, of_class = FORMER.get(name, name).partition(":")
+    if of_class not in COMPONENTS.get(package, ()):
+        return None
+    return getattr(importlib.import_module(package), of_class)
+
+
+def imported(name: str) -> type | None:
+    """The component "module:Class" of a module outside zoo that this program has imported.
+
+    None if it has not, or if the class is no component: a dataclass derived from a class of zoo.
+    """
+    module, _, of_class = name.partition(":")
+    found = getattr(sys.modules.get(module), of_class, None)
+    if _in_zoo(module) or not isinstance(found, type) or not dataclasses.is_dataclass(found):
+        return None
+    return found if any(_in_zoo(base.__module__) for base in found.__mro__) else None
+
+
+def _in_zoo(module):
+    return module.partition(".")[0] == "zoo"
+
+
+def components(kind: type) -> dict[str, type]:
+    """The components of a kind by name: those in the tables, and those beside a kind of another's.
+
+    A kind of the user's own has its components in its own module.
+    """
+    found = [
+        component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]
+    ]
+    if not _in_zoo(kind.__module__):
+        beside = (
+            vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
+        )
+        found += [value for value in beside if dataclasses.is_dataclass(value)]
+    return {
+        value.__name__: value
+        for value in found
+        if isinstance(value, type) and issubclass(value, kind)
+    }
