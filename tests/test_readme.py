@@ -1,4 +1,4 @@
-"""README's Python does what README says."""
+"""The Python of README and of the pages behind its doors does what they say."""
 
 import pathlib
 import re
@@ -10,36 +10,51 @@ import pytest
 from zoo import Experiment
 
 README = pathlib.Path(__file__).parent.parent / "README.md"
+DOCS = README.parent / "docs"
+
+
+def python_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def snippets():
-    return re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    """A softmax, heads with features and noise, and a Flax module."""
+    return python_of(DOCS / "your_model.md")
 
 
-def test_the_config_is_an_experiment(snippets):
-    namespace = {}
-    exec(snippets[0], namespace)
-    assert isinstance(namespace["get_config"](), Experiment)
+def test_readme_shows_the_first_of_them(snippets):
+    assert python_of(README) == snippets[:1]
+
+
+def test_readme_is_short():
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_configs_are_experiments():
+    for snippet in python_of(DOCS / "configs.md"):
+        namespace = {}
+        exec(snippet, namespace)
+        assert isinstance(namespace["get_config"](), Experiment)
 
 
 def test_the_head_scores_and_fits_a_flax_module(snippets):
     namespace = {}
-    exec(snippets[1], namespace)
+    exec(snippets[0], namespace)
     losses, weights = namespace["losses"], namespace["weights"]
     assert losses.shape == (2, 4)
     np.testing.assert_allclose(losses, -namespace["log_probs"][..., 0], rtol=1e-6)
     np.testing.assert_allclose(weights * 7, [[1, 1, 1, 1], [1, 1, 1, 0]], rtol=1e-6)
     np.testing.assert_allclose(namespace["loss"], np.sum(weights * losses), rtol=1e-6)
     hidden, targets = namespace["hidden"], namespace["targets"]
-    exec(snippets[2], namespace)
+    exec(snippets[1], namespace)
     assert namespace["named"].log_background.shape == (3,)
     total = np.exp(namespace["log_prob"])  # of the first word; every target is that
     assert total.shape == (2, 4)
     assert namespace["loss"] > 0
     assert (total > 0).all()
     assert (total < 1).all()
-    exec(snippets[3], namespace)
+    exec(snippets[2], namespace)
     head, lexicon = namespace["head"], namespace["lexicon"]
     decoder, tables = namespace["Decoder"](head, lexicon), head.tables(lexicon)
     arguments = tables, hidden, targets, weights
@@ -49,12 +64,12 @@ def test_the_head_scores_and_fits_a_flax_module(snippets):
 
 def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
     """lambda sum_n u_n sum_f a_nf^2 has the slopes 2 lambda sum_n u_n a_nf of the bias."""
-    before, after = snippets[2].split("loss = log_linear", maxsplit=1)
+    before, after = snippets[1].split("loss = log_linear", maxsplit=1)
     call = f"loss = log_linear{after.splitlines()[0]}"
 
     def gradient(head):
         namespace = {}
-        exec(snippets[1] + before.replace("LogLinear()", head), namespace)
+        exec(snippets[0] + before.replace("LogLinear()", head), namespace)
 
         def loss(params):
             namespace["params"] = params
@@ -73,9 +88,10 @@ def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
 
 
 def test_every_named_make_target_and_file_is_there():
-    text = README.read_text()
     makefile = (README.parent / "Makefile").read_text()
-    for target in set(re.findall(r"`?make ([a-z-]+)", text)):
-        assert f"\n{target}:" in makefile, target
-    for path in re.findall(r"\]\(([\w/.]+)\)", text):
-        assert (README.parent / path).is_file(), path
+    for page in (README, *DOCS.glob("*.md")):
+        text = page.read_text()
+        for target in set(re.findall(r"`?make ([a-z-]+)`", text)):
+            assert f"\n{target}:" in makefile, target
+        for path in re.findall(r"\]\(([\w/.]+)(?:#[\w-]+)?\)", text):
+            assert (page.parent / path).is_file(), f"{page.name}: {path}"
