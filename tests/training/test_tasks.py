@@ -17,7 +17,7 @@ from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
 
-RECIPE = Training(batch=4, epochs=3, optimizer=SGD(0.3), clip=0.5, validate_every=4)
+RECIPE = Training(batch=4, epochs=2, optimizer=SGD(0.3), clip=0.5, validate_every=4)
 
 
 def trainer(folder, recipe=RECIPE, devices=1, sampled=False):
@@ -35,7 +35,7 @@ def assert_close(expected, found, atol):
     )
 
 
-@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("sampled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, sampled):
     alone, several = (
         trainer(tmp_path / str(count), devices=count, sampled=sampled) for count in (1, 2)
@@ -78,6 +78,7 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
     assert_same_end(whole, last)
 
 
+@pytest.mark.slow
 def test_it_learns_what_an_encoder_that_is_not_read_cannot(tmp_path):
     recipe = dataclasses.replace(RECIPE, batch=32, epochs=40, optimizer=Adam(0.03))
     run = trainer(tmp_path / "run", recipe)
