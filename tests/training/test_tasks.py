@@ -17,7 +17,7 @@ from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 from zoo.training.loop import Trainer
 
-RECIPE = Training(batch=4, epochs=2, optimizer=SGD(0.3), clip=0.5, validate_every=4)
+RECIPE = Training(batch=4, epochs=2, optimizer=SGD(0.4), clip=0.5, validate_every=4)
 
 
 def trainer(folder, recipe=RECIPE, devices=1, sampled=False):
