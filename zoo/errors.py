@@ -50,6 +50,14 @@ def check_rates(recipe, name: str, *fields: str):
             raise UserError(f"{name}.{field} is {value}: give at least 0, and less than 1.")
 
 
+def check_choices(recipe, name: str, **choices: tuple[str, ...]):
+    """UserError for the first field of the recipe, called `name`, that is none of its choices."""
+    for field, known in choices.items():
+        value = getattr(recipe, field)
+        if value not in known:
+            raise UserError(f"{name}.{field} is {value!r}: give one of {', '.join(known)}.")
+
+
 def check_seed(seed: int, name: str):
     """UserError for a seed, called `name`, outside of [0, 2**31): more is too much for a key."""
     if not 0 <= seed < 2**31:

@@ -6,7 +6,7 @@ import math
 from zoo.data import Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
-from zoo.errors import UserError, check_least, check_rates, check_seed
+from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
@@ -61,7 +61,7 @@ class Training:
         check_least(self, "training", clip=0, patience=0, validate_every=0)
         check_rates(self, "training", "average")
         check_seed(self.seed, "training.seed")
-        _check_state(self, "training")
+        check_choices(self, "training", state=POLICIES)
         _check_rates(self.rates)
 
 
@@ -82,13 +82,7 @@ class Evaluation:
 
     def __post_init__(self):
         check_least(self, "evaluation", lanes=1, length=1)
-        _check_state(self, "evaluation")
-
-
-def _check_state(recipe, name):
-    """UserError for an unknown state policy."""
-    if recipe.state not in POLICIES:
-        raise UserError(f"{name}.state is {recipe.state!r}: give one of {', '.join(POLICIES)}.")
+        check_choices(self, "evaluation", state=POLICIES)
 
 
 def _check_rates(rates):

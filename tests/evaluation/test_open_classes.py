@@ -113,6 +113,7 @@ def test_a_figure_counts_the_probability_of_the_string(run, monkeypatch, capsys)
     assert found["figures"]["unseen"]["tokens"] == 2  # 37 and lacet
     assert found["out_of_vocabulary"] == found["out_of_vocabulary_types"] == 1
     assert "<digits>, <letters> stand for all their strings" in found["normalised_over"]
+    assert found["form"] == "dense_sums"
 
 
 def test_pairs_of_new_strings_can_be_scored(run):

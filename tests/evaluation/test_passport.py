@@ -42,6 +42,7 @@ def test_it_has_the_figures_and_their_denominators(judged):
     assert found["figures"]["log_perplexity_with_boundaries"] == pytest.approx(mean)
     assert found["out_of_vocabulary"] == 2  # "zèbre" and ","
     assert found["normalised_over"] == "the 13 words of the lexicon"
+    assert found["form"] is None
 
 
 def test_it_says_how_the_figure_was_made(judged, run):

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import priors
+from zoo import priors, recipes
 from zoo.embeddings import Features
-from zoo.heads import LogLinear
+from zoo.errors import UserError
+from zoo.heads import LogLinear, WithExpert
 from zoo.lexicon import signature_forms, signatures, with_features
 from zoo.lexicon.signature_forms import Form
 from zoo.losses import feature_scores
+from zoo.priors.expert import Expert
 
 SIZE, WORDS = 5, 1001
 
@@ -62,6 +64,37 @@ def test_sums_alone_can_be_asked_for():
     assert "of_signature" in LogLinear().tables(lexicon)
     chosen = signature_forms.chosen(lexicon, signature_forms.SUMS)
     assert "private_features" in lexicon.tables(chosen)
+
+
+@pytest.mark.parametrize("form", ["dense_sums", "sparse_sums", "product"])
+def test_a_form_can_be_asked_for(form, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    head = LogLinear(form=form)
+    with caplog.at_level(logging.INFO, logger="zoo"):
+        tables = head.tables(examples.lexicon())
+    assert head.form_taken(tables) == form
+    assert Form[form.upper()].value in caplog.text
+    assert WithExpert(Expert(), head).form_taken({"head": tables}) == form
+
+
+def test_the_form_of_the_estimate_is_taken_unless_one_is_asked_for():
+    lexicon = examples.lexicon()
+    assert LogLinear().form_taken(LogLinear().tables(lexicon)) == "dense_sums"
+    saved = recipes.to_json(LogLinear())
+    del saved["form"]
+    assert recipes.from_json(saved).form == "auto"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"form": "PRODUCT"}, "give one of auto, dense_sums, sparse_sums, product"),
+        ({"form": "product", "background": priors.NGram(2)}, "the lexicon's background alone"),
+    ],
+)
+def test_a_form_that_cannot_be_is_refused(fields, error):
+    with pytest.raises(UserError, match=error):
+        LogLinear(**fields)
 
 
 # Sums are tested with identities of most words beside the letters.

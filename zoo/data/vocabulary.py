@@ -13,7 +13,7 @@ from zoo import lexicon as lexicons
 from zoo.data import unicode_forms
 from zoo.data.encoded import EncodedText, Strings
 from zoo.data.open_words import OpenWords
-from zoo.errors import UserError, check_least, named
+from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import check_background, check_features, token_counts
@@ -59,15 +59,12 @@ class Vocabulary:
 
     def __post_init__(self):
         check_least(self, "vocabulary", minimum_count=1, maximum_size=0, boundary_marks=1)
-        for field, choices in (
-            ("unknown", ("refused", "counted", "skipped")),
-            ("boundary", ("counted", "uncounted", "none")),
-        ):
-            if getattr(self, field) not in choices:
-                raise UserError(
-                    f"vocabulary.{field} is {getattr(self, field)!r}: give one of "
-                    f"{', '.join(choices)}."
-                )
+        check_choices(
+            self,
+            "vocabulary",
+            unknown=("refused", "counted", "skipped"),
+            boundary=("counted", "uncounted", "none"),
+        )
         for one, other in itertools.combinations(self.open_classes, 2):
             if not one.apart(other):
                 raise UserError(

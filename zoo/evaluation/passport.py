@@ -260,6 +260,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **_seen(run, sentences),
         "head": repr(model.head),
+        "form": model.head.form_taken(run.tables["head"]),
         "model": recipes.to_json(model),
         "vocabulary": recipes.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),

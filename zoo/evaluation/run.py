@@ -163,9 +163,10 @@ class Run:
         background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
         prepared = background.prepare(self.lexicon, {})
         lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
-        model = dataclasses.replace(
-            self.experiment.model, head=dataclasses.replace(head, background=background)
-        )
+        # Forms are the same probabilities; "product" has no background that depends on the words.
+        form = "auto" if head.form == "product" else head.form
+        head = dataclasses.replace(head, background=background, form=form)
+        model = dataclasses.replace(self.experiment.model, head=head)
         run = dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),

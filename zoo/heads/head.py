@@ -99,6 +99,11 @@ class Head:
         chosen by. V, unless a head holds several arrays as wide."""
         return vocabulary
 
+    def form_taken(self, tables) -> str | None:
+        """The name of the form in which these tables let scores be computed, which is kept in
+        passports; None for a head that has one form."""
+        return None
+
     def notes(self, lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
         return {}

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.head import Head
 from zoo.lexicon import signature_forms, signatures
 from zoo.losses import feature_scores, measured, softmax, softmax_sum
@@ -67,6 +67,13 @@ class LogLinear(Head):
       penalty: lambda of lambda sum_f |a_f|^p, which the loss of each token has on top of -log p. It
         draws the adaptor to 0, the model to its background (section 2.2); 0 for none.
       penalty_norm: p, at least 1.
+      form: how scores are computed, "dense_sums", "sparse_sums" or "product": see
+        `zoo.lexicon.signature_forms`; "auto" for the cheapest by its estimate. It changes the time
+        that a step takes, and roundings.
+
+    Raises:
+      UserError: there is no such form, or the background is one of its own, which needs sums, and
+        the form is "product".
     """
 
     tied: bool = False
@@ -75,9 +82,17 @@ class LogLinear(Head):
     kinds: tuple[str, ...] = ()
     penalty: float = 0.0
     penalty_norm: float = 2.0
+    form: str = "auto"
 
     def __post_init__(self):
         check_least(self, "model.head", penalty=0, penalty_norm=1)
+        check_choices(self, "model.head", form=("auto", *signature_forms.BY_NAME))
+        if self.background is not None and self.form == "product":
+            raise UserError(
+                "model.head.form is 'product', which knows the lexicon's background alone, and "
+                f"model.head.background is a {type(self.background).__name__}: give one of auto, "
+                "dense_sums, sparse_sums."
+            )
 
     def init(self, key, hidden_size, lexicon):
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -111,12 +126,25 @@ class LogLinear(Head):
     def tables(self, lexicon):
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
         lexicon = lexicon.of_kinds(self.kinds)
-        if self.background is None or not lexicon.feature_names:
-            return lexicon.tables()
-        # A background of its own needs the weights of a softmax over signatures.
-        tables = lexicon.tables(signature_forms.chosen(lexicon, signature_forms.SUMS))
-        tables["background"] = self.background.tables(lexicon)
+        if not lexicon.feature_names:
+            return {}
+        tables = lexicon.tables(self._chosen_form(lexicon))
+        if self.background is not None:
+            tables["background"] = self.background.tables(lexicon)
         return tables
+
+    def _chosen_form(self, lexicon):
+        """The form of the scores; None for the cheapest of all."""
+        if self.form != "auto":
+            return signature_forms.chosen(lexicon, (signature_forms.BY_NAME[self.form],))
+        if self.background is None:
+            return None
+        # A background of its own needs the weights of a softmax over signatures.
+        return signature_forms.chosen(lexicon, signature_forms.SUMS)
+
+    def form_taken(self, tables):
+        """The name of the form that these tables are for."""
+        return signatures.form_of(tables).name.lower()
 
     def _signature_weights(self, params, tables):
         """Weights [S, D] and bias [S] of the softmax over signatures.

@@ -83,6 +83,10 @@ class SpreadUnknown(Head):
         """As the head."""
         return self.head.prepared(params, tables["head"])
 
+    def form_taken(self, tables):
+        """As the head."""
+        return self.head.form_taken(tables["head"])
+
     def width(self, vocabulary):
         """As the head, of whose words there are no more."""
         return self.head.width(vocabulary)

@@ -101,6 +101,10 @@ class WithExpert(Head):
         added = self.head.prepared(params["head"], tables["head"])
         return {"head": {**params["head"], **added}}
 
+    def form_taken(self, tables):
+        """As the head within."""
+        return self.head.form_taken(tables["head"])
+
     def notes(self, lexicon):
         """Those of the head within."""
         return self.head.notes(lexicon)

@@ -37,6 +37,8 @@ class Form(enum.Enum):
 
 # Those that give the weights of a softmax.
 SUMS = (Form.DENSE_SUMS, Form.SPARSE_SUMS)
+# The forms by the names that recipes and passports have for them.
+BY_NAME = {form.name.lower(): form for form in Form}
 
 
 def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:

@@ -140,6 +140,13 @@ def summed_tables(lexicon, form: Form) -> dict:
     }
 
 
+def form_of(tables: dict[str, jax.Array]) -> Form:
+    """The form that `tables` were made for. Sums without any shared feature are dense."""
+    if "of_signature" in tables:
+        return Form.PRODUCT
+    return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
+
+
 def _some_rows(rows, places):
     """rows[places], and 0 where a place is no row."""
     if not len(rows):

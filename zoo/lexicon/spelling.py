@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_choices, check_least
 
 # Letters that are no letters. What a speller can say begins at END.
 PADDING, BEGIN, END, UNKNOWN_LETTER, BOUNDARY, UNKNOWN_WORD = range(6)
@@ -50,12 +50,7 @@ class Spelling:
 
     def __post_init__(self):
         check_least(self, "spelling", longest=1)
-        for field, choices in (("unit", ("bytes", "characters")), ("padding", ("light", "full"))):
-            if getattr(self, field) not in choices:
-                raise UserError(
-                    f"spelling.{field} is {getattr(self, field)!r}: give one of "
-                    f"{', '.join(choices)}."
-                )
+        check_choices(self, "spelling", unit=("bytes", "characters"), padding=("light", "full"))
 
     def letter_count(self, lexicon) -> int:
         """A, how many letters there are, the marks among them."""

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.by_length import Differentiated, map_by_length
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
 
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh}
@@ -54,12 +54,7 @@ class Convolution:
 
     def __post_init__(self):
         check_least(self, "convolution", letter_size=1, highway=0)
-        for field, choices in (("pooling", ("mean", "max")), ("activation", tuple(ACTIVATIONS))):
-            if getattr(self, field) not in choices:
-                raise UserError(
-                    f"convolution.{field} is {getattr(self, field)!r}: give one of "
-                    f"{', '.join(choices)}."
-                )
+        check_choices(self, "convolution", pooling=("mean", "max"), activation=tuple(ACTIVATIONS))
         if min((0, *self.widths, *self.filters)) < 0 or 0 in (*self.widths, *self.filters):
             raise UserError(
                 f"convolution.widths={self.widths} and filters={self.filters} should all be 1 or "
