@@ -35,17 +35,18 @@ def main():
 
     sides = {}
 
-    def add(name, head, params):
+    def add(name, head, params, prepared=None):
         tables = head.tables(lexicon)
         score = jax.jit(head.log_prob_and_log_z)
-        score = score.lower(params, tables, hidden, targets).compile()
-        sides[name] = lambda: jax.block_until_ready(score(params, tables, hidden, targets))
+        given = {"prepared": prepared}
+        score = score.lower(params, tables, hidden, targets, **given).compile()
+        sides[name] = lambda: jax.block_until_ready(score(params, tables, hidden, targets, **given))
 
     softmax, letters = Softmax(bias=False), CNNSoftmax()
     add("softmax", softmax, softmax.init(jax.random.key(0), SIZE, lexicon))
     params = letters.init(jax.random.key(0), SIZE, lexicon)
-    added = jax.jit(letters.prepared)(params, letters.tables(lexicon))
-    add("CNN softmax, prepared", letters, {**params, **added})
+    prepared = jax.jit(letters.prepared)(params, letters.tables(lexicon))
+    add("CNN softmax, prepared", letters, params, prepared)
     add("CNN softmax, anew", letters, params)
     timing.print_table(
         f"{TOKENS} tokens, V = {VOCABULARY:,}, D = {SIZE}; log p and log Z, medians of {rounds}",

@@ -211,3 +211,14 @@ def test_no_tokens(name):
 def test_no_targets_may_be_an_empty_list():
     head, params, tables, _ = problem("softmax")
     assert head.loss(params, tables, jnp.zeros((0, SIZE)), []).shape == (0,)
+
+
+def test_a_head_that_prepares_nothing_is_handed_nothing():
+    head, params, tables, _ = problem("softmax")
+    hidden, targets = batch(BATCH, TIME)
+    assert head.prepared(params, tables) is None
+    plain = head.log_prob(params, tables, hidden, targets)
+    found = head.log_prob(params, tables, hidden, targets, prepared=None)
+    np.testing.assert_array_equal(found, plain)
+    with pytest.raises(TypeError, match=r"Softmax\.log_probs is handed prepared arrays and does"):
+        head.log_probs(params, tables, hidden, prepared=jnp.ones(3))

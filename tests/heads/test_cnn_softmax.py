@@ -63,9 +63,10 @@ def test_nce_starts_where_the_words_share_one_bias():
 def test_prepared_parameters_say_the_same(sampled, random):
     head = CNNSoftmax(NETWORK, 3, sampled)
     tables, params, hidden = problem(head, random)
-    prepared = {**params, **jax.jit(head.prepared)(params, tables)}
-    assert prepared["vectors"].shape == (13, SIZE)
-    found = jax.jit(head.log_prob_and_log_z)(prepared, tables, hidden, TARGETS)
+    prepared = jax.jit(head.prepared)(params, tables)
+    assert prepared.shape == (13, SIZE)
+    score = jax.jit(head.log_prob_and_log_z)
+    found = score(params, tables, hidden, TARGETS, prepared=prepared)
     wanted = jax.jit(head.log_prob_and_log_z)(params, tables, hidden, TARGETS)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
@@ -82,13 +83,17 @@ def test_prepared_parameters_compute_no_vector():
     head = CNNSoftmax(NETWORK)
     tables, params, hidden = problem(head, np.random.default_rng(0))
     prepared = head.prepared(params, tables)
-    broken = {
-        **params,
-        **prepared,
-        "network": jax.tree.map(lambda x: x * jnp.nan, params["network"]),
-    }
-    assert np.isfinite(head.log_prob(broken, tables, hidden, TARGETS)).all()
-    assert np.isnan(head.log_prob({**broken} | {"vectors": None}, tables, hidden, TARGETS)).all()
+    broken = jax.tree.map(lambda x: x * jnp.nan, params), tables, hidden
+    assert np.isnan(head.log_prob(*broken, TARGETS)).all()
+    key = jax.random.key(0)
+    for found in (
+        head.log_prob(*broken, TARGETS, prepared=prepared),
+        head.log_probs(*broken, prepared=prepared),
+        head.top_k(*broken, 2, prepared=prepared)[0],
+    ):
+        assert np.isfinite(found).all()
+    drawn = head.sample(*broken, key, prepared=prepared)
+    np.testing.assert_array_equal(drawn, head.sample(params, tables, hidden, key))
 
 
 @pytest.mark.usefixtures("float64")

@@ -228,13 +228,15 @@ def test_a_penalty_leaves_a_model_that_is_its_background_where_it_is(hidden):
 
 def test_prepared_parameters_say_the_same(params, hidden):
     tables = examples.lexicon().tables()
-    prepared = {**params, **jax.jit(HEAD.prepared)(params, tables)}
-    assert prepared["signature_weights"].shape[1] == SIZE
-    prepared["weights"] = None  # no feature vector is read
+    prepared = jax.jit(HEAD.prepared)(params, tables)
+    assert prepared[0].shape[1] == SIZE
+    empty = {"weights": None, "bias": None}  # no feature vector is read
     targets = jnp.asarray([0, 3, 7, 9])
-    found = jax.jit(HEAD.log_prob_and_log_z)(prepared, tables, hidden, targets)
-    expected = jax.jit(HEAD.log_prob_and_log_z)(params, tables, hidden, targets)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    score = jax.jit(HEAD.log_prob_and_log_z)
+    found = score(empty, tables, hidden, targets, prepared=prepared)
+    np.testing.assert_allclose(found, score(params, tables, hidden, targets), rtol=1e-12)
+    drawn = HEAD.sample(empty, tables, hidden, jax.random.key(1), prepared=prepared)
+    np.testing.assert_array_equal(drawn, HEAD.sample(params, tables, hidden, jax.random.key(1)))
 
 
 def test_bad_penalties():

@@ -47,7 +47,7 @@ def generate(
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
         start += encoded.words[: len(words)].tolist()  # without the boundaries after it
     rows = np.tile(np.array(start, np.int32), (count, 1))
-    step = steps.of_language_model(model, model.prepared(params, tables), tables)
+    step = steps.of_language_model(model, params, tables)
     carry = feed(step, rows[:, :-1], model.initial_carry(count))
     drawn, _ = sample(
         step,

@@ -121,9 +121,11 @@ def perplexity_of(log_perplexity: float) -> float:
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
-def score_step(params, tables, words, targets, reset, carry, *, model):
+def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
     """((log p of each target, log Z), [B, T] each in nats, exact; carry) of a batch of lanes."""
-    return model.log_prob_and_log_z(params, tables, words, targets, carry, reset=reset)
+    return model.log_prob_and_log_z(
+        params, tables, words, targets, carry, reset=reset, prepared=prepared
+    )
 
 
 # Accelerators multiply float32 in fewer bits unless told; figures are to be the same on all.
@@ -148,7 +150,7 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
 
 def _score(model, params, tables, text, lanes):
     step = compiled_score_step(model)
-    params = model.prepared(params, tables)
+    prepared = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
@@ -159,7 +161,7 @@ def _score(model, params, tables, text, lanes):
     for index in range(len(lanes)):
         batch = lanes[index]
         (scores, normalisers), carry = step(
-            params, tables, batch.words, batch.targets, batch.reset, carry
+            params, tables, prepared, batch.words, batch.targets, batch.reset, carry
         )
         there = batch.places >= 0
         log_prob[batch.places[there]] = np.asarray(scores)[there]

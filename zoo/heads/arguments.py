@@ -10,6 +10,7 @@ its arguments, so that within a head
 - a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
   state or no target (a negative place), no gradient of its weight comes from it either. Its target
   may stay: heads make some number of it, or NaN, and what has no weight is not summed;
+- prepared arrays are an error where a method does not take them; no such arrays are not handed on;
 - there is at least one token: for none, results are empty and sums 0, and the head is not asked.
 
 Looking costs nothing in compiled code, which knows shapes before it runs.
@@ -54,8 +55,10 @@ def _guarded(method):
 
     @functools.wraps(method)
     def function(self, *positional, **named):
-        bound = signature.bind(self, *positional, **named)
         name = f"{type(self).__name__}.{method.__name__}"
+        if "prepared" not in signature.parameters and jax.tree.leaves(named.pop("prepared", None)):
+            raise TypeError(f"{name} is handed prepared arrays and does not take any")
+        bound = signature.bind(self, *positional, **named)
         bound.arguments.update(_regular(name, bound.arguments))
         if 0 in bound.arguments["hidden"].shape[:-1]:
             return _of_no_tokens(method, bound)

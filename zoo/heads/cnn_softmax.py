@@ -145,8 +145,8 @@ class CNNSoftmax(Head):
         return vectors
 
     def prepared(self, params, tables):
-        """{"vectors": those of all words}, which then are not computed."""
-        return {"vectors": self.vectors(params, tables)}
+        """The vectors of all words, [V, D]."""
+        return self.vectors(params, tables)
 
     def _vectors_of(self, params, tables, words):
         """w of some words, [..., D]."""
@@ -160,11 +160,11 @@ class CNNSoftmax(Head):
         """The head that reads the vectors as its weights."""
         return Softmax(bias=False) if self.sampled is None else self.sampled
 
-    def _formed(self, params, tables):
+    def _formed(self, params, tables, vectors=None):
         """The parameters of `_softmax`, with the vectors of all words."""
-        params = dict(params)
-        vectors = params.pop("vectors", None)
-        params["weights"] = self.vectors(params, tables) if vectors is None else vectors
+        if vectors is None:
+            vectors = self.vectors(params, tables)
+        params = {**params, "weights": vectors}
         if "bias" in params:
             params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
         return params
@@ -230,21 +230,25 @@ class CNNSoftmax(Head):
             self._formed(params, tables), tables["sampled"], hidden, targets, token_weights
         )
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
         """(log p(targets | hidden), log Z), nats, [...] each."""
         return self._softmax.log_prob_and_log_z(
-            self._formed(params, tables), tables["sampled"], hidden, targets
+            self._formed(params, tables, prepared), tables["sampled"], hidden, targets
         )
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
         """log p of every word, nats, [..., V]."""
-        return self._softmax.log_probs(self._formed(params, tables), tables["sampled"], hidden)
+        return self._softmax.log_probs(
+            self._formed(params, tables, prepared), tables["sampled"], hidden
+        )
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(self, params, tables, hidden, key, *, context=None, prepared=None):
         """Words drawn from p(. | hidden), int32 [...]."""
-        found = self._formed(params, tables)
+        found = self._formed(params, tables, prepared)
         return self._softmax.sample(found, tables["sampled"], hidden, key)
 
-    def top_k(self, params, tables, hidden, k, *, context=None):
+    def top_k(self, params, tables, hidden, k, *, context=None, prepared=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return self._softmax.top_k(self._formed(params, tables), tables["sampled"], hidden, k)
+        return self._softmax.top_k(
+            self._formed(params, tables, prepared), tables["sampled"], hidden, k
+        )

@@ -28,18 +28,21 @@ class Head:
         weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
         weighted_loss_and_penalty(..., token_weights, ...) -> (the same, what of it is penalty)
         penalties(params, hidden) -> [...], what of the loss is penalty
-        log_prob(params, tables, hidden, targets, *, context=None) -> [...]      exact, normalised
+        log_prob(params, tables, hidden, targets, *, context=None, ...) -> [...]  exact, normalised
         log_prob_and_log_z(params, tables, hidden, targets, ...) -> ([...], [...])
-        log_probs(params, tables, hidden, *, context=None) -> [..., V]           closed heads
-        sample(params, tables, hidden, key, *, context=None) -> [...]
-        top_k(params, tables, hidden, k, *, context=None) -> (log_probs [..., k], words [..., k])
+        log_probs(params, tables, hidden, *, context=None, ...) -> [..., V]       closed heads
+        sample(params, tables, hidden, key, *, context=None, ...) -> [...]
+        top_k(params, tables, hidden, k, ...) -> (log_probs [..., k], words [..., k])
 
     Four more are for judging, and rarely need to be written:
 
         width(vocabulary) -> how many numbers log_probs holds for a token
         judging_tables(lexicon) -> what of the tables log_prob and the like need
-        prepared(params, tables) -> what to add to the params to judge faster, a dict
+        prepared(params, tables) -> arrays that judging needs anew for every batch, or None
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
+
+    `log_prob` and the methods below it take these arrays as `prepared=`, and compute them without.
+    A head that prepares nothing need not know the argument: it is not handed any.
 
     `loss` is what is trained: it may be sampled, and has all penalties in it. Train on
     `weighted_loss`, the sum of token_weights * loss, which is the faster way to it and knows
@@ -77,9 +80,9 @@ class Head:
         return self.tables(lexicon)
 
     def prepared(self, params, tables):
-        """What `log_prob` would compute anew for every batch, by the names under which it finds it
-        if it is added to the parameters; nothing, unless a head says otherwise."""
-        return {}
+        """What `log_prob` and the like would compute anew for every batch, a pytree of arrays that
+        they take as `prepared`; None, unless a head says otherwise."""
+        return None
 
     def for_lexicon(self, params, lexicon, other):
         """The parameters for words that were not there in training; UserError if the head cannot.
@@ -132,19 +135,21 @@ class Head:
         one. It does not depend on the target."""
         return jnp.zeros(hidden.shape[:-1], softmax.accumulator(hidden))
 
-    def log_prob(self, params, tables, hidden, targets, *, context=None):
+    def log_prob(self, params, tables, hidden, targets, *, context=None, prepared=None):
         """log p(targets | hidden), nats, [...]; exact."""
-        return self.log_prob_and_log_z(params, tables, hidden, targets, context=context)[0]
+        return self.log_prob_and_log_z(
+            params, tables, hidden, targets, context=context, prepared=prepared
+        )[0]
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(self, params, tables, hidden, key, *, context=None, prepared=None):
         """Words drawn from p(. | hidden), int32 [...], in blocks of tokens: never [tokens, V]."""
 
         def of_block(log_probs, first):
             return jax.random.categorical(jax.random.fold_in(key, first), log_probs)
 
-        return self._over_log_probs(of_block, params, tables, hidden, context)
+        return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
-    def top_k(self, params, tables, hidden, k, *, context=None):
+    def top_k(self, params, tables, hidden, k, *, context=None, prepared=None):
         """The k most probable words: (log-probabilities [..., k], words [..., k]).
 
         In blocks of tokens: never [tokens, V].
@@ -153,19 +158,23 @@ class Head:
         def of_block(log_probs, first):
             return jax.lax.top_k(log_probs, k)
 
-        return self._over_log_probs(of_block, params, tables, hidden, context)
+        return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
-    def _over_log_probs(self, function, params, tables, hidden, context):
+    def _over_log_probs(self, function, params, tables, hidden, context, prepared):
         """function(log p of every word [n, V], place of the first token) of blocks of n tokens."""
         shape = hidden.shape[:-1]
         tokens = math.prod(shape)
+        if prepared is None:
+            prepared = self.prepared(params, tables)  # once, not in every block
+
+        def log_probs(hidden, context):
+            return self.log_probs(params, tables, hidden, context=context, prepared=prepared)
 
         def of_block(columns):
             h, c, places = columns
-            return function(self.log_probs(params, tables, h, context=c), places[0])
+            return function(log_probs(h, c), places[0])
 
-        params = {**params, **self.prepared(params, tables)}  # once, not in every block
-        words = jax.eval_shape(self.log_probs, params, tables, hidden, context=context).shape[-1]
+        words = jax.eval_shape(log_probs, hidden, context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
         block = softmax_sum.token_block(tokens, self.width(words))
         results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)

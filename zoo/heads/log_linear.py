@@ -151,18 +151,13 @@ class LogLinear(Head):
 
         The bias has log B(s) in it, unless that depends on the context.
         """
-        if "signature_weights" in params:
-            return params["signature_weights"], params["signature_bias"]
         weights = signatures.sum_features(tables, params["weights"])
         bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
     def prepared(self, params, tables):
-        """{"signature_weights" [S, D], "signature_bias" [S]}, where they are what is computed."""
-        if self._is_sparse(tables):
-            return {}
-        weights, bias = self._signature_weights(params, tables)
-        return {"signature_weights": weights, "signature_bias": bias}
+        """(weights [S, D], bias [S]) of the softmax over signatures, where there is one."""
+        return None if self._is_sparse(tables) else self._signature_weights(params, tables)
 
     def _is_sparse(self, tables):
         """Whether scores are a sparse product of the adaptor: see zoo.losses.feature_scores."""
@@ -251,14 +246,14 @@ class LogLinear(Head):
         block = softmax_sum.token_block(len(rows), len(params["bias"]))
         return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
             loss, log_z = feature_scores.softmax_loss(*features, hidden, of_targets)
             return tables["log_within"][targets] - loss, log_z
-        weights, bias = self._signature_weights(params, tables)
+        weights, bias = prepared or self._signature_weights(params, tables)
         if self.background is None:
             loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
@@ -270,12 +265,12 @@ class LogLinear(Head):
     # the S signatures would need the words of each in order, tables that nothing else needs; of
     # words with vectors gathered from their signatures, it would cost V D products a token.
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
         """log p of every word, nats, [..., V]."""
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
             return self._of_words(tables, feature_scores.log_probs(*features, hidden))
-        weights, bias = self._signature_weights(params, tables)
+        weights, bias = prepared or self._signature_weights(params, tables)
         scores = softmax.logits(hidden, weights, bias)
         if self.background is None:
             return self._of_words(tables, jax.nn.log_softmax(scores, axis=-1))

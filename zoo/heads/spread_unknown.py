@@ -101,15 +101,22 @@ class SpreadUnknown(Head):
         """-log p'(targets | hidden), nats, [...]; exact."""
         return -self.log_prob(params, tables, hidden, targets, context=context)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
         """(log p'(targets | hidden), log Z of the head), nats, [...] each."""
         log_prob, log_z = self.head.log_prob_and_log_z(
-            params, tables["head"], hidden, tables["place"][targets], context=context
+            params,
+            tables["head"],
+            hidden,
+            tables["place"][targets],
+            context=context,
+            prepared=prepared,
         )
         return log_prob + tables["log_share"][targets], log_z
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
         """log p' of every word, nats, [..., V]."""
-        log_probs = self.head.log_probs(params, tables["head"], hidden, context=context)
+        log_probs = self.head.log_probs(
+            params, tables["head"], hidden, context=context, prepared=prepared
+        )
         log_probs = log_probs[..., tables["place"]]
         return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)

@@ -98,8 +98,7 @@ class WithExpert(Head):
 
     def prepared(self, params, tables):
         """What the head within prepares."""
-        added = self.head.prepared(params["head"], tables["head"])
-        return {"head": {**params["head"], **added}}
+        return self.head.prepared(params["head"], tables["head"])
 
     def form_taken(self, tables):
         """As the head within."""
@@ -122,12 +121,11 @@ class WithExpert(Head):
         weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
         return jnp.where(context >= 0, weight, 0)
 
-    def _log_mass(self, params, tables, hidden, context, weight):
+    def _log_mass(self, params, tables, hidden, context, weight, prepared):
         """What the expert adds to log Z, [...]."""
-        words = jnp.maximum(context, 0)
-        return log_expert_mass(
-            self.head.log_prob(params["head"], tables["head"], hidden, words), weight
-        )
+        inner, words = (params["head"], tables["head"]), jnp.maximum(context, 0)
+        log_prob = self.head.log_prob(*inner, hidden, words, prepared=prepared)
+        return log_expert_mass(log_prob, weight)
 
     def loss(self, params, tables, hidden, targets, *, key=None, context=None):
         """-log p'(targets | hidden, e), with the penalty of the head within, nats, [...]; exact."""
@@ -146,17 +144,17 @@ class WithExpert(Head):
         """Those of the head within, [...]."""
         return self.head.penalties(params["head"], hidden)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
         """(log p'(targets | hidden, e), log Z with the expert's feature), nats, [...] each."""
         inner = params["head"], tables["head"]
-        log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets)
+        log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
-        added = self._log_mass(params, tables, hidden, context, weight)
+        added = self._log_mass(params, tables, hidden, context, weight, prepared)
         return log_prob + jnp.where(targets == context, weight, 0) - added, log_z + added
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
         """log p' of every word, nats, [..., V]."""
-        log_probs = self.head.log_probs(params["head"], tables["head"], hidden)
+        log_probs = self.head.log_probs(params["head"], tables["head"], hidden, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)[..., None]
         words = jnp.maximum(context, 0)[..., None]
         # Not a softmax of the sums: the head within may say words outside the lexicon, too.

@@ -96,9 +96,8 @@ class LanguageModel(Model):
         return {**params, "embedding": embedding, "head": head}
 
     def prepared(self, params, tables):
-        """The parameters with what the head can compute once for all texts; see Head.prepared."""
-        added = _compiled_prepared(self.head)(self.head_params(params), tables["head"])
-        return {**params, "head": {**params["head"], **added}}
+        """What the head can compute once for all texts, or None; see Head.prepared."""
+        return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
 
     def head_params(self, params):
         """The head's parameters, with the shared table if it is tied."""
@@ -167,17 +166,28 @@ class LanguageModel(Model):
         )
         return loss, penalty, carry
 
-    def log_prob(self, params, tables, words, targets, carry, *, reset=None):
+    def log_prob(self, params, tables, words, targets, carry, *, reset=None, prepared=None):
         """(log p(target) [B, T] in nats, exact; carry)."""
         (log_prob, _), carry = self.log_prob_and_log_z(
-            params, tables, words, targets, carry, reset=reset
+            params, tables, words, targets, carry, reset=reset, prepared=prepared
         )
         return log_prob, carry
 
-    def log_prob_and_log_z(self, params, tables, words, targets, carry, *, reset=None):
-        """((log p(target), log Z), [B, T] each, in nats, exact; carry)."""
+    def log_prob_and_log_z(
+        self, params, tables, words, targets, carry, *, reset=None, prepared=None
+    ):
+        """((log p(target), log Z), [B, T] each, in nats, exact; carry).
+
+        Args:
+          prepared: what `prepared` gives for these parameters, to judge many batches; or None.
+        """
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset)
         results = self.head.log_prob_and_log_z(
-            self.head_params(params), tables["head"], hidden, targets, context=context
+            self.head_params(params),
+            tables["head"],
+            hidden,
+            targets,
+            context=context,
+            prepared=prepared,
         )
         return results, carry

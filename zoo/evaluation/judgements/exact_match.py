@@ -71,8 +71,7 @@ def answer(
     for row, (start, prefix) in enumerate(zip(text.starts, corpus.prefixes, strict=True)):
         prompts[row, width - prefix :] = text.words[start : start + prefix]
         real[row, width - prefix - 1 :] = True
-    prepared = model.prepared(run.params, run.tables)
-    step = steps.of_language_model(model, prepared, run.tables)
+    step = steps.of_language_model(model, run.params, run.tables)
     answers = []
     for first in range(0, len(prompts), ROWS):
         rows = np.minimum(np.arange(first, first + ROWS), len(prompts) - 1)
