@@ -1,96 +1,10 @@
-"""Judges a trained model: python evaluate.py --workdir DIR [--split NAME] [--data PATH] ..."""
+"""Judges a trained model: python evaluate.py DIR [--split NAME] [--data PATH] ...
 
-import argparse
-import pathlib
-import sys
+The same as `python -m zoo evaluate`; it is written in zoo/commands/evaluate.py.
+"""
 
-from zoo.commands import options, program
-from zoo.data.lanes import POLICIES
-from zoo.errors import UserError
-from zoo.evaluation import overlap, passport, passport_text, surprisal
-from zoo.evaluation.judgements import exact_match, minimal_pairs
-from zoo.runs import outputs
-
-
-def main():
-    """Prints the figures and keeps each with its passport in DIR/results."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    add = parser.add_argument
-    add("--workdir", required=True, help="folder of a training run")
-    add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a text, CoNLL-U or table of items, instead of splits")
-    add("--state", choices=POLICIES, help="another state policy than the run's own")
-    add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
-    add(
-        "--minimal-pairs",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
-    )
-    add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
-    add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
-    add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
-    add("--constrain", action="store_true", help="answers only as --grammar allows")
-    options.add_to(parser)
-    options.add_common_to(parser)
-    arguments = options.parse(parser)
-
-    for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
-        outputs.check(file)
-    if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
-        raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
-    run = options.run_of(arguments.workdir, arguments).with_state(arguments.state)
-    if arguments.constrain:
-        if arguments.grammar is None:
-            raise UserError("--constrain needs a grammar: give --grammar FILE.")
-        run = run.constrained(arguments.grammar)
-    splits = arguments.split
-    if not splits and not arguments.data and not arguments.minimal_pairs:
-        data = run.experiment.data
-        splits = [
-            part
-            for split in data.splits()
-            if split != "train"
-            for part in (split, *data.parts(split))
-        ]
-    texts = [(split, split, None) for split in splits]
-    if arguments.data:
-        texts.append((f"data:{pathlib.Path(arguments.data).name}", None, arguments.data))
-    if arguments.surprisal and len(texts) != 1:
-        raise UserError("--surprisal writes one text: give one --split NAME, or --data PATH.")
-
-    for name, split, file in texts:
-        given = run.given(file) if file else None
-        corpus = given.corpus if file else run.read(split)
-        text, scores = run.score(corpus)
-        if arguments.surprisal:  # before anything is printed: the reader may go, as head does
-            given = given or run.given_split(split, corpus)
-            surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
-        _say(run.notes(corpus.sentences))
-        figures = passport.of_text(run, name, corpus, text, scores)
-        print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
-        if arguments.exact_match:
-            answers = exact_match.judge(run, corpus, arguments.grammar)
-            figures = passport.of_exact_match(run, name, corpus, answers)
-            print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
-    for path in arguments.minimal_pairs:
-        pairs, scores = minimal_pairs.judge(run, path)
-        _say(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
-        figures = passport.of_pairs(run, path, pairs, scores)
-        result = passport.write(run, figures)
-        table = arguments.pairs_table or result.with_suffix(".tsv")
-        columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
-        outputs.write_table(table, columns, rows)
-        print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
-        _say(overlap.warnings(figures))
-
-
-def _say(notes):
-    """Prints what is to be known of a text, where it is not among the figures."""
-    for note in notes:
-        print(note, file=sys.stderr)
-
+from zoo.commands import program
+from zoo.commands.evaluate import main
 
 if __name__ == "__main__":
     program.program(main)

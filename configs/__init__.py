@@ -54,8 +54,7 @@ def load(name: str) -> Experiment:
             raise UserError(f"there is no config {name!r}, but a file: give --config {name}.py.")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
-            f"there is no config {name!r}; the nearest are {', '.join(close)} "
-            "(python train.py --list shows all)."
+            f"there is no config {name!r}; the nearest are {', '.join(close)} (--list shows all)."
         )
     spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)

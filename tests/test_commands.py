@@ -1,13 +1,18 @@
 """python -m zoo: each command hands on what its line says."""
 
+import pathlib
 import sys
 
 import pytest
 
 from zoo import __main__ as commands
+from zoo.commands import called, options, train
+from zoo.errors import UserError
+from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.reports import compare, micro_report, rank, sweep
 
+ROOT = pathlib.Path(__file__).parent.parent
 CASES = {
     "compare a b": (compare, "compare", (["a", "b"],)),
     "sweep training.batch a b --file s.svg": (
@@ -36,3 +41,74 @@ def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
     monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
     commands.main()
     assert given == [expected]
+
+
+class Stop(Exception):
+    """A command has got as far as a test follows it."""
+
+
+FOLDERS = {
+    "train --config micro_softmax a": (train, "_train"),
+    "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
+    "train --config micro_softmax --workdir a": (train, "_train"),
+    "train --workdir a --config micro_softmax a": (train, "_train"),
+    "evaluate a": (options, "run_of"),
+    "evaluate --split test a": (options, "run_of"),
+    "evaluate --workdir a --split test": (options, "run_of"),
+    "generate a --count 2": (run.Run, "load"),
+    "generate --workdir a": (run.Run, "load"),
+}
+
+
+@pytest.mark.parametrize("line", FOLDERS)
+def test_the_folder_of_a_run_has_a_place_and_a_former_option(monkeypatch, line):
+    def stop(*arguments):
+        assert "a" in arguments
+        raise Stop
+
+    monkeypatch.setattr(*FOLDERS[line], stop)
+    with pytest.raises(Stop):
+        commands.main(line.split())
+
+
+@pytest.mark.parametrize("line", ["train --config micro_softmax", "evaluate", "generate"])
+def test_no_folder_and_two_folders_are_a_sentence(line):
+    with pytest.raises(UserError, match=r"^no run is named: give its folder"):
+        commands.main(line.split())
+    with pytest.raises(UserError, match=r"^a and --workdir b are two folders"):
+        commands.main([*line.split(), "a", "--workdir", "b"])
+
+
+@pytest.mark.parametrize(
+    ("program", "evaluate", "this"),
+    [
+        ("train.py", "python evaluate.py", "python train.py 'a b'"),
+        (
+            "/zoo here/train.py",
+            "python '/zoo here/evaluate.py'",
+            "python '/zoo here/train.py' 'a b'",
+        ),
+        ("/x/zoo/__main__.py", "python -m zoo evaluate", "python -m zoo 'a b'"),
+        ("/no/bin/zoo", "/no/bin/zoo evaluate", "/no/bin/zoo 'a b'"),
+    ],
+)
+def test_a_command_is_named_as_the_user_called_it(monkeypatch, program, evaluate, this):
+    monkeypatch.setattr(sys, "argv", [program, "a b"])
+    assert called.command("evaluate") == evaluate
+    assert called.again() == this
+
+
+def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
+    script = tmp_path / "zoo"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(script), "train"])
+    assert (called.command("train"), called.again()) == ("zoo train", "zoo train")
+
+
+@pytest.mark.parametrize("script", called.SCRIPTS)
+def test_a_script_is_a_command_of_its_name(script):
+    text = (ROOT / script).read_text()
+    assert text.count("\n") < 30
+    assert f"from zoo.commands.{script.removesuffix('.py')} import main" in text

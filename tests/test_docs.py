@@ -23,8 +23,8 @@ from zoo.runs.workdir import Workdir
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.paths().values()]
-# A config and what is set in it, in a command or in running text.
-SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+)+)")
+# A config and what is set in it, in a command or in running text; the folder may stand between.
+SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+| runs/[^ `]+)+)")
 
 
 def snippets(name, language="python"):

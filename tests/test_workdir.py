@@ -40,9 +40,9 @@ def test_another_experiment_is_refused_and_the_field_named(tmp_path):
         Workdir(tmp_path).claim(other)
     assert (tmp_path / "experiment.json").read_bytes() == before
     # Only another training is what a new run can start from this one for.
-    with pytest.raises(UserError, match=rf"or another --workdir; .* --set init_from={tmp_path}\.$"):
+    with pytest.raises(UserError, match=rf"or another folder; .* --set init_from={tmp_path}\.$"):
         Workdir(tmp_path).claim(small.with_settings(RECIPE, "training.epochs=41"))
-    with pytest.raises(UserError, match=r"or another --workdir\.$"):
+    with pytest.raises(UserError, match=r"or another folder\.$"):
         Workdir(tmp_path).claim(small.with_settings(RECIPE, "model.core.size=41"))
 
 
@@ -95,7 +95,7 @@ def test_of_two_runs_that_begin_at_the_same_time_one_has_the_folder(tmp_path, mo
 
 
 def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"a --workdir without \[ or \]"):
+    with pytest.raises(UserError, match=r"a folder without \[ or \]"):
         Workdir(tmp_path / "run [1]").check(RECIPE)
 
 

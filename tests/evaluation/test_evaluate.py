@@ -9,6 +9,8 @@ import pytest
 import evaluate
 from zoo import __main__ as commands
 from zoo.commands import program
+from zoo.evaluation import passport_text
+from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.run import Run
 from zoo.runs.workdir import Workdir
 from zoo.sources.given import cells
@@ -27,7 +29,7 @@ def call(monkeypatch, capsys):
 
 
 def test_all_splits_but_train_are_judged(call, workdir):
-    code, output, _ = call(evaluate, "--workdir", workdir)
+    code, output, _ = call(evaluate, workdir)
     assert code == 0
     assert "test: log-perplexity" in output and "20 tokens" in output and "unseen" in output
     found = sorted(path.name for path in (workdir / "results").iterdir())
@@ -58,7 +60,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
     (result,) = (workdir / "results").glob("*.json")
     assert json.loads(result.read_text())["figures"]["skipped"] == 2
     table = [*map(cells, result.with_suffix(".tsv").read_text().splitlines())]
-    assert table[0] == [*evaluate.minimal_pairs.COLUMNS]
+    assert table[0] == [*minimal_pairs.COLUMNS]
     first, *skipped = table[1:]
     assert first[:3] == ["1", "le chat dort", "le chat dorment"]
     good, bad, difference = map(float, first[3:6])
@@ -126,7 +128,7 @@ def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, mon
     def stop(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate.passport_text, "describe", stop)
+    monkeypatch.setattr(passport_text, "describe", stop)
     table = workdir / "table.tsv"
     code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
     assert code == 130

@@ -1,6 +1,7 @@
-"""Options of all programs, and of those that judge a run: which words, normalised over what."""
+"""Options that commands share: a run's folder; which words, normalised over what; trust."""
 
 import argparse
+from collections.abc import Sequence
 
 from zoo.commands import compilation_cache
 from zoo.errors import UserError
@@ -26,9 +27,34 @@ def add_common_to(parser: argparse.ArgumentParser):
     )
 
 
-def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The arguments of the command line; what they name is the user's own (see
-    `zoo.trust.permissions`).
+def add_folder_to(parser: argparse.ArgumentParser, what: str):
+    """Adds the folder of a run, DIR; --workdir DIR is another way to give it, the former one."""
+    parser.add_argument("folder", nargs="?", metavar="DIR", help=what)
+    parser.add_argument("--workdir", metavar="DIR", help="the same folder, as it was given before")
+
+
+def folder_of(arguments: argparse.Namespace) -> str:
+    """The folder of the run, of a command that has `add_folder_to`'s arguments.
+
+    Raises:
+      UserError: there is none, or there are two.
+    """
+    folder, workdir = arguments.folder, arguments.workdir
+    if folder and workdir and folder != workdir:
+        raise UserError(
+            f"{folder} and --workdir {workdir} are two folders for one run: give one of them."
+        )
+    if not (folder or workdir):
+        raise UserError("no run is named: give its folder, as in runs/first.")
+    return folder or workdir
+
+
+def parse(
+    parser: argparse.ArgumentParser, words: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """The arguments of a command line, by default the process's own.
+
+    What they name is the user's own (see `zoo.trust.permissions`).
 
     From here on JAX keeps what it compiles, unless they say otherwise.
 
@@ -36,7 +62,7 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
         taken for none, or for the working folder.
     """
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if not arguments.no_compilation_cache:
         compilation_cache.use()
     for name, value in vars(arguments).items():

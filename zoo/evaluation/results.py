@@ -96,9 +96,7 @@ def _read(folder):
             ) from error
         found[path] = passport
     if not found:
-        raise UserError(
-            f"{folder} has no results: python evaluate.py --workdir {folder} makes them."
-        )
+        raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return found
 
 

@@ -238,12 +238,13 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
     if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
-            "are scored: judge its text with evaluate.py --data FILE --surprisal FILE."
+            "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
+            "--surprisal FILE."
         )
     if any(hasattr(source, "separator") for source in data.texts()):
         raise UserError(
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
-            "judge its text with evaluate.py --data FILE --surprisal FILE."
+            "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."
         )
     if nbest or column is not None:
         sentences = read(path, run.reading, nbest=nbest, column=column)

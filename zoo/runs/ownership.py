@@ -60,7 +60,7 @@ class Ownership:
                 raise
             raise UserError(
                 f"{self._folder} cannot be written to ({error.strerror}): make it writable or "
-                "give another --workdir."
+                "give another folder."
             ) from error
         threading.Thread(target=self._beat, name="ownership", daemon=True).start()
         return self
@@ -148,7 +148,7 @@ class Ownership:
 def _held(folder, owner, how="is being trained by"):
     return UserError(
         f"{folder} {how} {_named(owner)}: wait until it has ended, stop it, or give another "
-        "--workdir."
+        "folder."
     )
 
 

@@ -56,7 +56,7 @@ class Workdir:
         """
         if set("[]") & set(str(self.path.absolute())):
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
-            raise UserError(f"{self.path.absolute()}: checkpoints need a --workdir without [ or ].")
+            raise UserError(f"{self.path.absolute()}: checkpoints need a folder without [ or ] in its path.")
         new = recipes.to_json(experiment)
         permissions.name(_names(new))  # the user's own config made it
         if self._experiment_file.exists():
@@ -72,7 +72,7 @@ class Workdir:
                     further = f"; to train its model further, add --set init_from={self.path}"
                 raise UserError(
                     f"{self.path} holds another experiment ({difference}): give the settings that "
-                    f"it was made with to resume it, or another --workdir{further}."
+                    f"it was made with to resume it, or another folder{further}."
                 )
             ownership.check_free(self.path)
             for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
@@ -80,14 +80,14 @@ class Workdir:
             return
         if self.path.exists() and not self._is_empty():
             raise UserError(
-                f"{self.path} is there and is not a run of this zoo: give another --workdir."
+                f"{self.path} is there and is not a run of this zoo: give another folder."
             )
         whole = self.path.absolute()
         above = next(path for path in (whole, *whole.parents) if path.exists())
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             reason = "may not be written to" if above.is_dir() else "is a file"
             raise UserError(
-                f"{self.path} cannot be made ({above} {reason}): give another --workdir."
+                f"{self.path} cannot be made ({above} {reason}): give another folder."
             )
 
     def _is_empty(self):
@@ -111,7 +111,7 @@ class Workdir:
             if error.errno in storage.FULL:
                 raise
             raise UserError(
-                f"{self.path} cannot be made ({error.strerror}): give another --workdir."
+                f"{self.path} cannot be made ({error.strerror}): give another folder."
             ) from error
         text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
         if not storage.write_new(
@@ -125,7 +125,7 @@ class Workdir:
         except (OSError, UserError) as error:
             raise UserError(
                 f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
-                "the --workdir of a training run."
+                "the folder of a training run."
             ) from error
 
     def exists(self) -> bool:
@@ -153,7 +153,7 @@ class Workdir:
         if not isinstance(experiment, Experiment):
             raise UserError(
                 f"{self._experiment_file} holds a {type(experiment).__name__} and no Experiment: "
-                "put back a copy of it, or give the --workdir of a training run."
+                "put back a copy of it, or give the folder of a training run."
             )
         return experiment
 
@@ -170,7 +170,7 @@ class Workdir:
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
                 f"the data have changed since {path} was written: words, counts or features are "
-                "others; put the data back or give another --workdir."
+                "others; put the data back or give another folder."
             )
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:

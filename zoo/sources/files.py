@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 
 from zoo.errors import UserError, shortened
-from zoo.trust import permissions
+from zoo.trust import permissions, shipped
 
 # What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
 # bzip2 has other ones after the ninth.)
@@ -73,6 +73,8 @@ def data_folder() -> pathlib.Path | None:
 def find(path: str) -> pathlib.Path:
     """The file or folder at `path`, taken from the working folder or else from `data_folder`.
 
+    What the zoo's own recipes name as configs/FILE comes with them, if it is in neither.
+
     Raises:
       UserError: `check_path` refuses it, there is none, or the path is empty.
     """
@@ -97,6 +99,8 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
+    if (found := shipped.file(path)) is not None:
+        return found
     beside = f", nor {places[1]}" if len(places) > 1 else ""
     raise UserError(
         f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "

@@ -124,7 +124,7 @@ class Trainer:
         if progress.data and progress.data != self.task.data:
             raise UserError(
                 f"the training or validation text has changed since {self.workdir} was begun: "
-                "put it back or give another --workdir."
+                "put it back or give another folder."
             )
         if progress.finished:
             self.say(f"this run is finished, at step {step}; nothing is left to train.")

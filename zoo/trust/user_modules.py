@@ -9,6 +9,8 @@ import pathlib
 import sys
 from types import ModuleType
 
+from zoo.trust import shipped
+
 _WORKING_FOLDER = ""  # as sys.path calls it
 _folders: list[str] = []
 
@@ -37,5 +39,7 @@ def open_path():
 
 def load(name: str) -> ModuleType:
     """The module of a name; raises what its import raises."""
+    if shipped.has(name):
+        shipped.configs()
     open_path()
     return importlib.import_module(name)

@@ -1,0 +1,15 @@
+"""zoo compare: the results of runs side by side."""
+
+import argparse
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the command's options."""
+    parser.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
+
+
+def run(arguments: argparse.Namespace):
+    """Prints the table."""
+    from zoo.evaluation.reports.compare import compare
+
+    print(compare(arguments.workdirs))

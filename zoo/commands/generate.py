@@ -1,0 +1,40 @@
+"""zoo generate: samples text from a language model."""
+
+import argparse
+
+from zoo.commands import options
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the command's options."""
+    add = parser.add_argument
+    options.add_folder_to(parser, "folder of a training run")
+    add("--temperature", type=float, default=1.0, help="0: always the most probable word")
+    add("--seed", type=int, default=0)
+    add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
+    add("--count", type=int, default=5, help="texts")
+    add("--length", type=int, default=30, help="words of a text at most, beside the prompt")
+    add("--spell", action="store_true", help="words of any spelling, from a head that spells")
+    add("--features", action="store_true", help="a word a line, with what is known of it")
+
+
+def run(arguments: argparse.Namespace):
+    """Prints the texts, one a line, or one a paragraph with --features."""
+    from zoo.decoding import spelled
+    from zoo.decoding.generate import generate, with_features
+    from zoo.evaluation.run import Run
+
+    run = Run.load(options.folder_of(arguments))
+    model, vocabulary = run.experiment.model, run.experiment.vocabulary
+    names = ("prompt", "count", "length", "temperature", "seed")
+    chosen = {name: getattr(arguments, name) for name in names}
+    if arguments.spell:
+        texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **chosen)
+    else:
+        texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **chosen)
+    for words in texts:
+        if arguments.features:
+            opened = vocabulary.open_words(run.lexicon)
+            print(with_features(words, run.lexicon, opened), end="\n\n")
+        else:
+            print(("" if run.lexicon.of_characters else " ").join(words))

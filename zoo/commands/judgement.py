@@ -1,0 +1,25 @@
+"""What commands share that judge splits of several runs: rare-words, slot-errors and agreement."""
+
+import argparse
+from types import ModuleType
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the runs and --split."""
+    add = parser.add_argument
+    add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
+    add("--split", action="append", default=[], help="may be repeated; default: the tests")
+
+
+def run(judgement: ModuleType, arguments: argparse.Namespace):
+    """Prints and keeps what a module of `zoo.evaluation.judgements` finds of each run."""
+    from zoo.evaluation import passport
+    from zoo.evaluation.run import Run, splits_of
+
+    chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
+    for workdir, splits in chosen.items():
+        run = Run.load(workdir)
+        for split in splits:
+            found = judgement.judge(run, split)
+            print(workdir, judgement.describe(found), sep="\n", flush=True)
+            passport.write(run, found)

@@ -1,0 +1,87 @@
+"""Trains a model: --config NAME DIR [--set FIELD=VALUE ...]."""
+
+import argparse
+import logging
+import shlex
+import sys
+from collections.abc import Sequence
+
+from zoo import recipes
+from zoo.commands import called, options
+from zoo.errors import Interrupted, UserError
+from zoo.trust import shipped
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the options of training."""
+    add = parser.add_argument
+    add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
+    options.add_folder_to(parser, "folder of the run; one that was begun is resumed")
+    add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
+    add("--devices", type=int, default=0, help="local devices to use (0: all)")
+    add("--list", action="store_true", help="lists the configs and leaves")
+    add("--show", metavar="NAME", help="prints the whole recipe of a config and leaves")
+
+
+def run(arguments: argparse.Namespace):
+    """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
+    configs = shipped.configs()
+    if arguments.list:
+        for name in configs.names():
+            print(f"{name:24} {configs.summary(name)}")
+        return
+    if arguments.show:
+        recipe = recipes.apply_settings(configs.load(arguments.show), arguments.set)
+        print(recipes.describe(recipe))
+        return
+    if not arguments.config:
+        raise UserError(
+            "give --config NAME and the folder of the run, as in "
+            f"{called.command('train')} --config micro_softmax runs/first; --list; or --show NAME."
+        )
+    folder = options.folder_of(arguments)
+    experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
+    _train(experiment, folder, arguments.devices)
+    print(f"evaluate it: {called.command('evaluate')} {shlex.quote(folder)}")
+
+
+def _train(experiment, folder, devices):
+    """Trains an experiment in a folder."""
+    from zoo.runs import made_with
+    from zoo.runs.workdir import Workdir
+    from zoo.training import tasks
+    from zoo.training.loop import Trainer
+
+    # What the zoo chooses by itself, such as the form of a head's scores.
+    logger = logging.getLogger("zoo")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(logging.StreamHandler(sys.stdout))
+    logger.propagate = False
+    workdir = Workdir(folder)
+    workdir.check(experiment)
+    print(recipes.describe(experiment), flush=True)
+    task = tasks.prepare(experiment, devices)
+    trainer = Trainer(
+        task, experiment.training, workdir.path, devices, init_from=experiment.init_from
+    )
+    print(trainer.summary(), flush=True)
+    # Not before all this has gone well: a mistake corrected is no other experiment.
+    workdir.claim(experiment)
+    workdir.keep_lexicons(task.lexicons)
+    if workdir.texts() is None:  # what is not to be read again when it resumes
+        made = {"revision": made_with.revision(), "versions": made_with.versions()}
+        if (seen := task.seen_texts(made)) is not None:
+            workdir.keep_texts(seen)
+    try:
+        trainer.train()
+    except Interrupted as interruption:
+        sentence = f"{interruption} To resume: {called.again()}"
+        raise Interrupted(sentence, interruption.signal) from None
+
+
+def main(words: Sequence[str] | None = None):
+    """The script train.py; `words` are its command line, by default the process's own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_to(parser)
+    options.add_common_to(parser)
+    run(options.parse(parser, words))
