@@ -39,6 +39,7 @@ soak: $(VENV)/installed
 lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .

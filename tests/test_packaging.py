@@ -22,7 +22,13 @@ def test_make_installs_the_dependencies_and_those_for_development():
     required = [line for line in lines if line and not line.startswith("#")]
     development = PROJECT["optional-dependencies"]["dev"]
     assert sorted(required) == sorted(PROJECT["dependencies"] + development)
-    assert names(development) == {"pytest", "pytest-xdist", "ruff"}
+    assert names(development) == {"mypy", "pytest", "pytest-xdist", "ruff"}
+
+
+def test_the_types_are_packaged():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert options["package-data"] == {"zoo": ["py.typed"]}
+    assert (ROOT / "zoo/py.typed").read_bytes() == b""
 
 
 def test_zoo_needs_its_dependencies_and_no_others():

@@ -119,6 +119,20 @@ class Experiment:
     def __post_init__(self):
         field_types.check(self)
 
+    @property
+    def language_model(self) -> LanguageModel:
+        """The model, for what only a model of language can do.
+
+        Raises:
+          UserError: it is another kind of model.
+        """
+        if not isinstance(self.model, LanguageModel):
+            raise UserError(
+                f"model is {type(self.model).__name__}: give a LanguageModel, whose head and "
+                "words this needs."
+            )
+        return self.model
+
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""
         lexicon, corpora = self.vocabulary.build(self.data)

@@ -1,6 +1,7 @@
 """Optimisers and learning-rate schedules as recipes; optax does the work."""
 
 import dataclasses
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +16,19 @@ class Schedule:
     build(peak, epoch_steps, total_steps) -> optax schedule, from step to learning rate
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
+        """From step to learning rate; every schedule writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Schedule):
     """The same learning rate throughout."""
 
-    def build(self, peak, epoch_steps, total_steps):
+    def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Always `peak`."""
         return optax.constant_schedule(peak)
 
@@ -39,7 +47,7 @@ class Cosine(Schedule):
     def __post_init__(self):
         check_least(self, "training.optimizer.schedule", warmup=0, final=0)
 
-    def build(self, peak, epoch_steps, total_steps):
+    def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """Up to `peak` in `warmup` steps, then down to final * peak at `total_steps`."""
         if self.warmup >= total_steps:
             raise UserError(
@@ -65,7 +73,7 @@ class Decay(Schedule):
     def __post_init__(self):
         check_above(self, "training.optimizer.schedule", factor=0)
 
-    def build(self, peak, epoch_steps, total_steps):
+    def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """peak / factor^max(0, epoch - after + 1), epochs from 0."""
 
         def schedule(step):
@@ -81,13 +89,20 @@ class Optimizer:
     build(epoch_steps, total_steps) -> optax.GradientTransformation
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
     learning_rate: float
     schedule: Schedule
 
     def __post_init__(self):
         check_least(self, "training.optimizer", learning_rate=0)
 
-    def rate(self, epoch_steps, total_steps):
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
+        """What turns gradients into updates; every optimiser writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
+
+    def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """The optax schedule."""
         return self.schedule.build(self.learning_rate, epoch_steps, total_steps)
 
@@ -104,7 +119,7 @@ class SGD(Optimizer):
         super().__post_init__()
         check_rates(self, "training.optimizer", "momentum")
 
-    def build(self, epoch_steps, total_steps):
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """optax.sgd."""
         return optax.sgd(self.rate(epoch_steps, total_steps), self.momentum or None)
 
@@ -127,7 +142,7 @@ class RMSProp(Optimizer):
         check_rates(self, "training.optimizer", "decay")
         check_least(self, "training.optimizer", epsilon=0)
 
-    def build(self, epoch_steps, total_steps):
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """optax.rmsprop."""
         rate = self.rate(epoch_steps, total_steps)
         return optax.rmsprop(rate, self.decay, self.epsilon, eps_in_sqrt=False)
@@ -152,7 +167,7 @@ class Adagrad(Optimizer):
         super().__post_init__()
         check_least(self, "training.optimizer", initial_accumulator=0, reset_every=0, resets=0)
 
-    def build(self, epoch_steps, total_steps):
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """optax.adagrad, with resets if there are some."""
         rate = self.rate(epoch_steps, total_steps)
         adagrad = optax.adagrad(rate, self.initial_accumulator)
@@ -203,7 +218,7 @@ class Adam(Optimizer):
         check_rates(self, "training.optimizer", "beta1", "beta2")
         check_least(self, "training.optimizer", epsilon=0, weight_decay=0)
 
-    def build(self, epoch_steps, total_steps):
+    def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
         """optax.adamw."""
         rate = self.rate(epoch_steps, total_steps)
         return optax.adamw(

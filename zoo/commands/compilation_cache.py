@@ -34,8 +34,8 @@ def folder() -> pathlib.Path:
 
     Programs are made for the instructions of a processor, and a home may be shared by several.
     """
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    home = pathlib.Path(home) if os.path.isabs(home) else pathlib.Path.home() / ".cache"
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    home = pathlib.Path(given) if os.path.isabs(given) else pathlib.Path.home() / ".cache"
     machine = hashlib.sha256(_processor().encode()).hexdigest()[:12]
     return home / "zoo" / f"compiled-{machine}"
 
@@ -58,7 +58,7 @@ def use() -> pathlib.Path | None:
     Nothing is changed where the user has told JAX of a cache, or of none, and nothing is kept where
     the folder cannot be written to. What cannot be read or written later is compiled as without.
     """
-    if any(name in os.environ for name in _OWN) or jax.config.jax_compilation_cache_dir:
+    if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
         return None
     try:
         there = folder()

@@ -1,6 +1,12 @@
 """The contract of a core: from vectors to hidden states, along time."""
 
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
 import jax.numpy as jnp
+
+from zoo.arrays.types import Carry, Key
 
 
 class Core:
@@ -16,13 +22,39 @@ class Core:
     lanes or no positions the hidden states are empty, and the carry is what it was.
     """
 
-    size: int
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    if TYPE_CHECKING:  # a field of most, without a value here
+
+        @property
+        def size(self) -> int: ...
 
     @property
     def output_size(self) -> int:
         """D, the size of a hidden state: `size`, unless a core says otherwise."""
         return self.size
 
-    def _of_nothing(self, inputs, carry):
+    def init(self, key: jax.Array, input_size: int) -> Any:
+        """The parameters at the start of training; every core writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+
+    def initial_carry(self, batch: int) -> Carry:
+        """The carry before any input, every leaf [batch, ...]; every core writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method initial_carry, which its use needs")
+
+    def apply(
+        self,
+        params: Any,
+        inputs: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
+        """(hidden [B, T, D], carry) of inputs [B, T, E]; every core writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+
+    def _of_nothing(self, inputs: jax.Array, carry: Carry):
         """What `apply` gives where B or T is 0."""
         return jnp.zeros((*inputs.shape[:2], self.output_size), inputs.dtype), carry

@@ -16,11 +16,13 @@ by hand: see zoo.networks.recurrence.
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
+from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
 from zoo.errors import check_least
 from zoo.networks import dropout
@@ -55,11 +57,11 @@ class LSTM(Core):
             dropout.check_rate(getattr(self, name), f"model.core.{name}")
 
     @property
-    def output_size(self):
+    def output_size(self) -> int:
         """R, the size of a hidden state."""
         return self.projection or self.size
 
-    def init(self, key, input_size):
+    def init(self, key: jax.Array, input_size: int) -> Any:
         """A tuple of {"input": [E or R, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, a layer each,
         with "projection": [D, R] if there is one.
 
@@ -81,7 +83,7 @@ class LSTM(Core):
             params.append({**weights, "bias": bias})
         return tuple(params)
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Zeros: for each layer (hidden [B, R], cell [B, D])."""
         # An array each, never one array twice: the carry of a training step is donated.
         return tuple(
@@ -89,7 +91,15 @@ class LSTM(Core):
             for _ in range(self.layers)
         )
 
-    def apply(self, params, inputs, carry, *, reset=None, key=None):
+    def apply(
+        self,
+        params: Any,
+        inputs: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
         """inputs [B, T, E] -> (hidden [B, T, R], carry); see Core."""
         batch, time, _ = inputs.shape
         if not batch * time:

@@ -13,11 +13,13 @@ is carried from call to call are the sums for the n - 2 positions to come, as fa
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
+from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
 from zoo.errors import check_least
 from zoo.networks import dropout
@@ -44,7 +46,7 @@ class NGram(Core):
         for name in ("dropout", "input_dropout"):
             dropout.check_rate(getattr(self, name), f"model.core.{name}")
 
-    def init(self, key, input_size):
+    def init(self, key: jax.Array, input_size: int) -> Any:
         """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
         {"weights": [D, D], "bias": [D]}, one for each further layer}.
 
@@ -64,11 +66,19 @@ class NGram(Core):
             ),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Zeros: the sums [B, n - 2, D] for the positions to come; () for bigrams."""
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
-    def apply(self, params, inputs, carry, *, reset=None, key=None):
+    def apply(
+        self,
+        params: Any,
+        inputs: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
         """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
         batch, time, _ = inputs.shape
         if not batch * time:

@@ -33,7 +33,7 @@ class EncodedText:
     known: np.ndarray
     counted: np.ndarray
     starts: np.ndarray
-    trained: np.ndarray | None = None
+    trained: np.ndarray = None  # type: ignore[assignment]  # never None once it is made
     strings: Strings | None = None
 
     def __post_init__(self):
@@ -42,9 +42,9 @@ class EncodedText:
 
     def digest(self) -> str:
         """A hash of the words, their order, and what is counted of them."""
-        arrays = (self.words, self.counted, self.starts)
+        arrays = [self.words, self.counted, self.starts]
         if not self.trained.all():
-            arrays += (self.trained,)
+            arrays.append(self.trained)
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
@@ -84,10 +84,11 @@ class EncodedText:
     def reordered(self, order: np.ndarray) -> "EncodedText":
         """The sentences at these places, in this order; a place may come several times."""
         places, lengths = self.places(order), self.lengths[order]
-        fields = (self.words, self.known, self.counted)
         strings = self.strings and Strings(*(field[places] for field in self.strings))
         return EncodedText(
-            *(field[places] for field in fields),
+            self.words[places],
+            self.known[places],
+            self.counted[places],
             np.cumsum(lengths) - lengths,
             self.trained[places],
             strings,

@@ -59,9 +59,8 @@ class Lanes:
                 "this vocabulary has none: set vocabulary.boundary to counted or uncounted."
             )
         self.text, self.length, self.batch = text, length, batch
-        start = boundary
-        if boundary is None:  # The first word has nothing before it: it is context only.
-            start = int(text.words[0])
+        # Without one, the first word has nothing before it: it is context only.
+        start = int(text.words[0]) if boundary is None else boundary
         previous = np.concatenate([[start], text.words[:-1]]).astype(np.int32)
         first = np.zeros(len(text.words), bool)
         if state == "carried":
@@ -69,7 +68,7 @@ class Lanes:
             width = _even_width(len(places), batch)
             rows = [places[row * width : (row + 1) * width] for row in range(batch)]
         else:
-            previous[text.starts] = boundary
+            previous[text.starts] = start
             first[text.starts] = True
             lane_of, widths = _fill_with_sentences(text.lengths, batch)
             places = text.places(np.argsort(lane_of, kind="stable"))

@@ -25,7 +25,9 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
 
     Where characters are words, an accent may stand alone: then letters that have it.
     """
-    first, found, accents = {}, {}, set()
+    first: dict = {}
+    found: dict = {}
+    accents = set()
     for word in words:
         if not word.isascii():
             if first.setdefault(composed(word), word) != word:
@@ -33,7 +35,7 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
             if len(word) == 1 and unicodedata.combining(word):
                 accents.add(word)
     for word in first if accents else ():
-        _, *marks = unicodedata.normalize("NFD", word)
+        marks = unicodedata.normalize("NFD", word)[1:]
         if len(word) == 1 and accents & {*marks}:
             found[word] = None
     return [*found]

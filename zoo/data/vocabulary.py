@@ -173,8 +173,8 @@ class Vocabulary:
                 "words can be added only to a lexicon with features: give the config's "
                 "vocabulary some."
             )
-        new_words = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
-        words = (*lexicon.words, *(word for word in new_words if word not in lexicon.ids))
+        added = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
+        words = (*lexicon.words, *(word for word in added if word not in lexicon.ids))
         larger = lexicon.with_words(words, lexicon.occurrences(words))
         # Texts are read as the model knows them: what was <unk> in training stays <unk>.
         seen = {
@@ -186,7 +186,7 @@ class Vocabulary:
     def _entries(self, source):
         """{word: features} that the source knows beforehand, in the vocabulary's case."""
         lower = str.lower if self.lower_case else str
-        entries = collections.defaultdict(tuple)
+        entries: collections.defaultdict = collections.defaultdict(tuple)
         for word, features in source.lexicon_entries().items():
             entries[lower(word)] += features
         return entries

@@ -79,7 +79,8 @@ def search(
     # One hypothesis to begin with; the other places of the beam are empty.
     beam = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf)
     finished = jnp.full(count, -jnp.inf), sequences[:count]
-    carry = beam, sequences, jnp.full(width, start, jnp.int32), state, finished, -jnp.inf
+    carry: Any = beam, sequences, jnp.full(width, start, jnp.int32), state, finished, -jnp.inf
     carry, _ = jax.lax.scan(lengthen, carry, jnp.arange(length))
     beam, sequences, _, _, finished, missed = carry
-    return Found(*joined(finished, beam, sequences), missed)
+    log_probs, sequences = joined(finished, beam, sequences)
+    return Found(log_probs, sequences, missed)

@@ -35,7 +35,7 @@ def generate(
         neither prompt nor boundary to start from; or a number is out of range.
     """
     words = words_of(prompt, count, length, seed, lexicon, vocabulary)
-    boundary = lexicon.ids.get(lexicon.boundary)
+    boundary = lexicon.boundary_id
     start = [] if boundary is None else [boundary]
     if words:
         missing = [*vocabulary.missing([words], lexicon)]
@@ -111,5 +111,5 @@ def _features(word, lexicon, opened):
 
 
 def _until(row, boundary):
-    ends = np.flatnonzero(row == boundary) if boundary is not None else []
-    return row[: ends[0] if len(ends) else None]
+    ends = [] if boundary is None else np.flatnonzero(row == boundary).tolist()
+    return row[: ends[0] if ends else None]

@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.errors import UserError
 
@@ -27,7 +28,7 @@ def _as_tree(step):
 
 def sample(
     step: Step,
-    words: jax.Array,
+    words: jax.Array | np.ndarray,
     carry: Any,
     key: jax.Array,
     length: int,
@@ -95,6 +96,6 @@ def _feed(step, words, carry):
     return jax.lax.scan(read, carry, words.T)[0]
 
 
-def feed(step: Step, words: jax.Array, carry: Any) -> Any:
+def feed(step: Step, words: jax.Array | np.ndarray, carry: Any) -> Any:
     """The carry after reading words int32 [B, T], T perhaps 0."""
     return _feed(_as_tree(step), jnp.asarray(words, jnp.int32), carry)

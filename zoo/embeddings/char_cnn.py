@@ -2,8 +2,12 @@
 
 import dataclasses
 
+import jax
+
+from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import check_least
+from zoo.lexicon import Lexicon
 from zoo.networks.convolution import Convolution
 
 
@@ -25,23 +29,23 @@ class CharCNN(Embedding):
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The padded spellings: see Convolution.tables."""
         return self.network.tables(lexicon)
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters."""
         return self.network.spelling.notes(lexicon, "embedding")
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. UserError if the letters are others."""
         self.network.spelling.same_letters(lexicon, other)
         return params
 
-    def init(self, key, lexicon):
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """See Convolution.init; no parameter is of a word."""
         return self.network.init(key, self.size, lexicon)
 
-    def apply(self, params, tables, words):
+    def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
         return self.network.distinct_vectors(params, tables, words)

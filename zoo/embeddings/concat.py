@@ -5,12 +5,15 @@ section 2.2: Concat((Lookup(128), CharCNN(128))).
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Params
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,21 +31,21 @@ class Concat(Embedding):
             raise UserError("model.embedding.parts is empty: give at least one embedding.")
 
     @property
-    def size(self):
+    def size(self) -> int:
         """E, the sum of the parts' sizes."""
         return sum(part.size for part in self.parts)
 
     @property
-    def row_tables(self):
+    def row_tables(self) -> tuple[str, ...]:
         """Those of the parts."""
         parts = enumerate(self.parts)
         return tuple(f"{place}/{name}" for place, part in parts for name in part.row_tables)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Any:
         """A tuple: those of each part."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """Those of the parts, by their places where there are several with notes."""
         found = [(place, part.notes(lexicon)) for place, part in enumerate(self.parts)]
         found = [(place, notes) for place, notes in found if notes]
@@ -50,20 +53,20 @@ class Concat(Embedding):
             return found[0][1]
         return {f"{name}, part {place}": n for place, notes in found for name, n in notes.items()}
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """As each part says."""
         return {
             str(place): part.for_lexicon(params[str(place)], lexicon, other)
             for place, part in enumerate(self.parts)
         }
 
-    def init(self, key, lexicon):
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"0": the parameters of the first part, ...}."""
         keys = jax.random.split(key, len(self.parts))
         parts = zip(self.parts, keys, strict=True)
         return {str(place): part.init(k, lexicon) for place, (part, k) in enumerate(parts)}
 
-    def apply(self, params, tables, words):
+    def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
         vectors = [
             part.apply(params[str(place)], tables[place], words)

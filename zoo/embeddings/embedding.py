@@ -1,8 +1,13 @@
 """The contract of an embedding: from words to vectors."""
 
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar
+
 import jax
 
+from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 
 
 class Embedding:
@@ -14,22 +19,39 @@ class Embedding:
     for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
     """
 
-    size: int
-    # Names of the parameters that `apply` reads by `zoo.arrays.rows.take` alone; see
-    # Head.row_tables.
-    row_tables = ()
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
-    def tables(self, lexicon) -> dict[str, jax.Array]:
+    if TYPE_CHECKING:  # a field of most, without a value here
+
+        @property
+        def size(self) -> int: ...
+
+    @property
+    def row_tables(self) -> tuple[str, ...]:
+        """Names of the parameters that `apply` reads by `zoo.arrays.rows.take` alone; see
+        Head.row_tables. None, unless an embedding says otherwise."""
+        return ()
+
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
+        """The parameters at the start of training; every embedding writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+
+    def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
+        """The vectors of words int32 [...], [..., E]; every embedding writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+
+    def tables(self, lexicon: Lexicon) -> Tables:
         """Nothing, unless an embedding says otherwise."""
         return {}
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The parameters for words that were not there in training; UserError if there are none."""
         raise UserError(
             f"{type(self).__name__} embeddings know nothing of words that they were not trained "
             "on: CharCNN, Features, Lookup and Concat of these can take another lexicon."
         )
 
-    def notes(self, lexicon) -> dict[str, int]:
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
         return {}

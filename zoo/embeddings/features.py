@@ -8,9 +8,10 @@ import dataclasses
 
 import jax
 
+from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
-from zoo.lexicon import signatures
+from zoo.lexicon import Lexicon, signatures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,16 +31,16 @@ class Features(Embedding):
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. UserError if the features are others."""
         lexicon.same_features(other)
         return params
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The signatures: see Lexicon.tables."""
         return lexicon.of_kinds(self.kinds).tables()
 
-    def init(self, key, lexicon):
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"table": [F, E]}; UserError if the lexicon has no features."""
         if not lexicon.feature_names:
             raise UserError(
@@ -50,6 +51,6 @@ class Features(Embedding):
         shape, scale = (count, self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
-    def apply(self, params, tables, words):
+    def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
         return signatures.sum_features_of(tables, params["table"], words)

@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import rows
+from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +28,18 @@ class Lookup(Embedding):
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)
 
-    def init(self, key, lexicon):
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"table": [V, E]}."""
         shape, scale = (len(lexicon), self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The vectors of words that both lexicons have; a new word has the unknown word's.
 
         Raises:
           UserError: there are new words, and the lexicon has no unknown word.
         """
-        unknown = lexicon.ids.get(lexicon.unknown)
+        unknown = None if lexicon.unknown is None else lexicon.ids.get(lexicon.unknown)
         places = [lexicon.ids.get(word, unknown) for word in other.words]
         if None in places:
             raise UserError(
@@ -47,6 +49,6 @@ class Lookup(Embedding):
             )
         return {"table": params["table"][jnp.asarray(places)]}
 
-    def apply(self, params, tables, words):
+    def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
         return rows.take(params["table"], words)

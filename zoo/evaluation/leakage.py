@@ -6,6 +6,7 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from zoo.data import Mixed, Source
 from zoo.errors import UserError
@@ -47,7 +48,7 @@ def priors_that_saw(
     if lexicon.log_background is not None:
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
-    contextual = experiment.model.head.background
+    contextual = experiment.language_model.head.background
     if contextual is not None and contextual.splits:  # here, none named is none
         estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
     return [
@@ -84,13 +85,14 @@ def _splits_from(source: Source, path: str) -> set[str]:
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
         return set()  # not from files
-    paths = zip(source.splits(), (source.train, source.validation, *source.tests), strict=True)
+    given: Any = source
+    paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
     return {split for split, other in paths if _file(other) == _file(path)}
 
 
 def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
     """The splits of a source in which a text is found by its content, whatever their files are."""
-    found = set()
+    found: set = set()
     if not sentences or lexicon.counts.sum() > MOST_WORDS:
         return found
     for split in source.splits():

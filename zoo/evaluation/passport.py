@@ -76,11 +76,11 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
-    if getattr(run.experiment.model.head, "renormalised", False):
+    if getattr(run.experiment.language_model.head, "renormalised", False):
         spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
         figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
     if vocabulary.boundary == "uncounted":
-        boundaries = text.words == lexicon.ids[lexicon.boundary]
+        boundaries = text.words == lexicon.boundary_id
         wider = dataclasses.replace(scores, counted=scores.counted | boundaries)
         figures["log_perplexity_with_boundaries"] = wider.log_perplexity
         figures["tokens_with_boundaries"] = wider.tokens
@@ -245,7 +245,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
 
 def _of_run(run: Run, sentences: list[list[str]]) -> dict:
     """What figures of all kinds have; `sentences` are those of the judged text."""
-    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.language_model, run.lexicon
     trained = run.lexicon if run.of_training is None else run.of_training
     over = model.head.normalised_over(lexicon)
     if classes := run.experiment.vocabulary.open_classes:

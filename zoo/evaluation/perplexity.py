@@ -49,6 +49,8 @@ class Scores:
     def log_z_figures(self) -> dict[str, float]:
         """Mean and standard deviation of log Z over the counted tokens, nats: with a mean near 0
         and a small spread, unnormalised scores may be used in place of log-probabilities."""
+        if self.log_z is None:
+            raise ValueError("these scores have no log Z")
         log_z = self.log_z[self.counted].astype(np.float64)
         return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
 

@@ -3,7 +3,7 @@
 import json
 import pathlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import old_passports
@@ -65,7 +65,7 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
     return names
 
 
-def read_results(folders: Iterable[str | pathlib.Path]) -> dict[str, dict[Column, dict]]:
+def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column, dict]]:
     """{run: the passports of its perplexities by their columns}, in the order of file names.
 
     Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
@@ -101,7 +101,8 @@ def _read(folder):
 
 
 def _in_columns(folder, passports):
-    found, names = {}, {}
+    found = {}
+    names: dict = {}
     for path, passport in passports.items():
         column = Column.of(passport)
         if column in found:

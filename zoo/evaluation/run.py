@@ -50,7 +50,7 @@ class Run:
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
-        tables = experiment.model.judging_tables(lexicon)
+        tables = experiment.language_model.judging_tables(lexicon)
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint)
 
     def with_state(self, state: str | None) -> "Run":
@@ -98,7 +98,7 @@ class Run:
         else:
             lexicon = old.with_words(words, old.occurrences(words))
         lexicon = dataclasses.replace(lexicon, alphabet=old.letters)
-        model, params = self.experiment.model, self.params
+        model, params = self.experiment.language_model, self.params
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
         if spread:
             head = model.head
@@ -123,14 +123,14 @@ class Run:
         Raises:
           UserError: the head does not spell; its probabilities are over the lexicon already.
         """
-        head = self.experiment.model.head
+        head = self.experiment.language_model.head
         if not hasattr(head, "renormalised"):
             raise UserError(
                 f"a {type(head).__name__} spells no words itself, so has nothing to renormalise: "
                 "leave out --renormalise."
             )
         model = dataclasses.replace(
-            self.experiment.model, head=dataclasses.replace(head, renormalised=True)
+            self.experiment.language_model, head=dataclasses.replace(head, renormalised=True)
         )
         experiment = dataclasses.replace(self.experiment, model=model)
         variant = "-".join(filter(None, (self.variant, "renormalised")))
@@ -147,7 +147,7 @@ class Run:
           UserError: the head is no LogLinear without a background, the grammar is wrong, or some
             texts have a separator and others another one or none.
         """
-        head = self.experiment.model.head
+        head = self.experiment.language_model.head
         if not isinstance(head, LogLinear) or head.background is not None:
             raise UserError(
                 "a grammar takes the place of the background of a heads.LogLinear that has none of "
@@ -166,30 +166,31 @@ class Run:
         # Forms are the same probabilities; "product" has no background that depends on the words.
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
-        model = dataclasses.replace(self.experiment.model, head=head)
+        model = dataclasses.replace(self.experiment.language_model, head=head)
         run = dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             tables=model.judging_tables(lexicon),
         )
-        variant = f"constrained-{run.constraint['digest'][:8]}"
+        variant = f"constrained-{run._digest_of(background)[:8]}"
         return dataclasses.replace(run, variant="-".join(filter(None, (self.variant, variant))))
 
     @property
     def constraint(self) -> dict | None:
         """{"grammar": its path, "digest": of what it allows of these words} of the grammar that
         forbids the model words, in training or when judged only; None if nothing does."""
-        background = self.experiment.model.head.background
+        background = self.experiment.language_model.head.background
         if not isinstance(background, Grammar):
             return None
+        return {"grammar": background.path, "digest": self._digest_of(background)}
+
+    def _digest_of(self, grammar: Grammar) -> str:
+        """A hash of what a grammar allows of the words."""
         # The arrays are those that the run keeps: the file may have changed since training.
         tables = digests.of_arrays(self.lexicon.background_tables)
-        limits = {name: getattr(background, name) for name in _LIMITS}
-        return {
-            "grammar": background.path,
-            "digest": digests.of_json({"tables": tables, **limits})[:16],
-        }
+        limits = {name: getattr(grammar, name) for name in _LIMITS}
+        return digests.of_json({"tables": tables, **limits})[:16]
 
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
@@ -235,7 +236,7 @@ class Run:
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
         """A split, which was read as `corpus`, as its file gives it, if it is one of sentences;
         else as its words with a blank between them, or characters with nothing."""
-        source = self.experiment.data.within()
+        source: Any = self.experiment.data.within()
         if type(source) in (Conllu, Text) and texts.is_one(corpus.name):
             found = self._read(source.path_of(split), source)
             if found.corpus.sentences == corpus.sentences:
@@ -262,9 +263,9 @@ class Run:
         Raises:
           UserError: the figures would count no token of the corpus.
         """
-        judged, model = self.experiment.evaluation, self.experiment.model
+        judged, model = self.experiment.evaluation, self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
-        boundary = self.lexicon.ids.get(self.lexicon.boundary)
+        boundary = self.lexicon.boundary_id
         lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
         scores = perplexity.score(model, self.params, self.tables, text, lanes)
         if not scores.tokens:

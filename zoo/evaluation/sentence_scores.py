@@ -128,11 +128,11 @@ class Sentences:
     def of(cls, text: GivenText) -> "Sentences":
         """Those of a text of any kind."""
         found = text.sentences
-        ids = [sentence.id for sentence in found]
+        ids = [sentence.id for sentence in found if sentence.id is not None]
         return cls(
             [sentence.words for sentence in found],
             [sentence.line for sentence in found],
-            None if None in ids else ids,
+            ids if len(ids) == len(found) else None,
             columns=text.columns,
             extra=[sentence.extra for sentence in found],
         )
@@ -190,11 +190,12 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
     "rank", see `ranks`; what a table says of its sentences comes last.
     """
     values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
-    columns, rows = COLUMNS, [*zip(sentences.lines, *values, strict=True)]
+    columns: tuple[str, ...] = COLUMNS
+    rows: list[tuple] = [*zip(sentences.lines, *values, strict=True)]
     if sentences.ids is not None:
         columns = ("id", *columns)
         rows = [(name, *row) for name, row in zip(sentences.ids, rows, strict=True)]
-    if sentences.nbest:
+    if sentences.nbest and sentences.ids is not None:
         places = ranks(sentences.ids, scores.log_prob)
         columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, places, strict=True)]
     if sentences.columns:
@@ -207,7 +208,7 @@ def summary(path: str, sentences: Sentences, scores: SentenceScores) -> str:
     """How much was scored, as one line of text."""
     lines, words, unknown = len(scores.words), int(scores.words.sum()), int(scores.unknown.sum())
     what = f"{lines:,} sentences"
-    if sentences.nbest:
+    if sentences.nbest and sentences.ids is not None:
         what = f"{len({*sentences.ids}):,} lists, {lines:,} hypotheses"
     return (
         f"{path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
@@ -219,7 +220,7 @@ def warning(lexicon: Lexicon, scores: SentenceScores) -> str | None:
     """What is to be known of the scores of unknown words, if there are any and <unk> was no word of
     the training text; else None."""
     unknown = int(scores.unknown.sum())
-    if not unknown or lexicon.counts[lexicon.ids[lexicon.unknown]]:
+    if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
         f"{unknown:,} unknown words were scored as {lexicon.unknown}, which the training text "
@@ -252,7 +253,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
         sentences = Sentences.of(given.read(path, run.reading, getattr(data, "column", "text")))
     else:
         sentences = Sentences.of(run.given(path))
-    model = run.experiment.model
+    model = run.experiment.language_model
     scores = score(
         model, run.params, run.tables, run.lexicon, vocabulary, sentences.words, name=path
     )

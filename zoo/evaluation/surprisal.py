@@ -70,8 +70,8 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
         name = str(sentence.line) if sentence.id is None else sentence.id
         for position, token in enumerate(sentence.tokens, 1):
             after = place + len(token.words)
-            about = (number, name, position, token.start, token.end, token.text)
-            yield (*about, *row(place, after), *token.extra)
+            span = (token.start, token.end)
+            yield (number, name, position, *span, token.text, *row(place, after), *token.extra)
             place = after
         position, length = len(sentence.tokens), sentence.length
         for boundary in range(place, end):

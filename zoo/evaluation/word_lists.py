@@ -27,7 +27,7 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     if (header := given.cells(lines[0])) != [lines[0]] and "word" in header:
         column = header.index("word")
     spaced = any(" " in word for word in lexicon.words)
-    words = {}
+    words: dict = {}
     for number, line in enumerate(lines, 1):
         if column is not None:
             values = given.cells(line)

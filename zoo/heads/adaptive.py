@@ -185,7 +185,8 @@ class AdaptiveSoftmax(Head):
 
     def _idle_losses(self, params_and_hidden, cluster, place):
         """_tail_losses, as a function of what `_summed_tail_losses` keeps for the weights."""
-        return self._tail_losses(*params_and_hidden, cluster, place)
+        params, hidden = params_and_hidden
+        return self._tail_losses(params, hidden, cluster, place)
 
     def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
         """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""

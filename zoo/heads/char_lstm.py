@@ -26,8 +26,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.by_length import map_by_length
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
@@ -56,19 +58,19 @@ class CharLSTM(Head):
     def __post_init__(self):
         check_least(self, "model.head", size=1, letter_size=1)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the
         fields of their PrefixTree."""
         tables = self.spelling.sequence_tables(lexicon)
         tables |= prefix_tree(**tables, begin=BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters: words that are then spelled alike each
         have the probability of all of them."""
         return self.spelling.notes(lexicon, "head")
 
-    def normalised_over(self, lexicon):
+    def normalised_over(self, lexicon: Lexicon) -> str:
         """The words of the lexicon if renormalised, else all spellings."""
         if self.renormalised:
             return super().normalised_over(lexicon)
@@ -77,12 +79,12 @@ class CharLSTM(Head):
             found += ", those outside the alphabet being one"
         return found
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. UserError if the letters are others."""
         self.spelling.same_letters(lexicon, other)
         return params
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"letters": C, [A, letter_size], "input": W, "hidden": P, "recurrent": U, "bias": b,
         "output": O, [size, A'], "output_bias": d}; A' are the letters that can be said, from END.
 
@@ -110,7 +112,7 @@ class CharLSTM(Head):
 
     # ------------------------------------------------------------ spelling
 
-    def spelling_step(self, params, of_hidden, previous, state):
+    def spelling_step(self, params: Params, of_hidden, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
         params, (u, s) = softmax.in_full(params), state
         inputs = params["letters"][previous] @ params["input"] + of_hidden
@@ -123,11 +125,11 @@ class CharLSTM(Head):
         zeros = jnp.zeros((of_hidden.shape[0], self.size), of_hidden.dtype)
         return zeros, zeros
 
-    def of_hidden(self, params, hidden):
+    def of_hidden(self, params: Params, hidden: jax.Array):
         """What the hidden state adds to the gates of every letter, [n, 4 size]."""
         return softmax.logits(hidden, params["hidden"].T, params["bias"])
 
-    def _spelled(self, params, letters, lengths, of_hidden):
+    def _spelled(self, params: Params, letters, lengths, of_hidden):
         """log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
@@ -144,7 +146,7 @@ class CharLSTM(Head):
         there = jnp.arange(longest)[:, None] < lengths[None]
         return jnp.where(there, log_prob, 0).sum(axis=0)
 
-    def spelled_log_prob(self, params, hidden, letters, lengths):
+    def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths):
         """log p of any spellings, whether words of a lexicon or not; over all spellings.
 
         Args:
@@ -156,7 +158,7 @@ class CharLSTM(Head):
         of_hidden, params = self.of_hidden(params, hidden), softmax.in_full(params)
         return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
 
-    def sample_spellings(self, params, hidden, key):
+    def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
 
         PADDING follows END; `zoo.lexicon.spelling.word` makes text of them.
@@ -176,7 +178,7 @@ class CharLSTM(Head):
 
     # ------------------------------------------------------------ the contract of heads
 
-    def _open_log_prob(self, params, tables, hidden, targets):
+    def _open_log_prob(self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array):
         """log p over all spellings, [...]."""
         words = targets.ravel()
         log_prob = self.spelled_log_prob(
@@ -187,7 +189,7 @@ class CharLSTM(Head):
         )
         return log_prob.reshape(targets.shape)
 
-    def _over_open_log_probs(self, function, params, tables, hidden):
+    def _over_open_log_probs(self, function, params: Params, tables: Tables, hidden: jax.Array):
         """function(log p of every word over all spellings [V]) of each position, one at a time.
 
         Every beginning that words share is read once: see zoo.lexicon.prefix_tree.
@@ -198,7 +200,7 @@ class CharLSTM(Head):
         found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return found.reshape(*hidden.shape[:-1], *found.shape[1:])
 
-    def _of_words(self, params, tree, of_hidden):
+    def _of_words(self, params: Params, tree, of_hidden):
         """log p of every word over all spellings, [V], for one position, of_hidden [4 size]."""
         inputs = params["letters"] @ params["input"] + of_hidden[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
@@ -231,11 +233,28 @@ class CharLSTM(Head):
         states, _ = jax.lax.scan(read, states, (places, tree.parent, tree.letter))
         return said(states, tree.node, tree.final)
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden) over all spellings, nats, [...]."""
         return -self._open_log_prob(params, tables, hidden, targets)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), log Z), nats, [...] each.
 
         Renormalised, log Z is the logarithm of the mass of the lexicon's words among all spellings,
@@ -247,7 +266,9 @@ class CharLSTM(Head):
         log_mass = self._over_open_log_probs(jax.nn.logsumexp, params, tables, hidden)
         return log_prob - log_mass, log_mass
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word of the lexicon, nats, [..., V]; they sum to one if renormalised."""
         function = jax.nn.log_softmax if self.renormalised else jnp.asarray
         return self._over_open_log_probs(function, params, tables, hidden)

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import rows
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
 from zoo.heads import noise as noises
@@ -25,6 +26,7 @@ from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
+from zoo.lexicon import Lexicon
 from zoo.networks.convolution import Convolution
 
 
@@ -60,48 +62,54 @@ class CNNSoftmax(Head):
             )
 
     @property
-    def has_open_noise(self):
+    def has_open_noise(self) -> bool:
         """Whether noise words are spellings instead of words of the lexicon."""
-        return self.sampled is not None and isinstance(self.sampled.noise, LetterNoise)
+        return self.sampled is not None and isinstance(self._sampled.noise, LetterNoise)
 
     @property
-    def loss_name(self):
+    def _sampled(self) -> SampledHead:
+        """The head whose sampled loss is trained, where there is one."""
+        assert isinstance(self.sampled, SampledHead)  # as __post_init__ has seen
+        return self.sampled
+
+    @property
+    def loss_name(self) -> str:
         """That of the sampled loss, if there is one."""
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
-    def row_tables(self):
+    def row_tables(self) -> tuple[str, ...]:
         """The correction, where the loss is sampled."""
         return () if self.sampled is None else ("correction",)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
 
         Raises:
           UserError: spellings are to be noise for a loss or vectors that cannot have them.
         """
-        sampled = {}
-        if self.has_open_noise:
-            if self.correction or self.sampled.distinct or not isinstance(self.sampled, NCE):
+        sampled: Tables = {}
+        if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
+            if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):
                 raise UserError(
                     "model.head.sampled.noise is LetterNoise, whose spellings have vectors of "
                     "letters alone and are all kept: give NCE with distinct=False, and "
                     "correction=0."
                 )
-            sampled = self.sampled.noise.tables(lexicon, self.network.spelling)
+            sampled = self._sampled.noise.tables(lexicon, self.network.spelling)
         elif self.sampled is not None:
             sampled = self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
-    def judging_tables(self, lexicon):
+    def judging_tables(self, lexicon: Lexicon) -> Tables:
         """The same without the noise, which need not be able to draw new words."""
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters."""
         return self.network.spelling.notes(lexicon, "head")
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there
         is one, and what the sampled loss has beside its word vectors, its "bias" as one number."""
         network_key, *keys = jax.random.split(key, 3)
@@ -117,12 +125,12 @@ class CNNSoftmax(Head):
         if self.sampled is not None:
             # Tied, for its word vectors are these: it has none of its own to draw.
             others = dataclasses.replace(self.sampled, tied=True).init(key, hidden_size, lexicon)
-            if self.sampled.bias:
+            if self._sampled.bias:
                 others["bias"] = others["bias"][0]
             params |= others
         return params
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The correction of words that both lexicons have, and 0 for new words.
 
         Raises:
@@ -136,7 +144,7 @@ class CNNSoftmax(Head):
         correction[np.array(places) < 0] = 0
         return {**params, "correction": jnp.asarray(correction)}
 
-    def vectors(self, params, tables):
+    def vectors(self, params: Params, tables: Tables):
         """w of all words, [V, D]."""
         words = jnp.arange(tables["spelling"]["lengths"].shape[0])
         vectors = self.network.vectors(params["network"], tables["spelling"], words)
@@ -144,11 +152,11 @@ class CNNSoftmax(Head):
             vectors += params["correction"] @ params["projection"]
         return vectors
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """The vectors of all words, [V, D]."""
         return self.vectors(params, tables)
 
-    def _vectors_of(self, params, tables, words):
+    def _vectors_of(self, params: Params, tables: Tables, words: jax.Array):
         """w of some words, [..., D]."""
         vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
         if self.correction:
@@ -160,7 +168,7 @@ class CNNSoftmax(Head):
         """The head that reads the vectors as its weights."""
         return Softmax(bias=False) if self.sampled is None else self.sampled
 
-    def _formed(self, params, tables, vectors=None):
+    def _formed(self, params: Params, tables: Tables, vectors=None):
         """The parameters of `_softmax`, with the vectors of all words."""
         if vectors is None:
             vectors = self.vectors(params, tables)
@@ -169,13 +177,22 @@ class CNNSoftmax(Head):
             params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
         return params
 
-    def _looked_up(self, params, tables):
+    def _looked_up(self, params: Params, tables: Tables):
         """The same, with vectors that are computed when they are looked up."""
         weights = rows.Computed(lambda words: self._vectors_of(params, tables, words))
         bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
         return {**params, "weights": weights, "bias": bias}
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), or the sampled loss, [...]."""
         if self.sampled is None:
             return -self.log_prob(params, tables, hidden, targets)
@@ -184,21 +201,23 @@ class CNNSoftmax(Head):
         found = self._looked_up(params, tables)
         return self.sampled.loss(found, tables["sampled"], hidden, targets, key=key)
 
-    def _loss_of_open_noise(self, params, tables, hidden, targets, key):
+    def _loss_of_open_noise(
+        self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
+    ):
         """The sampled loss, its noise words spelled by the letter model, [...].
 
         The vectors that a step needs, of the targets and then of the noise words, are its weights.
         """
         if key is None:
             raise ValueError("CNNSoftmax.loss draws noise words: give it a key")
-        network, samples = self.network, self.sampled.samples
+        network, samples = self.network, self._sampled.samples
         drawn = letter_noise.sample(
             tables["sampled"],
             key,
             targets.shape,
             samples,
             network.spelling.longest,
-            per=self.sampled.noise_per,
+            per=self._sampled.noise_per,
         )
         of_targets = self._vectors_of(params, tables, targets.ravel())
         of_noise = network.spelled_vectors(
@@ -212,7 +231,7 @@ class CNNSoftmax(Head):
             jnp.ones(drawn.sizes.shape, bool),
             noises.log_expected_count(drawn.log_q, samples, distinct=False),
         )
-        return self.sampled.loss_of(
+        return self._sampled.loss_of(
             {**params, "weights": weights, "bias": bias},
             hidden,
             places[: targets.size].reshape(targets.shape),
@@ -221,8 +240,16 @@ class CNNSoftmax(Head):
         )
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         if self.sampled is not None:
             return super().weighted_loss(params, tables, hidden, targets, token_weights, key=key)
@@ -230,24 +257,59 @@ class CNNSoftmax(Head):
             self._formed(params, tables), tables["sampled"], hidden, targets, token_weights
         )
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), log Z), nats, [...] each."""
         return self._softmax.log_prob_and_log_z(
             self._formed(params, tables, prepared), tables["sampled"], hidden, targets
         )
 
-    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+    def log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         return self._softmax.log_probs(
             self._formed(params, tables, prepared), tables["sampled"], hidden
         )
 
-    def sample(self, params, tables, hidden, key, *, context=None, prepared=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]."""
         found = self._formed(params, tables, prepared)
         return self._softmax.sample(found, tables["sampled"], hidden, key)
 
-    def top_k(self, params, tables, hidden, k, *, context=None, prepared=None):
+    def top_k(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        k: int,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
         return self._softmax.top_k(
             self._formed(params, tables, prepared), tables["sampled"], hidden, k

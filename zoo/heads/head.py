@@ -1,15 +1,20 @@
 """The contract of a head: from a hidden state to a distribution over words."""
 
+import dataclasses
 import math
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads import arguments
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum
 from zoo.losses.token_weights import weighted_sum
+from zoo.priors.contextual import Contextual
 
 
 @arguments.guarded
@@ -21,6 +26,9 @@ class Head:
     whole numbers become floats. Other shapes are a ValueError; targets that are no place of a word,
     which compiled code cannot look at, give any number. `tables` is what `tables(lexicon)` gives;
     `context` is what a prior needs to know beyond the hidden state.
+
+    Every head has these; `init`, `loss`, `log_prob_and_log_z` and, unless it is open, `log_probs`
+    it has to write itself:
 
         tables(lexicon) -> pytree of arrays, what the head needs to know of the words
         init(key, hidden_size, lexicon) -> params
@@ -52,39 +60,61 @@ class Head:
     be used as they are. Of no tokens, results are empty and sums 0.
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
-    # Names of the parameters, "a/b" for b within a, that `loss` reads by `zoo.arrays.rows.take`
-    # alone: a training step then needs the gradients of some rows only. See
-    # zoo.training.row_sparse.
-    row_tables = ()
-    # A ContextualBackground that runs along the sequence and gives `context`; the model feeds it.
-    background = None
-    # Whether the frequencies of the words decide which parameters are whose.
-    laid_out_by_counts = False
-    # What `loss` is called where it is shown: a head whose loss is not -log_prob names it.
-    loss_name = "loss"
 
     def __init_subclass__(cls, **options):
         """Lets the methods of every head look at their arguments; see `arguments`."""
         super().__init_subclass__(**options)
         arguments.guarded(cls)
 
-    def tables(self, lexicon) -> dict[str, jax.Array]:
+    @property
+    def row_tables(self) -> tuple[str, ...]:
+        """Names of the parameters, "a/b" for b within a, that `loss` reads by
+        `zoo.arrays.rows.take` alone: a training step then needs the gradients of some rows only.
+        See zoo.training.row_sparse. None, unless a head says otherwise."""
+        return ()
+
+    # A prior that runs along the sequence and gives `context`; the model feeds it.
+    if TYPE_CHECKING:  # a field of some heads
+
+        @property
+        def background(self) -> Contextual | None: ...
+
+    else:
+        background = None
+
+    @property
+    def laid_out_by_counts(self) -> bool:
+        """Whether the frequencies of the words decide which parameters are whose."""
+        return False
+
+    @property
+    def loss_name(self) -> str:
+        """What `loss` is called where it is shown: a head whose loss is not -log_prob names it."""
+        return "loss"
+
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        """The parameters at the start of training; every head writes this itself."""
+        raise self._unwritten("init")
+
+    def tables(self, lexicon: Lexicon) -> Tables:
         """Nothing, unless a head says otherwise."""
         return {}
 
-    def judging_tables(self, lexicon):
+    def judging_tables(self, lexicon: Lexicon) -> Tables:
         """The tables without what the loss alone needs, such as noise; all of them, unless a head
         says otherwise."""
         return self.tables(lexicon)
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """What `log_prob` and the like would compute anew for every batch, a pytree of arrays that
         they take as `prepared`; None, unless a head says otherwise."""
         return None
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The parameters for words that were not there in training; UserError if the head cannot.
 
         A head can if its parameters are of letters or the like; one whose parameters are of words
@@ -102,46 +132,93 @@ class Head:
         chosen by. V, unless a head holds several arrays as wide."""
         return vocabulary
 
-    def form_taken(self, tables) -> str | None:
+    def form_taken(self, tables: Tables) -> str | None:
         """The name of the form in which these tables let scores be computed, which is kept in
         passports; None for a head that has one form."""
         return None
 
-    def notes(self, lexicon) -> dict[str, int]:
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
         return {}
 
-    def normalised_over(self, lexicon) -> str:
+    def normalised_over(self, lexicon: Lexicon) -> str:
         """What `log_prob` sums to one over, in words."""
         return f"the {len(lexicon):,} words of the lexicon"
 
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
+        """What is trained, nats, [...]; every head writes this itself."""
+        raise self._unwritten("loss")
+
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; a head may have a faster way to it."""
         losses = self.loss(params, tables, hidden, targets, key=key, context=context)
         return weighted_sum(losses, token_weights)
 
     def weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(weighted_loss, the part of it that `penalties` are), scalars in nats."""
         options = {"key": key, "context": context}
         loss = self.weighted_loss(params, tables, hidden, targets, token_weights, **options)
         return loss, jnp.zeros(())
 
-    def penalties(self, params, hidden):
+    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """The part of each token's loss that is shown apart from -log p, [...]; 0 unless a head has
         one. It does not depend on the target."""
         return jnp.zeros(hidden.shape[:-1], softmax.accumulator(hidden))
 
-    def log_prob(self, params, tables, hidden, targets, *, context=None, prepared=None):
+    def log_prob(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """log p(targets | hidden), nats, [...]; exact."""
         return self.log_prob_and_log_z(
             params, tables, hidden, targets, context=context, prepared=prepared
         )[0]
 
-    def sample(self, params, tables, hidden, key, *, context=None, prepared=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...], in blocks of tokens: never [tokens, V]."""
 
         def of_block(log_probs, first):
@@ -149,7 +226,16 @@ class Head:
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
-    def top_k(self, params, tables, hidden, k, *, context=None, prepared=None):
+    def top_k(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        k: int,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k]).
 
         In blocks of tokens: never [tokens, V].
@@ -160,7 +246,44 @@ class Head:
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
-    def _over_log_probs(self, function, params, tables, hidden, context, prepared):
+    def _unwritten(self, method: str) -> TypeError:
+        """The error of a head that lacks one of the methods that it has to write itself."""
+        return TypeError(f"{type(self).__name__} has no method {method}, which its use needs")
+
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """(log p(targets | hidden), log Z), nats, [...] each; every head writes this itself."""
+        raise self._unwritten("log_prob_and_log_z")
+
+    def log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
+        """log p of every word, nats, [..., V]; closed heads write this themselves."""
+        raise self._unwritten("log_probs")
+
+    def _over_log_probs(
+        self,
+        function,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ):
         """function(log p of every word [n, V], place of the first token) of blocks of n tokens."""
         shape = hidden.shape[:-1]
         tokens = math.prod(shape)

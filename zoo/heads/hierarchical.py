@@ -202,7 +202,8 @@ class HierarchicalSoftmax(Head):
         weights, bias, vocabulary = params["weights"], params["bias"], tables["rank"].shape[0]
 
         def of_block(columns):
-            return within_log_probs(weights, bias, *columns, vocabulary)
+            h, c = columns
+            return within_log_probs(weights, bias, h, c, vocabulary)
 
         flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
         within = blocks.map_rows(of_block, flat, token_block(classes.size, *weights.shape[1:]))

@@ -98,7 +98,9 @@ def _automaton(words, weights, letter_count, recipe):
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)
     there = np.arange(letters.shape[1]) < words["lengths"][:, None]
     outputs = letter_count - END
-    known, starts = [], [0]  # contexts of each size, and the place of the first of them
+    # Contexts of each size, and the place of the first of them.
+    known: list = []
+    starts = [0]
     p = np.full((1, outputs), 1 / outputs)
     parts = []
     for size in range(recipe.order):

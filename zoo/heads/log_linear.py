@@ -28,9 +28,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.head import Head
-from zoo.lexicon import signature_forms, signatures
+from zoo.lexicon import Lexicon, signature_forms, signatures
 from zoo.losses import feature_scores, measured, softmax, softmax_sum
 from zoo.losses.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
@@ -94,7 +95,7 @@ class LogLinear(Head):
                 "dense_sums, sparse_sums."
             )
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
         if not lexicon.feature_names:
             raise UserError(
@@ -109,7 +110,7 @@ class LogLinear(Head):
             params["weights"] = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return params
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. The features must be those of training.
 
         Raises:
@@ -123,17 +124,17 @@ class LogLinear(Head):
         lexicon.same_features(other)
         return params
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The signatures, as Lexicon.tables; "background": those of a background of its own."""
         lexicon = lexicon.of_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
-        tables = lexicon.tables(self._chosen_form(lexicon))
+        tables: Tables = lexicon.tables(self._chosen_form(lexicon))
         if self.background is not None:
             tables["background"] = self.background.tables(lexicon)
         return tables
 
-    def _chosen_form(self, lexicon):
+    def _chosen_form(self, lexicon: Lexicon):
         """The form of the scores; None for the cheapest of all."""
         if self.form != "auto":
             return signature_forms.chosen(lexicon, (signature_forms.BY_NAME[self.form],))
@@ -142,11 +143,11 @@ class LogLinear(Head):
         # A background of its own needs the weights of a softmax over signatures.
         return signature_forms.chosen(lexicon, signature_forms.SUMS)
 
-    def form_taken(self, tables):
+    def form_taken(self, tables: Tables):
         """The name of the form that these tables are for."""
         return signatures.form_of(tables).name.lower()
 
-    def _signature_weights(self, params, tables):
+    def _signature_weights(self, params: Params, tables: Tables):
         """Weights [S, D] and bias [S] of the softmax over signatures.
 
         The bias has log B(s) in it, unless that depends on the context.
@@ -155,15 +156,15 @@ class LogLinear(Head):
         bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """(weights [S, D], bias [S]) of the softmax over signatures, where there is one."""
         return None if self._is_sparse(tables) else self._signature_weights(params, tables)
 
-    def _is_sparse(self, tables):
+    def _is_sparse(self, tables: Tables):
         """Whether scores are a sparse product of the adaptor: see zoo.losses.feature_scores."""
         return "of_signature" in tables
 
-    def _log_measure(self, tables):
+    def _log_measure(self, tables: Tables):
         """Contexts -> log B(s | c), [..., S], as a function that carries its tables."""
         return jax.tree_util.Partial(
             functools.partial(_log_masses, self.background, tables["log_mass"].shape[0]),
@@ -171,17 +172,27 @@ class LogLinear(Head):
             tables["signature"],
         )
 
-    def _log_background(self, tables, context, targets):
+    def _log_background(self, tables: Tables, context: Context, targets: jax.Array):
         """log b(targets | c), [...], from which no gradient comes."""
+        assert self.background is not None
         return jax.lax.stop_gradient(
             self.background.log_prob(tables["background"], context, targets)
         )
 
-    def adaptor(self, params, hidden):
+    def adaptor(self, params: Params, hidden: jax.Array):
         """a = W h + c, [..., F]."""
         return softmax.logits(hidden, params["weights"], params["bias"])
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden) and the penalty, nats, [...]; exact. Without a penalty, its
         gradient with respect to the adaptor is the expected minus the observed features
         (equations 9, 16)."""
@@ -189,22 +200,46 @@ class LogLinear(Head):
         return self.penalties(params, hidden) - log_prob
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats."""
         return self.weighted_loss_and_penalty(
             params, tables, hidden, targets, token_weights, key=key, context=context
         )[0]
 
     def weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
         nats = self._weighted_nats(params, tables, hidden, targets, token_weights, context)
         penalty = weighted_sum(self.penalties(params, hidden), token_weights)
         return nats + penalty, penalty
 
-    def _weighted_nats(self, params, tables, hidden, targets, token_weights, context):
+    def _weighted_nats(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        context: Context,
+    ):
         """-sum of token_weights * log p, a scalar; see losses.softmax_sum."""
         if self.background is None:
             known = tables["log_within"][targets]
@@ -230,7 +265,7 @@ class LogLinear(Head):
             )
         return summed - weighted_sum(known, token_weights)
 
-    def penalties(self, params, hidden):
+    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """penalty * sum_f |a_f|^penalty_norm, [...]."""
         if not self.penalty:
             return super().penalties(params, hidden)
@@ -246,7 +281,16 @@ class LogLinear(Head):
         block = softmax_sum.token_block(len(rows), len(params["bias"]))
         return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
@@ -265,7 +309,15 @@ class LogLinear(Head):
     # the S signatures would need the words of each in order, tables that nothing else needs; of
     # words with vectors gathered from their signatures, it would cost V D products a token.
 
-    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+    def log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
@@ -278,7 +330,7 @@ class LogLinear(Head):
         log_background = jax.lax.stop_gradient(log_background).astype(scores.dtype)
         return jax.nn.log_softmax(scores[..., tables["signature"]] + log_background, axis=-1)
 
-    def _of_words(self, tables, log_probs):
+    def _of_words(self, tables: Tables, log_probs):
         """log p of words [..., V] from that of signatures [..., S]."""
         words = log_probs[..., tables["signature"]]
         return words + jnp.broadcast_to(tables["log_within"], words.shape)

@@ -19,9 +19,11 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
+from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax
 
 
@@ -33,7 +35,7 @@ class _Mixture(Softmax):
     def __post_init__(self):
         check_least(self, "model.head", components=1, size=0)
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The softmax's over vectors of `size` (D if 0), "prior": R [D, M], "projection": P
         [D, M size], "projection_bias": q [M size]."""
         of_words, of_prior, of_projection = jax.random.split(key, 3)
@@ -48,7 +50,7 @@ class _Mixture(Softmax):
         params["projection_bias"] = jnp.zeros(self.components * size)
         return params
 
-    def contexts(self, params, hidden):
+    def contexts(self, params: Params, hidden: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(log pi [..., M] in nats, in at least float32; g [..., M, size], as hidden and P are)."""
         log_prior = jax.nn.log_softmax(softmax.accumulated(hidden, params["prior"]), axis=-1)
         projected = softmax.logits(hidden, params["projection"].T, params["projection_bias"])
@@ -65,36 +67,71 @@ class MixtureOfSoftmaxes(_Mixture):
       components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
     """
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), 0), nats, [...]: the mixture is normalised as it stands."""
         log_prior, contexts = self.contexts(params, hidden)
         loss = mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
         return -loss, jnp.zeros_like(loss)
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
         return -self.log_prob(params, tables, hidden, targets)
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.mixture."""
         log_prior, contexts = self.contexts(params, hidden)
         return mixture.summed_mixture_loss(
             contexts, log_prior, *self._weights(params), targets, token_weights
         )
 
-    def width(self, vocabulary):
+    def width(self, vocabulary: int) -> int:
         """M V: those of every component."""
         return self.components * vocabulary
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         log_prior, contexts = self.contexts(params, hidden)
         of_each = jax.nn.log_softmax(softmax.logits(contexts, *self._weights(params)), axis=-1)
         return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]: a component, then one of its words."""
         of_component, of_word = jax.random.split(key)
         log_prior, contexts = self.contexts(params, hidden)
@@ -102,7 +139,9 @@ class MixtureOfSoftmaxes(_Mixture):
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
         return softmax.softmax_sample(context, *self._weights(params), of_word)
 
-    def top_k(self, params, tables, hidden, k, *, context=None):
+    def top_k(
+        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
+    ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
         return Head.top_k(self, params, tables, hidden, k)  # of the mixture, not of a softmax
 
@@ -115,34 +154,71 @@ class MixtureOfContexts(_Mixture):
       components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
     """
 
-    def _mixed(self, params, hidden):
+    def _mixed(self, params: Params, hidden: jax.Array):
         log_prior, contexts = self.contexts(params, hidden)
         mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
         return mixed.astype(contexts.dtype)
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]."""
         return super().loss(params, tables, self._mixed(params, hidden), targets)
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         mixed = self._mixed(params, hidden)
         return super().weighted_loss(params, tables, mixed, targets, token_weights)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """As the softmax's of the mixed context."""
         return super().log_prob_and_log_z(params, tables, self._mixed(params, hidden), targets)
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         return super().log_probs(params, tables, self._mixed(params, hidden))
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]."""
         return super().sample(params, tables, self._mixed(params, hidden), key)
 
-    def top_k(self, params, tables, hidden, k, *, context=None):
+    def top_k(
+        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
+    ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
         return super().top_k(params, tables, self._mixed(params, hidden), k)

@@ -13,7 +13,7 @@ makes the second formula exact.
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,12 +43,19 @@ class Noise:
     probabilities(counts) -> float64 [V], from how often each word occurs in training
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def probabilities(self, counts: np.ndarray) -> np.ndarray:
+        """q of each word, float64 [V]; every noise writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method probabilities, which its use needs")
+
 
 @dataclasses.dataclass(frozen=True)
 class UniformNoise(Noise):
     """q(v) = 1 / V."""
 
-    def probabilities(self, counts):
+    def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]."""
         return np.full(len(counts), 1 / len(counts))
 
@@ -60,7 +67,7 @@ class LogUniformNoise(Noise):
     Zipf's law without counts; words of equal count rank in the order of the lexicon.
     """
 
-    def probabilities(self, counts):
+    def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]."""
         ranks = np.arange(len(counts), dtype=np.float64)
         found = np.empty(len(counts))
@@ -85,7 +92,7 @@ class UnigramNoise(Noise):
         check_least(self, "model.head.noise", smoothing=0)
         check_power(self.power, "model.head.noise.power")
 
-    def probabilities(self, counts):
+    def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]; UserError if a word would have no mass."""
         counts = np.asarray(counts, np.float64) + self.smoothing
         if not counts.all():

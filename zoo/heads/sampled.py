@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import rows
+from zoo.arrays.types import Params
 from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
 from zoo.heads.head import Head
@@ -95,6 +96,20 @@ class SampledHead(Softmax):
             kept,
             words == targets[..., None],
         )
+
+    def sampled_loss(
+        self,
+        params: Params,
+        true: jax.Array,
+        noise: jax.Array,
+        log_expected_true: jax.Array,
+        log_expected_noise: jax.Array,
+        kept: jax.Array,
+        hits: jax.Array,
+    ) -> jax.Array:
+        """The loss of each token, nats, [...], from the scores of its target, [...], and of its
+        noise words, [..., K]; every sampled head writes this itself."""
+        raise self._unwritten("sampled_loss")
 
     def without_slot(self, kept, hits):
         """Draws [..., K] that have no slot in a loss over the slots of the target and the draws.

@@ -13,10 +13,13 @@ nats, of the size of the loss itself.
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.softmax import Softmax
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum
 
 
@@ -40,20 +43,37 @@ class SelfNormalisedSoftmax(Softmax):
                 "starts at -log V; give bias=True, or use heads.Softmax."
             )
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The softmax's, with the bias at -log V."""
         params = super().init(key, hidden_size, lexicon)
         params["bias"] -= jnp.log(len(lexicon))
         return params
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden) + penalty log^2 Z, [...]."""
         loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
         return loss + self.penalty * log_z * log_z
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss; see losses.softmax_sum."""
         weights, bias = self._weights(params)
         return softmax_sum.summed_softmax_loss(

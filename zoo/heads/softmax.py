@@ -5,7 +5,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum
 
 
@@ -23,7 +25,7 @@ class Softmax(Head):
     bias: bool = True
     initial_scale: float = 0.05
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""
         params = {}
         if not self.tied:
@@ -34,36 +36,73 @@ class Softmax(Head):
             params["bias"] = jnp.zeros(len(lexicon))
         return params
 
-    def _weights(self, params):
+    def _weights(self, params: Params) -> tuple[jax.Array, jax.Array]:
         weights = params["weights"]
         bias = params["bias"] if self.bias else jnp.zeros(weights.shape[0], weights.dtype)
         return weights, bias
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
         return softmax.softmax_loss(hidden, *self._weights(params), targets)[0]
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         return softmax_sum.summed_softmax_loss(
             hidden, *self._weights(params), targets, token_weights
         )
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
         loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
         return -loss, log_z
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         return jax.nn.log_softmax(softmax.logits(hidden, *self._weights(params)), axis=-1)
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]."""
         return softmax.softmax_sample(hidden, *self._weights(params), key)
 
-    def top_k(self, params, tables, hidden, k, *, context=None):
+    def top_k(
+        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
+    ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
         return softmax.softmax_top_k(hidden, *self._weights(params), k)

@@ -10,8 +10,10 @@ over the new lexicon if all words of the old one are in it.
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -41,11 +43,11 @@ class SpreadUnknown(Head):
             )
 
     @property
-    def laid_out_by_counts(self):
+    def laid_out_by_counts(self) -> bool:
         """As the head."""
         return self.head.laid_out_by_counts
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"head": those of the head, "place", "log_share": see zoo.lexicon.shares}.
 
         Raises:
@@ -71,37 +73,55 @@ class SpreadUnknown(Head):
             "log_share": jnp.asarray(found.log_share),
         }
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """Those of the head."""
         return self.head.init(key, hidden_size, self.lexicon)
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The head's own."""
         return params
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """As the head."""
         return self.head.prepared(params, tables["head"])
 
-    def form_taken(self, tables):
+    def form_taken(self, tables: Tables):
         """As the head."""
         return self.head.form_taken(tables["head"])
 
-    def width(self, vocabulary):
+    def width(self, vocabulary: int) -> int:
         """As the head, of whose words there are no more."""
         return self.head.width(vocabulary)
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words share, and what the head notes."""
         found = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(found.shared.sum())}
         return self.head.notes(self.lexicon) | count
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p'(targets | hidden), nats, [...]; exact."""
         return -self.log_prob(params, tables, hidden, targets, context=context)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p'(targets | hidden), log Z of the head), nats, [...] each."""
         log_prob, log_z = self.head.log_prob_and_log_z(
             params,
@@ -113,7 +133,15 @@ class SpreadUnknown(Head):
         )
         return log_prob + tables["log_share"][targets], log_z
 
-    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+    def log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """log p' of every word, nats, [..., V]."""
         log_probs = self.head.log_probs(
             params, tables["head"], hidden, context=context, prepared=prepared

@@ -20,9 +20,11 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.token_weights import weighted_sum
 from zoo.priors.expert import Expert
@@ -63,16 +65,16 @@ class WithExpert(Head):
             )
 
     @property
-    def background(self):
+    def background(self) -> Expert:
         """The expert: the model feeds it as it feeds backgrounds."""
         return self.expert
 
     @property
-    def laid_out_by_counts(self):
+    def laid_out_by_counts(self) -> bool:
         """As the head within."""
         return self.head.laid_out_by_counts
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": those of the head, "weights": u, [D], "bias": c, []}."""
         return {
             "head": self.head.init(key, hidden_size, lexicon),
@@ -80,71 +82,105 @@ class WithExpert(Head):
             "bias": jnp.zeros(()),
         }
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"head": those of the head, "background": those of the expert}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
-    def judging_tables(self, lexicon):
+    def judging_tables(self, lexicon: Lexicon) -> Tables:
         """Those that the head needs then, and the expert's."""
         background = self.expert.tables(lexicon)
         return {"head": self.head.judging_tables(lexicon), "background": background}
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """UserError: the expert knows the words of training alone."""
         raise UserError(
             "heads.WithExpert has an expert that knows the words of training alone: it cannot "
             "score with another lexicon."
         )
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """What the head within prepares."""
         return self.head.prepared(params["head"], tables["head"])
 
-    def form_taken(self, tables):
+    def form_taken(self, tables: Tables):
         """As the head within."""
         return self.head.form_taken(tables["head"])
 
-    def notes(self, lexicon):
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """Those of the head within."""
         return self.head.notes(lexicon)
 
-    def normalised_over(self, lexicon):
+    def normalised_over(self, lexicon: Lexicon) -> str:
         """As the head within."""
         return self.head.normalised_over(lexicon)
 
-    def width(self, vocabulary):
+    def width(self, vocabulary: int) -> int:
         """As the head within."""
         return self.head.width(vocabulary)
 
-    def expert_weight(self, params, hidden, context):
+    def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """g, [...]; 0 where the expert names nothing."""
         weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
         return jnp.where(context >= 0, weight, 0)
 
-    def _log_mass(self, params, tables, hidden, context, weight, prepared):
+    def _log_mass(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        context: Context,
+        weight,
+        prepared: Prepared,
+    ):
         """What the expert adds to log Z, [...]."""
         inner, words = (params["head"], tables["head"]), jnp.maximum(context, 0)
         log_prob = self.head.log_prob(*inner, hidden, words, prepared=prepared)
         return log_expert_mass(log_prob, weight)
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p'(targets | hidden, e), with the penalty of the head within, nats, [...]; exact."""
         log_prob = self.log_prob(params, tables, hidden, targets, context=context)
         return self.penalties(params, hidden) - log_prob
 
     def weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
         log_prob = self.log_prob(params, tables, hidden, targets, context=context)
         penalty = weighted_sum(self.penalties(params, hidden), token_weights)
         return weighted_sum(-log_prob, token_weights) + penalty, penalty
 
-    def penalties(self, params, hidden):
+    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """Those of the head within, [...]."""
         return self.head.penalties(params["head"], hidden)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None, prepared=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p'(targets | hidden, e), log Z with the expert's feature), nats, [...] each."""
         inner = params["head"], tables["head"]
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
@@ -152,7 +188,15 @@ class WithExpert(Head):
         added = self._log_mass(params, tables, hidden, context, weight, prepared)
         return log_prob + jnp.where(targets == context, weight, 0) - added, log_z + added
 
-    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+    def log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+    ) -> jax.Array:
         """log p' of every word, nats, [..., V]."""
         log_probs = self.head.log_probs(params["head"], tables["head"], hidden, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)[..., None]

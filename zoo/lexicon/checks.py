@@ -47,7 +47,7 @@ def _check_names(name, strings):
 
 
 def _refuse_twice(name, strings):
-    first = {}
+    first: dict = {}
     for place, string in enumerate(strings):
         if string in first:
             _refuse(ValueError, name, f"has {string!r} twice, at {first[string]} and {place}")

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import pathlib
 from collections.abc import Iterable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,11 @@ class Lexicon:
         """The id of each word."""
         return {word: place for place, word in enumerate(self.words)}
 
+    @property
+    def boundary_id(self) -> int | None:
+        """The id of the boundary; None if there is none."""
+        return None if self.boundary is None else self.ids[self.boundary]
+
     @functools.cached_property
     def letters(self) -> tuple[str, ...]:
         """The alphabet, in the order of code points unless it was given."""
@@ -122,8 +128,15 @@ class Lexicon:
 
     def _features_of(self, word):
         """(feature ids, values) of a word."""
-        start, stop = self.feature_offsets[word : word + 2]
-        return self.feature_ids[start:stop], self.feature_values[start:stop]
+        offsets, ids, values = self._feature_arrays()
+        start, stop = offsets[word : word + 2]
+        return ids[start:stop], values[start:stop]
+
+    def _feature_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(offsets, ids, values) of a lexicon with features."""
+        offsets, ids, values = self.feature_offsets, self.feature_ids, self.feature_values
+        assert offsets is not None and ids is not None and values is not None
+        return offsets, ids, values
 
     def same_features(self, other: "Lexicon"):
         """UserError unless the features of both have the same names, as parameters of them need."""
@@ -139,25 +152,28 @@ class Lexicon:
         A mark that is not among them is none of the new lexicon.
         """
         places = np.array([self.ids[word] for word in words])
-        changed = {"words": tuple(words), "counts": self.counts[places]}
+        changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[places]}
         for name in ("unknown", "boundary"):
             if getattr(self, name) not in words:
                 changed[name] = None
         if self.log_background is not None:
             changed["log_background"] = self.log_background[places]
         if self.feature_names:
-            starts, stops = self.feature_offsets[places], self.feature_offsets[places + 1]
+            offsets, ids, values = self._feature_arrays()
+            starts, stops = offsets[places], offsets[places + 1]
             pairs = zip(starts, stops, strict=True)
             chosen = np.concatenate([np.arange(start, stop) for start, stop in pairs])
             changed["feature_offsets"] = np.concatenate([[0], np.cumsum(stops - starts)])
-            changed["feature_ids"] = self.feature_ids[chosen]
-            changed["feature_values"] = self.feature_values[chosen]
+            changed["feature_ids"] = ids[chosen]
+            changed["feature_values"] = values[chosen]
         return dataclasses.replace(self, **changed)
 
     def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
         """The lexicon of other words, its marks among them, of which no features are known and no
         background."""
-        none = dict.fromkeys(("feature_offsets", "feature_ids", "feature_values", "log_background"))
+        none: dict[str, Any] = dict.fromkeys(
+            ("feature_offsets", "feature_ids", "feature_values", "log_background")
+        )
         return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **none)
 
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
@@ -175,20 +191,23 @@ class Lexicon:
                     f"{', '.join(dict.fromkeys(kind_of)) or 'none'}."
                 )
         kept = np.isin(kind_of, kinds)
-        of_place = kept[self.feature_ids]
+        offsets, ids, values = self._feature_arrays()
+        of_place = kept[ids]
         counts = np.concatenate([[0], np.cumsum(of_place)])
         return dataclasses.replace(
             self,
             feature_names=tuple(np.array(self.feature_names, object)[kept]),
-            feature_offsets=counts[self.feature_offsets],
-            feature_ids=(np.cumsum(kept) - 1)[self.feature_ids[of_place]].astype(np.int32),
-            feature_values=self.feature_values[of_place],
+            feature_offsets=counts[offsets],
+            feature_ids=(np.cumsum(kept) - 1)[ids[of_place]].astype(np.int32),
+            feature_values=values[of_place],
         )
 
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
-        places, members, signature_of_word = {}, [], np.zeros(len(self), np.int32)
+        places = {}
+        members: list = []
+        signature_of_word = np.zeros(len(self), np.int32)
         for word in range(len(self)):
             ids, values = self._features_of(word)
             key = ids.tobytes() + values.tobytes()
@@ -257,7 +276,7 @@ def with_features(
     of_name = {name: place for place, name in enumerate(names)}
     offsets, ids, values = [0], [], []
     for word_features in features:
-        for name in sorted(of_name.keys() & word_features.keys(), key=of_name.get):
+        for name in sorted(of_name.keys() & word_features.keys(), key=of_name.__getitem__):
             ids.append(of_name[name])
             values.append(word_features[name])
         offsets.append(len(ids))

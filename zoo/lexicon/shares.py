@@ -23,13 +23,13 @@ def shares(trained: Lexicon, other: Lexicon) -> Shares:
     Raises:
       LookupError: the trained lexicon has neither this word nor an unknown word.
     """
-    unknown = trained.ids.get(trained.unknown)
+    unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
     marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
     names = [marks.get(word) or word for word in other.words]
     place = np.array([trained.ids.get(name, -1) for name in names], np.int32)
     if unknown is None and (place < 0).any():
         raise LookupError(other.words[int(np.argmin(place))])
     shared = (place < 0) | (place == (-1 if unknown is None else unknown))
-    place = np.where(shared, unknown if shared.any() else 0, place).astype(np.int32)
+    place = np.where(shared, 0 if unknown is None else unknown, place).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
     return Shares(place, log_share, shared)

@@ -105,7 +105,7 @@ def chosen(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
     """That of these forms which promises to cost least; logged with the counts and the estimate."""
     counts = Counts.of(lexicon)
     estimates = costs(counts)
-    form = min(forms, key=estimates.get)
+    form = min(forms, key=estimates.__getitem__)
     logger.info(
         "%d words, %d signatures, %d features, %d of them shared, %.1f a signature: %s, "
         "estimated at %.2f of a softmax over the words",

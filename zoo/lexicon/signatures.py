@@ -70,7 +70,8 @@ def _padded(rows, ids, values, height, filling):
 
 def _features_tables(entries, signature_count):
     """features: int32 [S, P], those of each signature; feature_values [S, P]. Padded with 0."""
-    features, feature_values = _padded(*entries, signature_count, 0)
+    rows, ids, values = entries
+    features, feature_values = _padded(rows, ids, values, signature_count, 0)
     return {"features": features, "feature_values": feature_values}
 
 

@@ -137,7 +137,8 @@ def blocked_log_z(hidden, weights, bias, block):
     """log sum_v exp(w_v . h + c_v) for hidden [N, D] -> [N], `block` rows of W at a time."""
 
     def step(sums, starts):
-        return sums.plus(_block_logits(hidden, weights, bias, *starts, block)[0]), None
+        start, first = starts
+        return sums.plus(_block_logits(hidden, weights, bias, start, first, block)[0]), None
 
     initial = _Exponentials.none(hidden.shape[0], accumulator(hidden))
     sums, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
@@ -176,7 +177,8 @@ def _blocked_backward(block, residuals, cotangents):
 
     def step(gradients, starts):
         of_hidden, of_weights, of_bias = gradients
-        block_logits, rows = _block_logits(hidden, weights, bias, *starts, block)
+        start, first = starts
+        block_logits, rows = _block_logits(hidden, weights, bias, start, first, block)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
         slopes = difference(expected, targets, loss_cotangent, *starts)
         of_hidden_block, of_rows = products_with(slopes, hidden, rows)
@@ -283,4 +285,6 @@ def softmax_sample(hidden, weights, bias, key):
     """Words drawn from the softmax, int32 [...]."""
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = vocabulary_block(flat.shape[0], weights.shape[0])
-    return blocked_pass(flat, weights, bias, block, key=key).sample.reshape(hidden.shape[:-1])
+    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
+    assert drawn is not None  # a key was given
+    return drawn.reshape(hidden.shape[:-1])

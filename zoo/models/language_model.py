@@ -6,11 +6,14 @@ import functools
 import jax
 
 from zoo.arrays import keys
+from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError
 from zoo.heads import Head, Softmax
+from zoo.lexicon import Lexicon
 from zoo.models.model import Model
+from zoo.priors.contextual import Contextual
 
 
 @functools.cache
@@ -34,20 +37,20 @@ class LanguageModel(Model):
     head: Head = Softmax()
 
     @property
-    def background(self):
+    def background(self) -> Contextual | None:
         """The head's."""
         return self.head.background
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
-    def judging_tables(self, lexicon):
+    def judging_tables(self, lexicon: Lexicon) -> Tables:
         """The same as far as `log_prob` needs it; see Head.judging_tables."""
         head = self.head.judging_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
-    def init(self, key, lexicon):
+    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"embedding", "core", "head"}: the parameters of each component."""
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
@@ -58,7 +61,7 @@ class LanguageModel(Model):
             "head": self.head.init(head_key, self.core.output_size, lexicon),
         }
 
-    def _check_tied(self, embedding_params, lexicon):
+    def _check_tied(self, embedding_params, lexicon: Lexicon):
         """UserError if the head is to share a table that has not the shape of its weights."""
         if not self.head.tied:
             return
@@ -85,27 +88,27 @@ class LanguageModel(Model):
                 "model.head.tied=False."
             )
 
-    def notes(self, lexicon) -> dict[str, int]:
+    def notes(self, lexicon: Lexicon) -> dict[str, int]:
         """What the components lost of the words; see Head.notes."""
         return {**self.embedding.notes(lexicon), **self.head.notes(lexicon)}
 
-    def for_lexicon(self, params, lexicon, other):
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The parameters for another lexicon; UserError if a component has none for new words."""
         head = self.head.for_lexicon(params["head"], lexicon, other)
         embedding = self.embedding.for_lexicon(params["embedding"], lexicon, other)
         return {**params, "embedding": embedding, "head": head}
 
-    def prepared(self, params, tables):
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
         """What the head can compute once for all texts, or None; see Head.prepared."""
         return _compiled_prepared(self.head)(self.head_params(params), tables["head"])
 
-    def head_params(self, params):
+    def head_params(self, params: Params) -> Params:
         """The head's parameters, with the shared table if it is tied."""
         if self.head.tied:
             return {**params["head"], "weights": params["embedding"]["table"]}
         return params["head"]
 
-    def row_tables(self, params):
+    def row_tables(self, params: Params) -> list[tuple[str, ...]]:
         """Paths of the parameters of which a loss reads rows alone: [("embedding", "table")]."""
         of_embedding, of_head = self.embedding.row_tables, self.head.row_tables
         if self.head.tied and "weights" not in of_head:
@@ -114,19 +117,37 @@ class LanguageModel(Model):
         paths += [("head", *name.split("/")) for name in of_head]
         return [path for path in paths if path[1] in params[path[0]]]
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """The carry before any word: every leaf [batch, ...]."""
         carry = self.core.initial_carry(batch)
         if self.head.background is None:
             return carry
         return carry, self.head.background.initial_carry(batch)
 
-    def hidden(self, params, tables, words, carry, *, reset=None, key=None):
+    def hidden(
+        self,
+        params: Params,
+        tables: Tables,
+        words: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
         """words [B, T] -> (hidden [B, T, D], carry), without any background: the core's carry."""
         inputs = self.embedding.apply(params["embedding"], tables["embedding"], words)
         return self.core.apply(params["core"], inputs, carry, reset=reset, key=key)
 
-    def states(self, params, tables, words, carry, *, reset=None, key=None):
+    def states(
+        self,
+        params: Params,
+        tables: Tables,
+        words: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Context, Carry]:
         """words [B, T] -> (hidden [B, T, D], context of the head, carry)."""
         background = self.head.background
         if background is None:
@@ -140,8 +161,17 @@ class LanguageModel(Model):
         return hidden, context, (core_carry, background_carry)
 
     def weighted_loss(
-        self, params, tables, words, targets, token_weights, carry, *, reset=None, key=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        words: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, jax.Array, Carry]:
         """(sum of token_weights * loss, the part of it that is penalty, carry).
 
         Both sums are scalars in nats; the first is what is trained.
@@ -166,7 +196,17 @@ class LanguageModel(Model):
         )
         return loss, penalty, carry
 
-    def log_prob(self, params, tables, words, targets, carry, *, reset=None, prepared=None):
+    def log_prob(
+        self,
+        params: Params,
+        tables: Tables,
+        words: jax.Array,
+        targets: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, Carry]:
         """(log p(target) [B, T] in nats, exact; carry)."""
         (log_prob, _), carry = self.log_prob_and_log_z(
             params, tables, words, targets, carry, reset=reset, prepared=prepared
@@ -174,8 +214,16 @@ class LanguageModel(Model):
         return log_prob, carry
 
     def log_prob_and_log_z(
-        self, params, tables, words, targets, carry, *, reset=None, prepared=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        words: jax.Array,
+        targets: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        prepared: Prepared = None,
+    ) -> tuple[tuple[jax.Array, jax.Array], Carry]:
         """((log p(target), log Z), [B, T] each, in nats, exact; carry).
 
         Args:

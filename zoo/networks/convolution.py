@@ -18,6 +18,7 @@ vectors of the words of any other.
 """
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -135,7 +136,7 @@ class Convolution:
         width, or form them again.
         """
         places, layers, y = kept
-        found = {"highway": ()}
+        found: dict[str, Any] = {"highway": ()}
         if "projection" in params:
             gradient, cotangent = _affine_gradient(y, params["projection"]["weights"], cotangent)
             found["projection"] = gradient

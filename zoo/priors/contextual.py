@@ -1,8 +1,15 @@
 """The contracts of priors that depend on the words before and run along a sequence."""
 
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from zoo.arrays.types import Carry, Context, Tables
+from zoo.lexicon import Lexicon
 
 MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
@@ -24,11 +31,14 @@ class Contextual:
     trained parameters: no gradient passes through it.
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
     splits: tuple[str, ...] = ()
     # The folder of the run that it is, of a prior that is a trained model.
     workdir: str | None = None
 
-    def prepare(self, lexicon, texts) -> dict[str, np.ndarray]:
+    def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Nothing, unless a prior says otherwise.
 
         Args:
@@ -36,9 +46,19 @@ class Contextual:
         """
         return {}
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The arrays that `prepare` made, on the device."""
         return {name: jnp.asarray(array) for name, array in lexicon.background_tables.items()}
+
+    def initial_carry(self, batch: int) -> Carry:
+        """The carry before any word, every leaf [batch, ...]; every prior writes this itself."""
+        raise _unwritten(self, "initial_carry")
+
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
+        """(contexts, carry) after words int32 [B, T]; every prior writes this itself."""
+        raise _unwritten(self, "apply")
 
 
 class ContextualBackground(Contextual):
@@ -52,12 +72,18 @@ class ContextualBackground(Contextual):
     distributions).
     """
 
-    def log_prob(self, tables, contexts, words):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
+        """log b(x | c) of every word, nats, [..., V]; every background writes this itself."""
+        raise _unwritten(self, "log_probs")
+
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """log b(words | c), nats, [...]; a background may have a faster way to it."""
         log_probs = self.log_probs(tables, contexts)
         return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
 
-    def log_masses(self, tables, contexts, signature, signatures: int):
+    def log_masses(
+        self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
+    ) -> jax.Array:
         """log B(s | c) = log of the sum of b(x | c) over the words x of each signature, nats.
 
         Args:
@@ -69,7 +95,12 @@ class ContextualBackground(Contextual):
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
 
 
-def sum_by_signature(log_probs, signature, signatures: int):
+def _unwritten(prior: Contextual, method: str) -> TypeError:
+    """The error of a prior that lacks one of the methods that it has to write itself."""
+    return TypeError(f"{type(prior).__name__} has no method {method}, which its use needs")
+
+
+def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:
     """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
 
     Signatures are numbered in the order of their first words; where there are as many as words,

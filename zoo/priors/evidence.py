@@ -77,7 +77,7 @@ class Evidence(ContextualBackground):
         """The usual words as character ids, sorted."""
         separator = lexicon.ids[self.separator]
         letters = {place for place, word in enumerate(lexicon.words) if word.isalpha()}
-        counts = collections.Counter()
+        counts: collections.Counter = collections.Counter()
         for text in texts.values():
             for sentence in np.split(text.words, text.starts[1:]):
                 ids = sentence.tolist()
@@ -208,7 +208,8 @@ def _words(ids, letters):
 
 def _trie(words, characters):
     """(child int32 [nodes, V], 0 for none; final bool [nodes]) of words, tuples of ids."""
-    children, final = [{}], [False]
+    children: list = [{}]
+    final = [False]
     for word in words:
         node = 0
         for character in word:

@@ -44,7 +44,7 @@ class SuffixGuesser:
           tags: the tag set of each known word, at least one word. counts: its occurrences.
         """
         rare = [word for word in tags if counts.get(word, 0) <= self.rare]
-        endings = collections.defaultdict(collections.Counter)
+        endings: collections.defaultdict = collections.defaultdict(collections.Counter)
         for word in rare or list(tags):
             for ending in self._endings(word):
                 endings[ending][tags[word]] += 1

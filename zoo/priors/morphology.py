@@ -89,6 +89,7 @@ class Morphology(FeaturePrior):
             for word, tags in known.items()
             if not _MARK.fullmatch(word)
         }
+        assert self.guesser is not None  # or nothing would be guessed
         table = self.guesser.train(taught, counts)
         return lambda word: (NIL,) if _MARK.fullmatch(word) else table.guess(word)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
 import typing
 
@@ -22,12 +23,31 @@ class FeaturePrior:
     corpora: {split: Corpus}; entries: {word: features} that the source knows beforehand.
     """
 
+    # Subclasses are dataclasses.
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """The features of each word; every prior writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method features, which its use needs")
+
 
 class Background:
     """A distribution over words that does not depend on the context.
 
     log_probs(words, corpora) -> float64 [V], nats
     """
+
+    # Subclasses are dataclasses.
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
+
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
+        """log b of each word, float64 [V], nats; every background writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method log_probs, which its use needs")
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
@@ -37,7 +57,7 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
       UserError: for a split that there is not.
     """
     check_splits(corpora, splits)
-    counts = collections.Counter()
+    counts: collections.Counter = collections.Counter()
     for name, corpus in corpora.items():
         if not splits or name in splits:
             for sentence in corpus.sentences:

@@ -9,10 +9,26 @@ import collections
 import dataclasses
 import functools
 import math
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
 
 from zoo.errors import UserError, check_above, check_least
 
 _BEGIN, _END = "begin", ""  # of a string; no letters, which have one character
+
+
+class StringDistribution(Protocol):
+    """A distribution over strings, as a class of strings fits it."""
+
+    def log_prob(self, string: str) -> float:
+        """log p of a string, nats; -inf outside the class."""
+        ...
+
+    def sample(self, generator: np.random.Generator) -> str:
+        """A string."""
+        ...
 
 
 class StringClass:
@@ -28,6 +44,14 @@ class StringClass:
     name: str
     share: float
     features: tuple[str, ...]
+
+    def fit(self, words: Iterable[str]) -> StringDistribution:
+        """The distribution, estimated on words; every class writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
+
+    def apart(self, other: "StringClass") -> bool:
+        """Whether no string is of both classes; every class writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
 
     def check(self):
         """UserError for a share that is none."""
@@ -141,7 +165,7 @@ class LetterStrings(StringClass):
                 f"the letters of {self.name} from: give features that some words have."
             )
         letters = (_END, *sorted(set("".join(words))))
-        counts = collections.defaultdict(collections.Counter)
+        counts: collections.defaultdict = collections.defaultdict(collections.Counter)
         for word in words:
             path = (_BEGIN,) * (self.order - 1) + tuple(word) + (_END,)
             for at in range(self.order - 1, len(path)):
@@ -197,7 +221,7 @@ class LetterModel:
 
     def sample(self, generator):
         """A string."""
-        found = []
+        found: list = []
         while True:
             p = [self._next(found, letter) for letter in self.letters]
             drawn = self.letters[generator.choice(len(p), p=p)]

@@ -85,7 +85,7 @@ class WordTable(FeaturePrior):
             (number, header), *lines = lines
             columns, where = tuple(map(str.strip, header.split("\t"))), f"{path}, line {number}"
         place, kept = self._places(columns, where)
-        table = collections.defaultdict(dict)
+        table: collections.defaultdict = collections.defaultdict(dict)
         for number, line in lines:
             where = f"{path}, line {number}"
             cells = [cell.strip() for cell in line.split("\t")]

@@ -39,9 +39,9 @@ def check_value(value: Any, kind: Any, name: str):
     if origin in (types.UnionType, typing.Union):
         if value is None and type(None) in arguments:
             return
-        arguments = [argument for argument in arguments if argument is not type(None)]
-        if len(arguments) == 1:
-            check_value(value, arguments[0], name)
+        others = [argument for argument in arguments if argument is not type(None)]
+        if len(others) == 1:
+            check_value(value, others[0], name)
     elif origin is tuple:
         _check_tuple(value, arguments, name)
     elif kind is bool:

@@ -40,7 +40,7 @@ def _with(recipe, kind, path, where, new_value):
         kind = kinds[0] if kinds[-1] is ... else kinds[position]
         value = _with(recipe[position], kind, rest, where, new_value)
         return (*recipe[:position], value, *recipe[position + 1 :])
-    if not dataclasses.is_dataclass(recipe):
+    if not dataclasses.is_dataclass(recipe) or isinstance(recipe, type):
         raise UserError(f"{where}: nothing is below a value such as {recipe!r}; drop .{name}.")
     names = [field.name for field in dataclasses.fields(recipe)]
     if not names:

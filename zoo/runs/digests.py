@@ -29,7 +29,7 @@ def of_arrays(tree: Any) -> dict[str, str]:
 
 def _of_array(array):
     hasher = hashlib.sha256(layout(array).encode())
-    hasher.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    hasher.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return hasher.hexdigest()
 
 

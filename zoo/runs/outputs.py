@@ -63,7 +63,7 @@ def line(values: Iterable) -> str:
 
 def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a user's columns in a table of ours: "given_" before those that are ours."""
-    names = []
+    names: list = []
     for name in given:
         while name in (*own, *names):
             name = f"given_{name}"

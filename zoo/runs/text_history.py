@@ -40,7 +40,7 @@ def of_experiment(
     )
     if experiment.init_from:
         seen = _with_run(seen, experiment.init_from, f"init_from {experiment.init_from}")
-    return _with_background(seen, experiment.model.head.background, corpora)
+    return _with_background(seen, experiment.language_model.head.background, corpora)
 
 
 def _with_background(seen, background, corpora):

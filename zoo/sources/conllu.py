@@ -105,7 +105,8 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
     Forms that are more often a word of their own, which French "des" may be, are not among them.
     """
-    ways, alone = collections.defaultdict(collections.Counter), collections.Counter()
+    ways: collections.defaultdict = collections.defaultdict(collections.Counter)
+    alone: collections.Counter = collections.Counter()
     for sentence in sentences:
         within = set()
         for token in sentence:

@@ -1,6 +1,7 @@
 """What every source of text gives: named splits of sentences, with the features of each token."""
 
 import dataclasses
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +86,9 @@ class Source:
     within() -> the source that reads the text: itself, unless it is a wrapper of another
     texts() -> the sources that read the text, one by one: itself, unless it is put together
     """
+
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def splits(self) -> tuple[str, ...]:
         """The names of the splits."""

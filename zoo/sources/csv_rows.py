@@ -4,6 +4,7 @@ import csv
 import io
 import pathlib
 import sys
+from typing import Literal
 
 from zoo.errors import UserError
 
@@ -19,7 +20,7 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
         there are columns: text with commas in it that nothing quotes.
     """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    quoting = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
     # Strictly: else a quotation mark that is never closed takes all rows after it for one cell.
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, strict=True

@@ -90,7 +90,7 @@ class Facts(Source):
     def lexicon_entries(self):
         """The subjects and values of the table, each with its class, in no split or in some."""
         _, facts = read_table(self.path)
-        entries = {}
+        entries: dict = {}
         for subject, known in facts.items():
             for name, word in (("subject", subject), *known.items()):
                 entries[word] = tuple(sorted({*entries.get(word, ()), f"Class:{name}"}))

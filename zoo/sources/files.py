@@ -183,8 +183,8 @@ def _decompressed(content, path):
                 raise UserError(
                     f"{path} cannot be decompressed ({error}): get it again."
                 ) from error
-    for magic, what in OTHERS:
-        if content.startswith(magic):
+    for prefix, what in OTHERS:
+        if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
     return content
 

@@ -303,7 +303,7 @@ def _of_words(rows, path, name, reading, header):
             "whose it is."
         )
     columns = tuple(key for key in header if key not in ("word", keys[0]))
-    items = {}
+    items: dict = {}
     previous = None
     for number, row in rows:
         key = tuple(row[key] for key in keys)

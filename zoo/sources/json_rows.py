@@ -32,9 +32,15 @@ def rows(text: str, path: pathlib.Path) -> list[dict]:
 _KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
 
 
+def _after_blank(text: str, place: int) -> int:
+    """Where the blanks end that stand at a place."""
+    match = _BLANK.match(text, place)
+    return match.end() if match else place
+
+
 def _values(text, path) -> Iterator:
     """The values of a text, which may stand one after the other."""
-    decoder, place = json.JSONDecoder(), _BLANK.match(text).end()
+    decoder, place = json.JSONDecoder(), _after_blank(text, 0)
     while place < len(text):
         try:
             value, place = decoder.raw_decode(text, place)
@@ -48,4 +54,4 @@ def _values(text, path) -> Iterator:
             what = getattr(error, "msg", error)
             raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error
         yield value
-        place = _BLANK.match(text, place).end()
+        place = _after_blank(text, place)

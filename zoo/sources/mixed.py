@@ -111,7 +111,7 @@ class Mixed(Source):
 
     def lexicon_entries(self):
         """The words that the corpora know beforehand, with the features that any gives."""
-        entries = collections.defaultdict(tuple)
+        entries: collections.defaultdict = collections.defaultdict(tuple)
         for corpus in self.corpora:
             for word, features in corpus.lexicon_entries().items():
                 entries[word] += features

@@ -59,7 +59,8 @@ class Overnight(FileSource):
 def _expressions(text, path):
     """The expressions of a file, lists of strings and lists; UserError where parentheses do not
     match."""
-    stack, begins = [[]], []
+    stack: list = [[]]
+    begins = []
     for match in _TOKEN.finditer(text):
         quoted, parenthesis, symbol = match.groups()
         if match[0] == '"' or (parenthesis == ")" and len(stack) == 1):

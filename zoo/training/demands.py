@@ -47,7 +47,11 @@ def needs(experiment: Experiment, lexicon, devices: int = 1) -> Iterator[tuple[s
     Args:
       lexicon: the run's words. devices: that share one memory and hold a copy of the state each.
     """
-    model, training, evaluation = experiment.model, experiment.training, experiment.evaluation
+    model, training, evaluation = (
+        experiment.language_model,
+        experiment.training,
+        experiment.evaluation,
+    )
     for path, name, value in _whole_numbers(model):
         if name in _LENGTHS:
             yield f"model.{path}={value}", value * _NUMBER

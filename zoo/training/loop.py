@@ -5,6 +5,7 @@ import math
 import pathlib
 import signal
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,9 +52,9 @@ class Trainer:
         self.devices = Devices(device_count, recipe.batch)
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
-        self._stop = None
+        self._stop: signal.Signals | None = None
         # On the devices while `train` runs, and nowhere else: each step takes its memory.
-        self._state = None
+        self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None if any_kept(workdir / "checkpoints") else self._read_start()
 
@@ -169,7 +170,7 @@ class Trainer:
             """The state as the last, or parameters that are on the host already as the best."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
-                arrays = placement.gathered(self._state, devices)
+                arrays: Any = placement.gathered(self._state, devices)
                 params = arrays.params
             else:
                 arrays = {"params": params}

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import pathlib
+import typing
 
 from zoo.errors import UserError
 
@@ -43,13 +44,15 @@ class Progress:
           UserError: a key is missing, is not known, or has a value of another type.
         """
         fields = {field.name: field for field in dataclasses.fields(cls)}
+        kinds_of = typing.get_type_hints(cls)
         for name in [*fields, *kept]:
+            wrong: str | None = None
             if name not in fields:
                 wrong = f"the key {name!r}, which this version does not know"
             elif name not in kept:
                 wrong = None if name in _LATER else f"no key {name!r}"
             else:
-                value, kind = kept[name], fields[name].type
+                value, kind = kept[name], kinds_of[name]
                 kinds = (int, float) if kind is float else (kind,)
                 right = type(value) in kinds and (kind is not int or value >= 0)
                 wrong = None if right else f"{value!r} as {name!r}, which is no {_KINDS[kind]}"

@@ -195,7 +195,7 @@ class RowSparseUpdates(Updates):
         if axis is not None:  # rows differ from device to device: each gets those of all
             touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
         rows = {
-            path: merged(*touched[path], table.shape[0])
+            path: merged(touched[path][0], touched[path][1], table.shape[0])
             for path, table in split(params, self.paths)[1].items()
         }
         return SparseGradients(dense, rows)
@@ -228,7 +228,7 @@ def _name(path: Path) -> str:
 
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
     """(the parameters without the tables at `paths`, {path: table})."""
-    tables = {path: functools.reduce(operator.getitem, path, params) for path in paths}
+    tables: dict = {path: functools.reduce(operator.getitem, path, params) for path in paths}
     return _without(params, paths), tables
 
 

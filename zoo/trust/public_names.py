@@ -37,7 +37,7 @@ COMPONENTS = {
 }
 
 # Recipes once named the file of a class: {package: {file: what it held}}.
-_FILES = {
+_FILES: dict[str, dict[str, tuple[str, ...]]] = {
     "zoo": {"zoo.experiment": ("Evaluation", "Experiment", "Training")},
     "zoo.cores": {"zoo.cores.lstm": ("LSTM",), "zoo.cores.ngram": ("NGram",)},
     "zoo.data": {
@@ -159,7 +159,9 @@ def components(kind: type) -> dict[str, type]:
         beside = (
             vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
         )
-        found += [value for value in beside if dataclasses.is_dataclass(value)]
+        found += [
+            value for value in beside if isinstance(value, type) and dataclasses.is_dataclass(value)
+        ]
     return {
         value.__name__: value
         for value in found

@@ -27,6 +27,7 @@ def configs() -> ModuleType:
         spec = importlib.util.spec_from_file_location(
             NAME, folder() / "__init__.py", submodule_search_locations=[str(folder())]
         )
+        assert spec is not None and spec.loader is not None  # as of every file of Python
         module = importlib.util.module_from_spec(spec)
         sys.modules[NAME] = module
         try:

@@ -38,7 +38,9 @@ Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 
 def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
     """{(lemma, part of speech): {features: how often each form has them}}, in lower case."""
-    found = collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
+    found: collections.defaultdict = collections.defaultdict(
+        lambda: collections.defaultdict(collections.Counter)
+    )
     for sentence in sentences:
         for token in sentence:
             if isinstance(token["id"], int):
@@ -56,7 +58,7 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
     rest = {pair for pair in features if pair[0] != name}
-    counts = collections.Counter()
+    counts: collections.Counter = collections.Counter()
     for others, of_form in analyses.items():
         changed = others - rest
         if others != features and others >= rest and {pair[0] for pair in changed} == {name}:
@@ -133,7 +135,7 @@ def judge(run, split: str) -> dict:
     forms = paradigms(sentence for name in source.splits() for sentence in source.tokens(name))
     pairs = pairs_of(source.tokens(split), forms, vocabulary.lower_case)
     plain = [(good, bad) for good, bad, _ in pairs]
-    model, lexicon = run.experiment.model, run.lexicon
+    model, lexicon = run.experiment.language_model, run.lexicon
     scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
     if not scores.pairs:
         raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")

@@ -1,6 +1,7 @@
 """Answers to questions: is what the model finds most probable, word by word, the answer given?"""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -54,7 +55,7 @@ def answer(
     Raises:
       UserError: the corpus has no prefixes, or the model no boundary.
     """
-    model, lexicon = run.experiment.model, run.lexicon
+    model, lexicon = run.experiment.language_model, run.lexicon
     boundary = lexicon.ids.get(lexicon.boundary)
     if corpus.prefixes is None or boundary is None:
         raise UserError(
@@ -135,13 +136,13 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     answers = answer(run, corpus)
     given = [
         sentence[prefix:]
-        for sentence, prefix in zip(corpus.sentences, corpus.prefixes, strict=True)
+        for sentence, prefix in zip(corpus.sentences, corpus.prefixes or (), strict=True)
     ]
     right = sum(found == words for (found, _), words in zip(answers, given, strict=True))
     well_formed = None
     if grammar is not None:
-        own = run.experiment.model.head.background
-        limits = {}
+        own = run.experiment.language_model.head.background
+        limits: dict[str, Any] = {}
         if isinstance(own, Grammar):
             limits = {"longest": own.longest, "depth": own.depth}
         background = Grammar(grammar, stacks=STACKS, splits=(), **limits)

@@ -129,8 +129,10 @@ def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
 
 
 def _pair(good, bad, reading, groups=()):
-    words = [[word for token in tokens_of(s, reading) for word in token.words] for s in (good, bad)]
-    return Pair(*words, (good, bad), groups)
+    good_words, bad_words = (
+        [word for token in tokens_of(s, reading) for word in token.words] for s in (good, bad)
+    )
+    return Pair(good_words, bad_words, (good, bad), groups)
 
 
 def _of_json(lines, path, reading):
@@ -236,7 +238,7 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
     """
     vocabulary = run.experiment.vocabulary
     pairs = read(path, run.reading)
-    model, lexicon = run.experiment.model, run.lexicon
+    model, lexicon = run.experiment.language_model, run.lexicon
     scores = score_pairs(model, run.params, run.tables, lexicon, vocabulary, pairs)
     if not scores.pairs:
         raise UserError(

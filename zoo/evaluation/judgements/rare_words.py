@@ -29,7 +29,7 @@ def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
     A number is written in digits. A name has letters only, the first of them a capital and the
     others none, and is not in the lexicon in lower case too.
     """
-    found = {"number": [], "name": []}
+    found: dict = {"number": [], "name": []}
     for place, word in enumerate(lexicon.words):
         if DIGITS.fullmatch(word):
             found["number"].append(place)
@@ -53,7 +53,7 @@ def examples(
     of_kind = kinds(lexicon)
     kind_of = {lexicon.words[place]: kind for kind in of_kind for place in of_kind[kind]}
     others = {"number": np.array(of_kind["name"]), "name": np.array(of_kind["number"])}
-    found = {(kind, band): [] for kind in of_kind for band in BANDS}
+    found: dict = {(kind, band): [] for kind in of_kind for band in BANDS}
     for sentence in corpus.sentences:
         for place, word in enumerate(sentence):
             kind = kind_of.get(word)
@@ -97,7 +97,7 @@ def judge(run, split: str) -> dict:
         for _, _, before, word, other in chosen
         for sentence in (before, [*before, word], [*before, other])
     ]
-    vocabulary, model = run.experiment.vocabulary, run.experiment.model
+    vocabulary, model = run.experiment.vocabulary, run.experiment.language_model
     scored = sentence_scores.score(
         model, run.params, run.tables, run.lexicon, vocabulary, sentences, f"the split {split}"
     )

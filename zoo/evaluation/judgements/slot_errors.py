@@ -60,7 +60,7 @@ def conditions(corpus: Corpus) -> Corpus:
             f"slot errors are of texts with a condition, and {corpus.name} has none: give a run "
             "whose data are data.Realisations."
         )
-    first = {}
+    first: dict = {}
     for number, (sentence, prefix) in enumerate(
         zip(corpus.sentences, corpus.prefixes, strict=True)
     ):

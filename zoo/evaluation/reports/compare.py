@@ -39,19 +39,20 @@ def compare(folders: list[str]) -> str:
         header += [f"{names[column]}: nats/token", "perplexity"]
     ranking = columns[order[0]]
     any_unseen = _any_unseen(ranking)
-    ranked, others = [], []
+    ranked: list = []
+    unranked: list = []
     for name, results in runs.items():
         cells = _cells(columns, order, name)
         any_result = next(iter(results.values()))
         label = f"{name} *" if name in mixed else name
         row = [label, any_result["head"], f"{any_result['parameters']:,}", *cells]
         seen = not any_unseen or (name in ranking and overlap.reason(ranking[name]))
-        (others if seen else ranked).append((_rank(ranking.get(name)), row))
-    for rows in (ranked, others):
+        (unranked if seen else ranked).append((_rank(ranking.get(name)), row))
+    for rows in (ranked, unranked):
         rows.sort(key=lambda row: row[0])
-    header, *rows = _table(header, [row for _, row in ranked + others])
+    header, *rows = _table(header, [row for _, row in ranked + unranked])
     lines = [header, *rows[: len(ranked)]]
-    if others:
+    if unranked:
         lines += ["not ranked:", *rows[len(ranked) :]]
     lines.append(_ranked_by(order[0], names, any_unseen))
     for column in order:
@@ -109,7 +110,8 @@ def _cells(columns, order, name):
 
 def _checkpoints(results):
     """{training step: the columns that are of it} of a run."""
-    names, steps = names_of(results), {}
+    names = names_of(results)
+    steps: dict = {}
     for column, passport in results.items():
         steps.setdefault(passport.get("checkpoint"), []).append(names[column])
     return {step: " and ".join(columns) for step, columns in steps.items()}
@@ -139,7 +141,7 @@ def _notes(name, passports):
 
 def _grouped(lines_of):
     """Each line once, in the order in which they come, with the runs that it is true of."""
-    runs = {}
+    runs: dict = {}
     for run, lines in lines_of.items():
         for line in lines:
             runs.setdefault(line, []).append(run)

@@ -7,6 +7,7 @@ agreement beside sentences that the grammar allows and forbids.
 
 import math
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
     """
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
-        run.experiment.model,
+        run.experiment.language_model,
         run.params,
         run.tables,
         run.lexicon,
@@ -83,7 +84,8 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
     judged, agreements = {}, {}
-    own = places = None
+    own: Any = None
+    places: Any = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)

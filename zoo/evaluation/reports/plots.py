@@ -7,6 +7,7 @@ order. Reports call `check_file` before they compute anything.
 
 import math
 import pathlib
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -63,7 +64,7 @@ def _validations(path):
 
 
 def training_curves(
-    metrics: dict[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
+    metrics: Mapping[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
 ):
     """Validation log-perplexity (solid) and training loss (dashed) of runs against the step.
 

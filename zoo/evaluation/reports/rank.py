@@ -36,9 +36,9 @@ class Spectrum:
 
 def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
     """log p of every word [contexts, V], float32, after contexts that are spread over the text."""
-    judged, model = run.experiment.evaluation, run.experiment.model
+    judged, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
-    boundary = run.lexicon.ids.get(run.lexicon.boundary)
+    boundary = run.lexicon.boundary_id
     lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
 
     @jax.jit
@@ -100,14 +100,14 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
             )
         found = spectrum(matrix)
         curves[name] = found.singular_values / found.singular_values[0]
-        model = run.experiment.model
+        model = run.experiment.language_model
         say(
             f"{name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
         if seen := run.seen_texts:
-            found = overlap.of_text(corpus.sentences, seen)
-            for line in overlap.warnings({"split": split, "overlap": found}):
+            shared = overlap.of_text(corpus.sentences, seen)
+            for line in overlap.warnings({"split": split, "overlap": shared}):
                 say(line)
     plots.spectra(curves, file)
     say(file)

@@ -93,7 +93,7 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
     Args:
       losses: nats per token, by the run's folder.
     """
-    curves = {}
+    curves: dict = {}
     for workdir, loss in losses.items():
         curve = curves.setdefault(settings_of(workdir, field), {})
         curve.setdefault(value_of(workdir, field), []).append((loss, workdir))

@@ -300,18 +300,19 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
                 for place, word in enumerate(lexicon.words)
                 if word not in marks and pattern.fullmatch(word)
             )
-    symbols_of = [frozenset()] * len(lexicon)
+    symbols_of: list = [frozenset()] * len(lexicon)
     for symbol, words in words_of.items():
         for word in words:
             symbols_of[word] |= {symbol}
-    classes = {frozenset(): 0}
+    classes: dict = {frozenset(): 0}
     class_of = [classes.setdefault(symbols, len(classes)) for symbols in symbols_of]
 
     completions = rules.completions(automata, lambda symbol: bool(words_of[symbol]))
     if math.isinf(completions[automata.start][0]):
         raise UserError(f"{path} has no form that is made of words of the lexicon alone.")
     reached = rules.skips(automata)
-    shifts, moves = {}, {}
+    shifts: dict = {}
+    moves: dict = {}
     for state, found in enumerate(rules.shifts(automata)):
         for symbol, pushed, new in sorted(found):
             entries = (*pushed, new)
@@ -323,7 +324,7 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
                     moves.setdefault((state, place), {})[number] = None
     states, width = len(automata.edges), max(map(len, shifts), default=1)
     most = max(map(len, moves.values()), default=1)
-    tables = {
+    tables: dict[str, np.ndarray] = {
         "class": np.array(class_of, np.int32),
         "first": np.array(automata.start, np.int32),
         "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
@@ -334,18 +335,18 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         "pushed": np.zeros((len(shifts) + 1, width), np.int32),
         "height": np.zeros(len(shifts) + 1, np.int32),
     }
-    words, room = np.full((2, len(shifts) + 1), NEVER, np.int32)
+    move_words, move_room = np.full((2, len(shifts) + 1), NEVER, np.int32)
     for (state, place), numbers in moves.items():
         tables["moves"][state, place, : len(numbers)] = list(numbers)
     for entries, number in shifts.items():
         tables["pushed"][number, : len(entries)] = entries
         tables["height"][number] = len(entries)
-        words[number] = sum(completions[entry][0] for entry in entries)
-        room[number] = max(
+        move_words[number] = sum(completions[entry][0] for entry in entries)
+        move_room[number] = max(
             height + completions[entry][1] for height, entry in enumerate(entries, 1)
         )
-    moves = tables["moves"]
-    return tables | {"move_words": words[moves], "move_room": room[moves]}
+    of_moves = tables["moves"]
+    return tables | {"move_words": move_words[of_moves], "move_room": move_room[of_moves]}
 
 
 def _beside(array, stack):

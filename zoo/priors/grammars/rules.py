@@ -49,7 +49,9 @@ class Automata:
 
 def read(text: str, path) -> Automata:
     """The automata of a grammar; UserError names the path and the line where it is wrong."""
-    rules, lines, name = {}, {}, None
+    rules: dict = {}
+    lines: dict = {}
+    name = None
     for number, line in enumerate(text.split("\n"), 1):
         head = _HEAD.match(line)
         if head:
@@ -81,7 +83,9 @@ def read(text: str, path) -> Automata:
             rules[name] += found
     if not rules:
         raise UserError(f"{path} has no rules: write them as name: alternatives.")
-    edges, final, starts = [], [], {}
+    edges: list = []
+    final: list = []
+    starts = {}
     for name, tokens in rules.items():
         parser = _Parser(tokens, path, lines[name])
         for _, rule, number in (token for token in tokens if token[0] == "rule"):
@@ -199,7 +203,7 @@ def _determinise(automaton, edges, final):
     sets = [closure([first])]
     places = {sets[0]: len(edges)}
     for states in sets:  # which grows
-        nexts = {}
+        nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
             if symbol is not None:
                 nexts.setdefault(symbol, set()).add(state)
@@ -216,7 +220,7 @@ def _determinise(automaton, edges, final):
 
 def skips(automata: Automata) -> list[set[int]]:
     """Of each state those that are reached from it without any word, itself among them."""
-    empty = set()  # rules that may be nothing
+    empty: set = set()  # rules that may be nothing
     while True:
         reached = []
         for state in range(len(automata.edges)):
@@ -249,7 +253,8 @@ def _check_left_recursion(automata, path):
         for rule, start in automata.starts.items()
     }
     for rule in begins:
-        found, waiting = set(), [rule]
+        found: set = set()
+        waiting = [rule]
         while waiting:
             for other in begins[waiting.pop()] - found:
                 found.add(other)

@@ -161,7 +161,11 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
     Raises:
       UserError: with the path and the line where the form is wrong.
     """
-    promised, levels, lines, begun, ended = {}, [], {}, False, False
+    promised = {}
+    levels: list = []
+    lines = {}
+    begun = False
+    ended = False
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip(_BLANK)
         if not line or ended or not begun:
@@ -205,12 +209,12 @@ def _fail(path, number, what):
 
 def _entry(line, order, path, number):
     """(n-gram, (log10 probability, log10 back-off weight)) of a line."""
-    probability, *rest = _BLANKS.split(line)
+    first, *rest = _BLANKS.split(line)
     if len(rest) not in (order, order + 1):
         _fail(path, number, f"a {order}-gram has {order} words between its two numbers")
     try:
         weight = float(rest[order]) if len(rest) > order else 0.0
-        probability = float(probability)
+        probability = float(first)
     except ValueError:
         _fail(path, number, f"{line!r} does not begin with a number, or end with one")
     if not probability <= 0 or not weight <= -ZERO:

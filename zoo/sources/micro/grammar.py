@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class WordForms:
             self.features[form] = features
         return forms
 
-    def paradigm(self, forms: Mapping[tuple[str, ...], str], *features: str) -> None:
+    def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
         """Enter the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
         for inflection, form in forms.items():
             self.add([form], *features[:1], *inflection, *features[1:])
@@ -64,7 +64,7 @@ class WordForms:
     def invent(
         self,
         count: int,
-        tables: Sequence[Mapping[tuple[str, ...], str]],
+        tables: Sequence[Mapping[Any, str]],
         *features: str,
         capital: bool = False,
     ) -> dict[tuple[str, ...], list[str]]:
@@ -75,7 +75,7 @@ class WordForms:
         forms = defaultdict(list)
         while count:
             stem = self._stem().capitalize() if capital else self._stem()
-            table = tables[self._generator.integers(len(tables))]
+            table = tables[int(self._generator.integers(len(tables)))]
             lemma = {inflection: stem + ending for inflection, ending in table.items()}
             if any(form in self.features for form in lemma.values()):
                 continue
