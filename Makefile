@@ -40,6 +40,7 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.typing.check_planted
 
 format: $(VENV)/installed
 	$(BIN)/ruff check --fix .
