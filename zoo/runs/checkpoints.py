@@ -12,8 +12,8 @@ import jax
 import numpy as np
 import orbax.checkpoint as ocp
 
-from zoo.runs import digests
 from zoo.errors import UserError
+from zoo.runs import digests
 
 
 def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:

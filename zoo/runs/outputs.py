@@ -11,8 +11,8 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
-from zoo.runs import storage
 from zoo.errors import UserError
+from zoo.runs import storage
 
 
 def check(file: str | pathlib.Path, what: str = "the table"):

@@ -23,9 +23,8 @@ import threading
 import time
 import uuid
 
-from zoo.runs import storage
-from zoo.runs import strict_json
 from zoo.errors import UserError
+from zoo.runs import storage, strict_json
 
 FILE = "training.lock"
 # Seconds from one sign of life to the next, and without any until an owner counts as dead.
@@ -147,8 +146,7 @@ class Ownership:
 
 def _held(folder, owner, how="is being trained by"):
     return UserError(
-        f"{folder} {how} {_named(owner)}: wait until it has ended, stop it, or give another "
-        "folder."
+        f"{folder} {how} {_named(owner)}: wait until it has ended, stop it, or give another folder."
     )
 
 

@@ -11,8 +11,7 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.priors import Arpa, Grammar
-from zoo.runs.seen_texts import SeenTexts
-from zoo.runs.seen_texts import Texts
+from zoo.runs.seen_texts import SeenTexts, Texts
 from zoo.runs.workdir import Workdir
 
 # Training texts of more words are not read again for a run that did not keep its record.

@@ -19,19 +19,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.runs import made_here
-from zoo.runs import ownership
 from zoo import recipes
-from zoo.runs import storage
-from zoo.trust import permissions
-from zoo.trust import user_modules
-from zoo.runs.checkpoints import Checkpoints
-from zoo.runs.checkpoints import any_kept
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.runs import made_here, ownership, storage
+from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
+from zoo.trust import permissions, user_modules
 
 METRICS = "metrics.jsonl"
 
@@ -56,7 +52,9 @@ class Workdir:
         """
         if set("[]") & set(str(self.path.absolute())):
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
-            raise UserError(f"{self.path.absolute()}: checkpoints need a folder without [ or ] in its path.")
+            raise UserError(
+                f"{self.path.absolute()}: checkpoints need a folder without [ or ] in its path."
+            )
         new = recipes.to_json(experiment)
         permissions.name(_names(new))  # the user's own config made it
         if self._experiment_file.exists():
@@ -86,9 +84,7 @@ class Workdir:
         above = next(path for path in (whole, *whole.parents) if path.exists())
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             reason = "may not be written to" if above.is_dir() else "is a file"
-            raise UserError(
-                f"{self.path} cannot be made ({above} {reason}): give another folder."
-            )
+            raise UserError(f"{self.path} cannot be made ({above} {reason}): give another folder.")
 
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""

@@ -1,0 +1,1 @@
+"""Runs: what lies on disk."""
