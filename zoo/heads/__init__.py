@@ -1,4 +1,15 @@
-"""Heads: from a hidden state to a distribution over words."""
+"""Heads: from a hidden state to a distribution over words.
+
+The examples of the heads begin with
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from zoo import heads
+    >>> from zoo.lexicon import Lexicon, with_features
+    >>> lexicon = Lexicon(words=("the", "cat", "sat"), counts=np.array([3, 2, 1]))
+    >>> key, hidden, targets = jax.random.key(0), jnp.ones((2, 4)), jnp.array([0, 2])
+"""
 
 from zoo.heads.adaptive import AdaptiveSoftmax
 from zoo.heads.blackout import BlackOut

@@ -62,6 +62,12 @@ class AdaptiveSoftmax(Head):
       cutoffs: c_0 < c_1 < ..., ranks at which the vocabulary is cut. division: each tail's vectors
         are so many times smaller than those of the tail before.
       initial_scale: vectors start uniform in +-initial_scale, projections in +-1/sqrt(D).
+
+    Example:
+      >>> head = heads.AdaptiveSoftmax(cutoffs=(2,))
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.log_probs(params, tables, hidden).shape
+      (2, 3)
     """
 
     cutoffs: tuple[int, ...] = (2000, 10000)

@@ -39,7 +39,16 @@ def blackout_loss(true_logits, noise_logits, log_expected_true, log_expected_noi
 
 @dataclasses.dataclass(frozen=True)
 class BlackOut(SampledHead):
-    """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4."""
+    """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4.
+
+    Example:
+      >>> head = heads.BlackOut(samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+    """
 
     noise: noises.Noise = noises.UnigramNoise(power=0.4)
 

@@ -47,6 +47,11 @@ class CharLSTM(Head):
       renormalised: whether log_prob is over the words of the lexicon instead of over all spellings.
         The loss is always over all spellings.
       initial_scale: letter vectors start uniform in +-initial_scale.
+
+    Example:
+      >>> params = heads.CharLSTM(size=3).init(key, 4, lexicon)  # none of them is of a word
+      >>> heads.CharLSTM().normalised_over(lexicon)
+      'all spellings of 20 characters at most, those outside the alphabet being one'
     """
 
     spelling: Spelling = Spelling()

@@ -46,6 +46,12 @@ class CNNSoftmax(Head):
         only where Z is held at a constant, and starts where that head's starts. With the noise
         LetterNoise, which NCE alone takes, noise words are any spellings.
       initial_scale: r and M start uniform in +-initial_scale.
+
+    Example:
+      >>> head = heads.CNNSoftmax()
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.vectors(params, tables).shape  # from the letters of the words
+      (3, 4)
     """
 
     network: Convolution = Convolution()

@@ -119,6 +119,12 @@ class HierarchicalSoftmax(Head):
 
     Attributes:
       classes: C; 0 for the root of V. initial_scale: vectors start uniform in +-initial_scale.
+
+    Example:
+      >>> head = heads.HierarchicalSoftmax(classes=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.log_probs(params, tables, hidden).shape
+      (2, 3)
     """
 
     classes: int = 0

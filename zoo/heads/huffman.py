@@ -70,6 +70,12 @@ class HuffmanSoftmax(Head):
 
     Attributes:
       initial_scale: vectors start uniform in +-initial_scale, the biases at 0.
+
+    Example:
+      >>> head = heads.HuffmanSoftmax()
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.log_probs(params, tables, hidden).shape
+      (2, 3)
     """
 
     initial_scale: float = 0.05

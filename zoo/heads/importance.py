@@ -49,7 +49,16 @@ def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_n
 
 @dataclasses.dataclass(frozen=True)
 class ImportanceSampling(SampledHead):
-    """The softmax trained by importance sampling ("sampled softmax", "ranking NCE")."""
+    """The softmax trained by importance sampling ("sampled softmax", "ranking NCE").
+
+    Example:
+      >>> head = heads.ImportanceSampling(samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+    """
 
     loss_name = "sampled softmax loss"
 

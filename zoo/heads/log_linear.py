@@ -75,6 +75,14 @@ class LogLinear(Head):
     Raises:
       UserError: there is no such form, or the background is one of its own, which needs sums, and
         the form is "product".
+
+    Example:
+      >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
+      >>> known = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
+      >>> head = heads.LogLinear(initial_scale=0.0)  # the background, to begin with
+      >>> params, tables = head.init(key, 4, known), head.tables(known)
+      >>> np.exp(head.log_prob(params, tables, hidden, targets)).round(2)
+      array([0.5, 0.2], dtype=float32)
     """
 
     tied: bool = False

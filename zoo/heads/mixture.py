@@ -65,6 +65,12 @@ class MixtureOfSoftmaxes(_Mixture):
 
     Attributes:
       components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+
+    Example:
+      >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.log_probs(params, tables, hidden).shape
+      (2, 3)
     """
 
     def log_prob_and_log_z(
@@ -152,6 +158,12 @@ class MixtureOfContexts(_Mixture):
 
     Attributes:
       components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+
+    Example:
+      >>> head = heads.MixtureOfContexts(components=2, size=3)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.log_probs(params, tables, hidden).shape
+      (2, 3)
     """
 
     def _mixed(self, params: Params, hidden: jax.Array):

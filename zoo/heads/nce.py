@@ -43,6 +43,14 @@ class NCE(SampledHead):
 
     Attributes:
       log_partition: log Z. learned_partition: log Z is a parameter that starts there.
+
+    Example:
+      >>> head = heads.NCE(noise=heads.UnigramNoise(), samples=2)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
     """
 
     log_partition: float = 0.0

@@ -53,7 +53,12 @@ class Noise:
 
 @dataclasses.dataclass(frozen=True)
 class UniformNoise(Noise):
-    """q(v) = 1 / V."""
+    """q(v) = 1 / V.
+
+    Example:
+      >>> heads.UniformNoise().probabilities(np.array([3, 1])).tolist()
+      [0.5, 0.5]
+    """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]."""
@@ -65,6 +70,10 @@ class LogUniformNoise(Noise):
     """q(r) = log((r + 2) / (r + 1)) / log(V + 1) for the word of frequency rank r = 0, 1, ...
 
     Zipf's law without counts; words of equal count rank in the order of the lexicon.
+
+    Example:
+      >>> heads.LogUniformNoise().probabilities(np.array([3, 1])).round(2).tolist()
+      [0.63, 0.37]
     """
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
@@ -83,6 +92,10 @@ class UnigramNoise(Noise):
     Attributes:
       power: 1 is the unigram distribution, 0 the uniform one, 0.75 is Mikolov's (2013).
       smoothing: a word without mass is never drawn, and its correction would be infinite.
+
+    Example:
+      >>> heads.UnigramNoise(smoothing=0.0).probabilities(np.array([3, 1])).tolist()
+      [0.75, 0.25]
     """
 
     power: float = 1.0

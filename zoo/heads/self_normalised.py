@@ -29,6 +29,13 @@ class SelfNormalisedSoftmax(Softmax):
 
     Attributes:
       penalty: of log^2 Z, a nat a squared nat; the paper's alpha is 0.1.
+
+    Example:
+      >>> head = heads.SelfNormalisedSoftmax(penalty=0.1, initial_scale=0.0)
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> log_prob, log_z = head.log_prob_and_log_z(params, tables, hidden, targets)
+      >>> log_z.round(4).tolist()  # the scores may be used as they are
+      [0.0, 0.0]
     """
 
     penalty: float = 0.1

@@ -28,6 +28,14 @@ class SpreadUnknown(Head):
 
     Attributes:
       head: p. lexicon: the words that it was trained on; it does not count when heads are compared.
+
+    Example:
+      >>> old = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
+      >>> new = Lexicon(words=("<unk>", "cat", "dog"), counts=np.array([3, 1, 0]), unknown="<unk>")
+      >>> head = heads.SpreadUnknown(heads.Softmax(initial_scale=0.0), old)
+      >>> params, tables = head.init(key, 4, new), head.tables(new)
+      >>> jnp.exp(head.log_prob(params, tables, hidden, targets)).round(2).tolist()
+      [0.25, 0.25]
     """
 
     head: Head
