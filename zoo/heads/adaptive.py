@@ -17,8 +17,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
 from zoo.lexicon.frequency import frequency_tables
 from zoo.losses import softmax, softmax_sum
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
@@ -83,11 +85,11 @@ class AdaptiveSoftmax(Head):
                 f"model.head.cutoffs={self.cutoffs}: give one or more whole numbers that rise."
             )
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see clusters.frequency_tables."""
         return frequency_tables(lexicon.counts)
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}."""
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
@@ -115,7 +117,9 @@ class AdaptiveSoftmax(Head):
                 )
         return params
 
-    def _targets(self, tables, targets):
+    def _targets(
+        self, tables: Tables, targets: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(class in the head, cluster (0: the head), place within the tail) of each target."""
         rank = tables["rank"][targets]
         cutoffs = jnp.asarray(self.cutoffs, rank.dtype)
@@ -123,7 +127,7 @@ class AdaptiveSoftmax(Head):
         in_head = jnp.where(cluster == 0, rank, self.cutoffs[0] + cluster - 1)
         return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
 
-    def _tail_losses(self, params, hidden, cluster, place):
+    def _tail_losses(self, params: Params, hidden: jax.Array, cluster, place):
         """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
         tokens = cluster.size
         block = min(TOKENS_AT_A_TIME, tokens)
@@ -160,7 +164,16 @@ class AdaptiveSoftmax(Head):
         _, losses = jax.lax.scan(step, None, (hidden, cluster, place))
         return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact."""
         in_head, cluster, place = self._targets(tables, targets)
         of_head, _ = softmax.softmax_loss(hidden, params["head"], params["head_bias"], in_head)
@@ -169,8 +182,16 @@ class AdaptiveSoftmax(Head):
         return of_head + of_tails.reshape(targets.shape)
 
     def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats."""
         in_head, cluster, place = self._targets(tables, targets)
         of_head = softmax_sum.summed_softmax_loss(
@@ -180,7 +201,9 @@ class AdaptiveSoftmax(Head):
         of_tails = self._summed_tail_losses(params, *columns, token_weights.ravel())
         return of_head + of_tails
 
-    def _summed_tail_losses(self, params, hidden, cluster, place, token_weights):
+    def _summed_tail_losses(
+        self, params: Params, hidden: jax.Array, cluster, place, token_weights: jax.Array
+    ):
         """sum of token_weights * _tail_losses, a scalar, of token_weights [N]."""
         # A token without weight is none of a tail's work, unless somebody asks for the gradient
         # of its weight, which is the tail's loss: then it is computed, in the backward pass.
@@ -194,12 +217,22 @@ class AdaptiveSoftmax(Head):
         params, hidden = params_and_hidden
         return self._tail_losses(params, hidden, cluster, place)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""
         log_prob = -self.loss(params, tables, hidden, targets)
         return log_prob, jnp.zeros_like(log_prob)
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         frequent = self.cutoffs[0]
         head = jax.nn.log_softmax(
@@ -214,7 +247,15 @@ class AdaptiveSoftmax(Head):
             parts.append(head[..., frequent + tail, None] + within)
         return jnp.concatenate(parts, axis=-1)[..., tables["rank"]]
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]: a class of the head, then a word of it."""
         frequent = self.cutoffs[0]
         of_head, *of_tails = jax.random.split(key, 1 + len(self.cutoffs))

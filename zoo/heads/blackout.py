@@ -21,8 +21,10 @@ without them, threefold, and they stay here.
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Params
 from zoo.heads import noise as noises
 from zoo.heads.sampled import SampledHead, log_sum_exp, masked
 
@@ -54,7 +56,16 @@ class BlackOut(SampledHead):
 
     loss_name = "BlackOut loss"
 
-    def sampled_loss(self, params, true, noise, log_expected_true, log_expected_noise, kept, hits):
+    def sampled_loss(
+        self,
+        params: Params,
+        true: jax.Array,
+        noise: jax.Array,
+        log_expected_true: jax.Array,
+        log_expected_noise: jax.Array,
+        kept: jax.Array,
+        hits: jax.Array,
+    ) -> jax.Array:
         """See blackout_loss."""
         return blackout_loss(
             true, noise, log_expected_true, log_expected_noise, self.without_slot(kept, hits)

@@ -51,7 +51,7 @@ class CharLSTM(Head):
     Example:
       >>> params = heads.CharLSTM(size=3).init(key, 4, lexicon)  # none of them is of a word
       >>> heads.CharLSTM().normalised_over(lexicon)
-      'all spellings of 20 characters at most, those outside the alphabet being one'
+      'all spellings of 50 bytes at most'
     """
 
     spelling: Spelling = Spelling()

@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, rows
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
 from zoo.lexicon.frequency import frequency_tables
 from zoo.losses import softmax
 
@@ -136,17 +138,17 @@ class HierarchicalSoftmax(Head):
     def __post_init__(self):
         check_least(self, "model.head", classes=0)
 
-    def _shape(self, vocabulary):
+    def _shape(self, vocabulary: int):
         """(C, M): as few classes as are needed for words in classes of M."""
         wanted = min(self.classes or math.isqrt(vocabulary), vocabulary)
         size = -(-vocabulary // wanted)
         return -(-vocabulary // size), size
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see clusters.frequency_tables."""
         return frequency_tables(lexicon.counts)
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"classes" R [C, D], "class_bias" r [C], "weights" W [C, M, D], "bias" b [C, M]}.
 
         Places beyond the V-th word hold no word and are masked wherever they are read.
@@ -165,7 +167,16 @@ class HierarchicalSoftmax(Head):
             "bias": jnp.zeros((count, size)),
         }
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact."""
         rank = tables["rank"][targets]
         classes, places = jnp.divmod(rank, params["bias"].shape[1])
@@ -180,17 +191,27 @@ class HierarchicalSoftmax(Head):
         of_place = blocked_within_loss(weights, bias, *flat, vocabulary, block)
         return of_class + of_place.reshape(targets.shape)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""
         log_prob = -self.loss(params, tables, hidden, targets)
         return log_prob, jnp.zeros_like(log_prob)
 
-    def _log_class_probs(self, params, hidden):
+    def _log_class_probs(self, params: Params, hidden: jax.Array):
         return jax.nn.log_softmax(
             softmax.logits(hidden, params["classes"], params["class_bias"]), axis=-1
         )
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         count, size, width = params["weights"].shape
         flat = params["weights"].reshape(count * size, width)
@@ -201,7 +222,15 @@ class HierarchicalSoftmax(Head):
         joint = self._log_class_probs(params, hidden)[..., None] + within
         return joint.reshape(*hidden.shape[:-1], -1)[..., tables["rank"]]
 
-    def sample(self, params, tables, hidden, key, *, context=None):
+    def sample(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        key: jax.Array,
+        *,
+        context: Context = None,
+    ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]: a class, then one of its words."""
         of_class, of_word = jax.random.split(key)
         classes = jax.random.categorical(of_class, self._log_class_probs(params, hidden))

@@ -17,8 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import rows
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 
 
@@ -83,12 +85,12 @@ class HuffmanSoftmax(Head):
     row_tables = ("weights", "bias")
     laid_out_by_counts = True
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
         nodes, turns = huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V - 1, D], "bias": [V - 1]}, a row an inner node."""
         if len(lexicon) < 2:
             raise UserError("a tree over words needs two of them, and the lexicon has fewer.")
@@ -96,7 +98,16 @@ class HuffmanSoftmax(Head):
         weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact."""
         nodes, turns = tables["nodes"][targets], tables["turns"][targets]
         scores = jnp.einsum(
@@ -108,12 +119,22 @@ class HuffmanSoftmax(Head):
         scores += rows.take(params["bias"], nodes)
         return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), 0), nats, [...]: decisions need no normalisation."""
         log_prob = -self.loss(params, tables, hidden, targets)
         return log_prob, jnp.zeros_like(log_prob)
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def log_probs(
+        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
+    ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         scores = softmax.logits(hidden, params["weights"], params["bias"])
 

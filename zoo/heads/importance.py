@@ -28,6 +28,9 @@ and S the whole vocabulary the loss is the exact one.
 
 import dataclasses
 
+import jax
+
+from zoo.arrays.types import Params
 from zoo.heads.sampled import SampledHead, log_sum_exp, masked
 
 
@@ -62,7 +65,16 @@ class ImportanceSampling(SampledHead):
 
     loss_name = "sampled softmax loss"
 
-    def sampled_loss(self, params, true, noise, log_expected_true, log_expected_noise, kept, hits):
+    def sampled_loss(
+        self,
+        params: Params,
+        true: jax.Array,
+        noise: jax.Array,
+        log_expected_true: jax.Array,
+        log_expected_noise: jax.Array,
+        kept: jax.Array,
+        hits: jax.Array,
+    ) -> jax.Array:
         """See importance_loss."""
         return importance_loss(
             true, noise, log_expected_true, log_expected_noise, self.without_slot(kept, hits)

@@ -18,8 +18,10 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.types import Context, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.sampled import SampledHead
+from zoo.lexicon import Lexicon
 
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
@@ -66,7 +68,7 @@ class NCE(SampledHead):
                 "at log Z - log V."
             )
 
-    def init(self, key, hidden_size, lexicon):
+    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The softmax's, with the bias at log Z - log V; "log_partition" if it is learned."""
         params = super().init(key, hidden_size, lexicon)
         params["bias"] += self.log_partition - jnp.log(len(lexicon))
@@ -74,10 +76,19 @@ class NCE(SampledHead):
             params["log_partition"] = jnp.asarray(self.log_partition, jnp.float32)
         return params
 
-    def _log_partition(self, params):
+    def _log_partition(self, params: Params):
         return params["log_partition"] if self.learned_partition else self.log_partition
 
-    def sampled_loss(self, params, true, noise, log_expected_true, log_expected_noise, kept, hits):
+    def sampled_loss(
+        self,
+        params: Params,
+        true: jax.Array,
+        noise: jax.Array,
+        log_expected_true: jax.Array,
+        log_expected_noise: jax.Array,
+        kept: jax.Array,
+        hits: jax.Array,
+    ) -> jax.Array:
         """See nce_loss."""
         log_partition = self._log_partition(params)
         return nce_loss(
@@ -88,7 +99,15 @@ class NCE(SampledHead):
             kept,
         )
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        context: Context = None,
+    ) -> tuple[jax.Array, jax.Array]:
         """As the softmax's; log Z is of exp(o_v - log Z), the scores that NCE normalises."""
         log_prob, log_z = super().log_prob_and_log_z(params, tables, hidden, targets)
         return log_prob, log_z - self._log_partition(params)

@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import rows
-from zoo.arrays.types import Params
+from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
 from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
+from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 
 # Scores of noise words [K], [B, K] or [..., K].
@@ -50,15 +51,24 @@ class SampledHead(Softmax):
                 f"{', '.join(noises.UNITS)}."
             )
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The noise distribution: see noise.tables."""
         return noises.tables(self.noise.probabilities(lexicon.counts))
 
-    def judging_tables(self, lexicon):
+    def judging_tables(self, lexicon: Lexicon) -> Tables:
         """Nothing: noise is for the loss."""
         return {}
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        *,
+        key: Key | None = None,
+        context: Context = None,
+    ) -> jax.Array:
         """The sampled loss, [...]: for training only, not a log-probability. It needs a key."""
         if key is None:
             raise ValueError(f"{type(self).__name__}.loss draws noise words: give it a key")
@@ -72,7 +82,9 @@ class SampledHead(Softmax):
         )
         return self.loss_of(params, hidden, targets, tables["log_q"][targets], drawn)
 
-    def loss_of(self, params, hidden, targets, log_q, drawn):
+    def loss_of(
+        self, params: Params, hidden: jax.Array, targets: jax.Array, log_q: jax.Array, drawn
+    ) -> jax.Array:
         """The sampled loss with these noise words, [...]; `log_q` is of the targets, [...].
 
         Targets and `drawn.words` are rows of the weights, which need not be those of a lexicon.
@@ -111,7 +123,7 @@ class SampledHead(Softmax):
         noise words, [..., K]; every sampled head writes this itself."""
         raise self._unwritten("sampled_loss")
 
-    def without_slot(self, kept, hits):
+    def without_slot(self, kept: jax.Array, hits: jax.Array) -> jax.Array:
         """Draws [..., K] that have no slot in a loss over the slots of the target and the draws.
 
         A draw that is the target stays, for the noise does draw it, unless slots are of words: then
@@ -122,7 +134,14 @@ class SampledHead(Softmax):
     # The sum of what `loss` gives; the softmax's own is that of its exact loss.
     weighted_loss = Head.weighted_loss
 
-    def _scores(self, params, hidden, words, product, for_tokens=lambda bias: bias):
+    def _scores(
+        self,
+        params: Params,
+        hidden: jax.Array,
+        words: jax.Array,
+        product,
+        for_tokens=lambda bias: bias,
+    ):
         """w_v . h + c_v of some words, in at least float32."""
         found = jnp.einsum(
             product,
