@@ -21,14 +21,13 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
-from zoo.heads.head import Head
-from zoo.heads.softmax import Softmax
+from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax
 
 
 @dataclasses.dataclass(frozen=True)
-class _Mixture(Softmax):
+class _Mixture(WordVectors):
     components: int = 5
     size: int = 0
 
@@ -145,15 +144,9 @@ class MixtureOfSoftmaxes(_Mixture):
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
         return softmax.softmax_sample(context, *self._weights(params), of_word)
 
-    def top_k(
-        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return Head.top_k(self, params, tables, hidden, k)  # of the mixture, not of a softmax
-
 
 @dataclasses.dataclass(frozen=True)
-class MixtureOfContexts(_Mixture):
+class MixtureOfContexts(_Mixture, Softmax):
     """p(x | h) = softmax(W sum_m pi_m g_m + c)_x.
 
     Attributes:
@@ -166,71 +159,10 @@ class MixtureOfContexts(_Mixture):
       (2, 3)
     """
 
-    def _mixed(self, params: Params, hidden: jax.Array):
+    def _scores_of(
+        self, params: Params, hidden: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """The mixed contexts in the place of the hidden states."""
         log_prior, contexts = self.contexts(params, hidden)
         mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
-        return mixed.astype(contexts.dtype)
-
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]."""
-        return super().loss(params, tables, self._mixed(params, hidden), targets)
-
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
-        mixed = self._mixed(params, hidden)
-        return super().weighted_loss(params, tables, mixed, targets, token_weights)
-
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """As the softmax's of the mixed context."""
-        return super().log_prob_and_log_z(params, tables, self._mixed(params, hidden), targets)
-
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
-        return super().log_probs(params, tables, self._mixed(params, hidden))
-
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]."""
-        return super().sample(params, tables, self._mixed(params, hidden), key)
-
-    def top_k(
-        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return super().top_k(params, tables, self._mixed(params, hidden), k)
+        return mixed.astype(contexts.dtype), *self._weights(params)

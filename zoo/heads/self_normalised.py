@@ -67,7 +67,7 @@ class SelfNormalisedSoftmax(Softmax):
         context: Context = None,
     ) -> jax.Array:
         """-log p(targets | hidden) + penalty log^2 Z, [...]."""
-        loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
+        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
         return loss + self.penalty * log_z * log_z
 
     def weighted_loss(
@@ -82,7 +82,6 @@ class SelfNormalisedSoftmax(Softmax):
         context: Context = None,
     ) -> jax.Array:
         """sum of token_weights * loss; see losses.softmax_sum."""
-        weights, bias = self._weights(params)
         return softmax_sum.summed_softmax_loss(
-            hidden, weights, bias, targets, token_weights, self.penalty
+            *self._scores_of(params, hidden), targets, token_weights, self.penalty
         )

@@ -12,8 +12,8 @@ from zoo.losses import softmax, softmax_sum
 
 
 @dataclasses.dataclass(frozen=True)
-class Softmax(Head):
-    """p(x | h) = exp(w_x . h + c_x) / sum_v exp(w_v . h + c_v).
+class WordVectors(Head):
+    """A head with a weight vector and perhaps a bias for each word.
 
     Attributes:
       tied: the weights are the embedding's table, which the model hands in as params["weights"].
@@ -47,6 +47,26 @@ class Softmax(Head):
         bias = params["bias"] if self.bias else jnp.zeros(weights.shape[0], weights.dtype)
         return weights, bias
 
+
+@dataclasses.dataclass(frozen=True)
+class Softmax(WordVectors):
+    """p(x | h) = exp(w_x . h + c_x) / sum_v exp(w_v . h + c_v).
+
+    Attributes:
+      tied: the weights are the embedding's table, which the model hands in as params["weights"].
+      bias: whether there is a bias a word.
+      initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
+    """
+
+    def _scores_of(
+        self, params: Params, hidden: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(states, weights, bias) of scores w_x . h + c_x: what everything here is computed from.
+
+        A head whose scores are of other states than the hidden ones overrides this alone.
+        """
+        return hidden, *self._weights(params)
+
     def loss(
         self,
         params: Params,
@@ -58,7 +78,7 @@ class Softmax(Head):
         context: Context = None,
     ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
-        return softmax.softmax_loss(hidden, *self._weights(params), targets)[0]
+        return softmax.softmax_loss(*self._scores_of(params, hidden), targets)[0]
 
     def weighted_loss(
         self,
@@ -73,7 +93,7 @@ class Softmax(Head):
     ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
         return softmax_sum.summed_softmax_loss(
-            hidden, *self._weights(params), targets, token_weights
+            *self._scores_of(params, hidden), targets, token_weights
         )
 
     def log_prob_and_log_z(
@@ -86,14 +106,14 @@ class Softmax(Head):
         context: Context = None,
     ) -> tuple[jax.Array, jax.Array]:
         """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
-        loss, log_z = softmax.softmax_loss(hidden, *self._weights(params), targets)
+        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
         return -loss, log_z
 
     def log_probs(
         self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
     ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
-        return jax.nn.log_softmax(softmax.logits(hidden, *self._weights(params)), axis=-1)
+        return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
 
     def sample(
         self,
@@ -105,10 +125,10 @@ class Softmax(Head):
         context: Context = None,
     ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]."""
-        return softmax.softmax_sample(hidden, *self._weights(params), key)
+        return softmax.softmax_sample(*self._scores_of(params, hidden), key)
 
     def top_k(
         self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
     ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return softmax.softmax_top_k(hidden, *self._weights(params), k)
+        return softmax.softmax_top_k(*self._scores_of(params, hidden), k)
