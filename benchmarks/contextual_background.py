@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.adaptation import Trained
+from zoo.adaptation import Static, Trained
 from zoo.cores import LSTM
 from zoo.data import Corpus, Text, Vocabulary
 from zoo.embeddings import Lookup
@@ -50,9 +50,9 @@ class Untrained(Trained):
 
     model: LanguageModel = LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax())
 
-    @property
-    def _model(self):
-        return self.model
+    def initial_carry(self, batch):
+        """The model's own."""
+        return self.model.initial_carry(batch)
 
     def prepare(self, lexicon, texts):
         """Nothing."""
@@ -61,6 +61,7 @@ class Untrained(Trained):
     def tables(self, lexicon):
         """Drawn parameters; the words are the same, as in adaptation of a run with its words."""
         return {
+            "model": Static(self.model),
             "params": self.model.init(jax.random.key(0), lexicon),
             "tables": self.model.judging_tables(lexicon),
             "place": None,

@@ -1,6 +1,7 @@
 """A model over a trained background: equal to it before the first step, and trained beside it."""
 
 import dataclasses
+import shutil
 
 import jax
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from tests import examples
 from tests.training import small
-from zoo.adaptation import Trained, WithWordsOf, _load
+from zoo.adaptation import Trained, WithWordsOf
 from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
@@ -65,7 +66,8 @@ def test_before_the_first_step_the_model_is_its_background(trained):
 def test_the_adaptor_learns_and_the_background_stays(trained, tmp_path):
     recipe = adapted(trained, batch=4)
     alone, several = (small.trainer(recipe, tmp_path / str(n), n) for n in (1, 2))
-    before = jax.tree.map(np.array, _load(str(trained))[2])
+    tables = recipe.model.head.background.tables(recipe.build()[0])
+    before = jax.tree.map(np.array, tables["params"])
     for trainer in (alone, several):
         trainer.train()
     _, one, _ = small.last_state(alone)
@@ -73,7 +75,7 @@ def test_the_adaptor_learns_and_the_background_stays(trained, tmp_path):
     assert np.abs(one.params["head"]["weights"]).max() > 1e-3
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         np.testing.assert_allclose(a, b, atol=3e-6)
-    jax.tree.map(np.testing.assert_array_equal, before, _load(str(trained))[2])
+    jax.tree.map(np.testing.assert_array_equal, before, tables["params"])
 
 
 def test_new_words_share_the_probability_of_the_unknown_one(trained):
@@ -154,3 +156,21 @@ def test_a_damaged_best_of_the_background_is_said(tmp_path, caplog):
     assert f"the checkpoint of step {newer} in " in caplog.text
     assert "passed over (its progress is not as it was saved)" in caplog.text
     assert older < newer
+
+
+def test_a_built_model_reads_no_disk(trained, tmp_path):
+    """Over a run that is over a run."""
+    folder = small.run_in(tmp_path / "run", adapted(trained))
+    recipe = adapted(folder)
+    lexicon, _ = recipe.build()
+    background = recipe.model.head.background
+    shutil.rmtree(folder)
+    tables = background.tables(lexicon)
+    words = np.array([[0, 3, 5], [7, 2, 4]])
+    contexts, _ = background.apply(tables, words, background.initial_carry(2))
+    log_prob = background.log_prob(tables, contexts, words)
+    every = background.log_probs(tables, contexts)
+    expected = np.take_along_axis(np.asarray(every), words[..., None], -1)[..., 0]
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="has not been read yet; build the experiment"):
+        Trained(str(folder)).initial_carry(2)

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import logging
 import pathlib
+import typing
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,9 @@ import numpy as np
 
 from zoo.data import Source
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 from zoo.lexicon.shares import shares
+from zoo.models import LanguageModel
 from zoo.priors import ContextualBackground
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
@@ -25,30 +28,44 @@ from zoo.sources import files
 logger = logging.getLogger(__name__)
 
 
-def _run_of(workdir: str):
-    """(model, lexicon, parameters) of the run that is a background; UserError if there is none."""
-    files.check_path(workdir)
-    folder = pathlib.Path(workdir).absolute()
-    if not (folder / "experiment.json").is_file():
-        raise UserError(
-            f"the background {workdir} holds no run (looked for {folder}): train one there, or "
-            "start from the folder in which its path is right."
-        )
-    return _load(str(folder))
+class TrainedRun(typing.NamedTuple):
+    """What a run on the disk was when it was read."""
+
+    model: LanguageModel
+    lexicon: Lexicon
+    params: dict
+    tables: dict
+
+    @classmethod
+    def read(cls, workdir: str) -> "TrainedRun":
+        """The run of a folder; UserError if there is none, or it has classes of strings."""
+        files.check_path(workdir)
+        path = pathlib.Path(workdir).absolute()
+        if not (path / "experiment.json").is_file():
+            raise UserError(
+                f"the background {workdir} holds no run (looked for {path}): train one there, or "
+                "start from the folder in which its path is right."
+            )
+        folder = Workdir(str(path))
+        experiment = folder.experiment()
+        if experiment.vocabulary.open_classes:
+            raise UserError(
+                f"the model of {workdir} has strings outside its lexicon as words "
+                "(vocabulary.open_classes), which a background cannot spell: take a run without."
+            )
+        lexicon = folder.lexicon()
+        _, params = folder.params(experiment, lexicon, say=logger.warning)
+        # With the tables, a run that this one in turn has as background is read as well.
+        model = experiment.language_model
+        return cls(model, lexicon, params, model.judging_tables(lexicon))
 
 
-@functools.cache
-def _load(workdir: str):
-    folder = Workdir(workdir)
-    experiment = folder.experiment()
-    if experiment.vocabulary.open_classes:
-        raise UserError(
-            f"the model of {workdir} has strings outside its lexicon as words "
-            "(vocabulary.open_classes), which a background cannot spell: take a run without."
-        )
-    lexicon = folder.lexicon()
-    _, params = folder.params(experiment, lexicon, say=logger.warning)
-    return experiment.model, lexicon, params
+@jax.tree_util.register_static
+@dataclasses.dataclass(frozen=True)
+class Static:
+    """A model among tables: part of what is compiled, no array."""
+
+    model: LanguageModel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +76,18 @@ class Trained(ContextualBackground):
     of <unk>. Words that it knows and this lexicon does not are left out; the head normalises. With
     the same words b is the run's model exactly.
 
+    The folder is read once, by `prepare` or `tables`, when an experiment is built or a run loaded.
+    The other methods read what these have found.
+
     Attributes:
       workdir: the folder of the run, which must stay as it is.
     """
 
     workdir: str
 
-    @property
-    def _model(self):
-        return _run_of(self.workdir)[0]
+    @functools.cached_property
+    def _run(self):
+        return TrainedRun.read(self.workdir)
 
     def prepare(self, lexicon, texts):
         """The run's words for those of the lexicon, and a digest of its parameters.
@@ -76,7 +96,7 @@ class Trained(ContextualBackground):
           UserError: there is no such run, it has classes of strings, or it has neither a word nor
             an unknown word.
         """
-        _, theirs, params = _run_of(self.workdir)
+        _, theirs, params, _ = self._run
         try:
             found = shares(theirs, lexicon)
         except LookupError as error:
@@ -92,8 +112,8 @@ class Trained(ContextualBackground):
         }
 
     def tables(self, lexicon):
-        """Parameters and tables of the run; UserError if it has changed since `prepare`."""
-        model, theirs, params = _run_of(self.workdir)
+        """Model, parameters and tables of the run; UserError if it has changed since `prepare`."""
+        model, theirs, params, their_tables = self._run
         kept = lexicon.background_tables
         if not np.array_equal(kept["digest"], _digest(params)):
             raise UserError(
@@ -102,43 +122,55 @@ class Trained(ContextualBackground):
             )
         same = np.array_equal(kept["place"], np.arange(len(theirs)))
         return {
+            "model": Static(model),
             "params": params,
-            "tables": model.judging_tables(theirs),
+            "tables": their_tables,
             # None if the words are the same in the same order, so that none need be gathered.
             "place": None if same else jnp.asarray(kept["place"]),
             "log_share": jnp.asarray(kept["log_share"]),
         }
 
     def initial_carry(self, batch):
-        """The run's own."""
-        return self._model.initial_carry(batch)
+        """The run's own.
+
+        Raises:
+          ValueError: the run has not been read.
+        """
+        if "_run" not in vars(self):
+            raise ValueError(
+                f"{self}.initial_carry: the run has not been read yet; build the experiment, or "
+                "make the model's tables, first"
+            )
+        return self._run.model.initial_carry(batch)
 
     def apply(self, tables, words, carry, *, reset=None):
         """words [B, T] -> ((hidden [B, T, D], the run's own context), carry)."""
-        hidden, context, carry = self._model.states(
+        hidden, context, carry = tables["model"].model.states(
             tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
         )
         return (hidden, context), carry
 
-    def _head(self, tables):
-        model = self._model
-        return model.head, model.head_params(tables["params"]), tables["tables"]["head"]
-
     def log_prob(self, tables, contexts, words):
         """log b(words | c), nats, [...]."""
-        head, *arguments = self._head(tables)
+        head, *arguments = _head(tables)
         hidden, context = contexts
         log_prob = head.log_prob(*arguments, hidden, _theirs(tables, words), context=context)
         return log_prob + tables["log_share"][words]
 
     def log_probs(self, tables, contexts):
         """log b of every word, nats, [..., V]."""
-        head, *arguments = self._head(tables)
+        head, *arguments = _head(tables)
         hidden, context = contexts
         log_probs = head.log_probs(*arguments, hidden, context=context)
         if tables["place"] is not None:
             log_probs = log_probs[..., tables["place"]]
         return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)
+
+
+def _head(tables):
+    """(the run's head, its parameters, its tables)."""
+    model = tables["model"].model
+    return model.head, model.head_params(tables["params"]), tables["tables"]["head"]
 
 
 def _theirs(tables, words):
