@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Carry, Key
+from zoo.arrays.types import Carry, Key, Params
+from zoo.lexicon import Lexicon
 
 
 class Core:
@@ -29,6 +30,13 @@ class Core:
 
         @property
         def size(self) -> int: ...
+
+    # A core sees no words: as Head.laid_out_by_counts, and `for_lexicon` below.
+    laid_out_by_counts: bool = False
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """The same parameters: none is of a word."""
+        return params
 
     @property
     def output_size(self) -> int:

@@ -47,7 +47,7 @@ def generate(
         raises.
     """
     head = model.head
-    if not hasattr(head, "sample_spellings"):
+    if not head.spells:
         raise UserError(
             f"a {type(head).__name__} says words of the lexicon alone: leave --spell out, which is "
             "for heads.CharLSTM."

@@ -21,6 +21,9 @@ class Embedding:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    # As Head.kinds and Head.laid_out_by_counts.
+    kinds: tuple[str, ...] | None = None
+    laid_out_by_counts: bool = False
 
     if TYPE_CHECKING:  # a field of most, without a value here
 

@@ -76,7 +76,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
-    if getattr(run.experiment.language_model.head, "renormalised", False):
+    if run.experiment.language_model.head.renormalised:
         spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
         figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
     if vocabulary.boundary == "uncounted":
@@ -188,7 +188,7 @@ def policies(run: Run) -> dict:
     vocabulary, judged = run.experiment.vocabulary, run.experiment.evaluation
     # None, as in figures from before there was a choice, where none are kept.
     texts = run.experiment.data.texts()
-    blank_lines = {getattr(source, "blank_lines", None) for source in texts}
+    blank_lines = {source.blank_lines for source in texts}
     return {
         "state": judged.state,
         "lanes": judged.lanes if judged.state == "carried" else None,
@@ -196,7 +196,7 @@ def policies(run: Run) -> dict:
         "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
         "unknown": vocabulary.unknown,
         "lower_case": vocabulary.lower_case,
-        "fused": getattr(run.experiment.data.within(), "fused", None),
+        "fused": run.experiment.data.within().fused,
         "blank_lines": "kept" if "kept" in blank_lines else None,
     }
 
@@ -254,7 +254,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
     return {
         "normalised_over": over,
         "constraint": run.constraint,
-        "renormalised": bool(getattr(model.head, "renormalised", False)),
+        "renormalised": model.head.renormalised,
         "spread_unknown": isinstance(model.head, SpreadUnknown),
         "notes": model.notes(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},

@@ -124,7 +124,7 @@ class Run:
           UserError: the head does not spell; its probabilities are over the lexicon already.
         """
         head = self.experiment.language_model.head
-        if not hasattr(head, "renormalised"):
+        if not head.spells:
             raise UserError(
                 f"a {type(head).__name__} spells no words itself, so has nothing to renormalise: "
                 "leave out --renormalise."
@@ -154,7 +154,7 @@ class Run:
                 "its own, and this run's head is another: leave --constrain out."
             )
         texts = self.experiment.data.texts()
-        separators = {getattr(source, "separator", "") for source in texts}
+        separators = {source.separator for source in texts}
         if len(separators) > 1:
             raise UserError(
                 f"the texts of {self.path} begin their answers in different ways: leave "
@@ -207,15 +207,14 @@ class Run:
         return self._reading(self.experiment.data.within())
 
     def _reading(self, source):
-        fused = getattr(source, "fused", None)
+        fused = source.fused
         lower_case, lexicon = self.experiment.vocabulary.lower_case, self.lexicon
         return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids)
 
     def _read(self, path, source):
         """A file as it was given, read as the source, a treebank or text, would."""
-        names = {"column", "blank_lines"} & {field.name for field in dataclasses.fields(source)}
-        options = {name: getattr(source, name) for name in names}
-        return texts.read(path, self._reading(source), **options)
+        blank_lines = source.blank_lines or "skipped"
+        return texts.read(path, self._reading(source), source.column, blank_lines)
 
     def given(self, path: str) -> texts.GivenText:
         """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.sources.given`.

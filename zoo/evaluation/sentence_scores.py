@@ -242,7 +242,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
             "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
             "--surprisal FILE."
         )
-    if any(hasattr(source, "separator") for source in data.texts()):
+    if any(source.separator for source in data.texts()):
         raise UserError(
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."
@@ -250,7 +250,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
     if nbest or column is not None:
         sentences = read(path, run.reading, nbest=nbest, column=column)
     elif given.is_one(path):
-        sentences = Sentences.of(given.read(path, run.reading, getattr(data, "column", "text")))
+        sentences = Sentences.of(given.read(path, run.reading, data.column))
     else:
         sentences = Sentences.of(run.given(path))
     model = run.experiment.language_model

@@ -60,6 +60,8 @@ class CharLSTM(Head):
     renormalised: bool = False
     initial_scale: float = 0.5
 
+    spells = True
+
     def __post_init__(self):
         check_least(self, "model.head", size=1, letter_size=1)
 

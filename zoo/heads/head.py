@@ -64,6 +64,13 @@ class Head:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
+    # The kinds of features that the rows of the parameters are of, () for all; None where the rows
+    # are of something else, such as words.
+    kinds: tuple[str, ...] | None = None
+    # Whether the head can say words letter by letter, as heads.CharLSTM does; and if so, whether
+    # its probabilities are divided by those of the lexicon's words.
+    spells: bool = False
+    renormalised: bool = False
 
     def __init_subclass__(cls, **options):
         """Lets the methods of every head look at their arguments; see `arguments`."""

@@ -65,7 +65,7 @@ class LanguageModel(Model):
         """UserError if the head is to share a table that has not the shape of its weights."""
         if not self.head.tied:
             return
-        kinds, of_embedding = (getattr(part, "kinds", ()) for part in (self.head, self.embedding))
+        kinds, of_embedding = (part.kinds or () for part in (self.head, self.embedding))
         if set(kinds) != set(of_embedding):
             raise UserError(
                 f"a tied {type(self.head).__name__} shares the embedding's table, which is of the "

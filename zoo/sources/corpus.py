@@ -89,6 +89,17 @@ class Source:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    # The word between what is given and what is learnt; "" where all is learnt.
+    separator: str = ""
+    # The column of tables that the text is in.
+    column: str = "text"
+    # How blank lines of text are read; None where there are none.
+    blank_lines: str | None = None
+
+    @property
+    def fused(self) -> str | None:
+        """How fused forms of treebanks are read; None where there are none."""
+        return None
 
     def splits(self) -> tuple[str, ...]:
         """The names of the splits."""

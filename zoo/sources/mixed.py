@@ -75,7 +75,7 @@ class Mixed(Source):
     def fused(self):
         """How those corpora that have fused forms are read; None if there is none, or no one
         way."""
-        ways = {corpus.fused for corpus in self.texts() if hasattr(corpus, "fused")}
+        ways = {corpus.fused for corpus in self.texts() if corpus.fused is not None}
         return ways.pop() if len(ways) == 1 else None
 
     def texts(self) -> list[Source]:
