@@ -18,6 +18,7 @@ from zoo.heads import Head, LogLinear, Noise, Softmax
 from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
+from zoo.recipes import walk
 from zoo.trust import public_names
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
@@ -332,3 +333,28 @@ def test_the_first_difference_is_named():
 
 def test_noise_of_letters_is_a_noise_that_can_be_set():
     assert {"LetterNoise", "UnigramNoise"} <= set(public_names.components(Noise))
+
+
+def test_the_walk_comes_to_all_that_counts():
+    @dataclasses.dataclass(frozen=True)
+    class Inner:
+        size: int = 3
+
+    @dataclasses.dataclass(frozen=True)
+    class Outer:
+        parts: tuple = (Inner(), (Inner(5), "x"))
+        kept: int = 7
+        cached: int = dataclasses.field(default=9, compare=False)
+
+    outer = Outer()
+    assert list(walk.values(outer)) == [
+        ("parts", "parts", outer.parts),
+        ("parts.0", "parts", Inner()),
+        ("parts.0.size", "size", 3),
+        ("parts.1", "parts", outer.parts[1]),
+        ("parts.1.0", "parts", Inner(5)),
+        ("parts.1.0.size", "size", 5),
+        ("parts.1.1", "parts", "x"),
+        ("kept", "kept", 7),
+    ]
+    assert list(walk.values(Inner)) == []  # a class is no component

@@ -5,7 +5,7 @@ estimated on the test text too. That is a choice, not a mistake, but a figure mu
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from zoo.data import Mixed, Source
@@ -13,6 +13,7 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
+from zoo.recipes import walk
 from zoo.runs.seen_texts import Texts
 from zoo.runs.text_history import MOST_WORDS
 from zoo.sources import files
@@ -59,18 +60,9 @@ def priors_that_saw(
     ]
 
 
-def _choices(prior) -> Iterator[tuple[str, ...]]:
+def _choices(prior) -> list[tuple[str, ...]]:
     """The `splits` of a prior and of the priors within it."""
-    if isinstance(prior, tuple):
-        for item in prior:
-            yield from _choices(item)
-    elif dataclasses.is_dataclass(prior):
-        for field in dataclasses.fields(prior):
-            value = getattr(prior, field.name)
-            if field.name == "splits":
-                yield value
-            else:
-                yield from _choices(value)
+    return [value for path, _, value in walk.values(prior) if path.rpartition(".")[2] == "splits"]
 
 
 def _splits_from(source: Source, path: str) -> set[str]:

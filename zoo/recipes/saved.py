@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from zoo.errors import UserError
+from zoo.recipes import walk
 from zoo.trust import permissions, public_names
 
 
@@ -13,8 +14,7 @@ def to_json(value: Any) -> Any:
     Fields that do not count when components are compared are no part of the recipe.
     """
     if dataclasses.is_dataclass(value):
-        compared = [field.name for field in dataclasses.fields(value) if field.compare]
-        fields = {name: to_json(getattr(value, name)) for name in compared}
+        fields = {name: to_json(getattr(value, name)) for name in walk.field_names(value)}
         return {"component": public_names.name_of(type(value)), **fields}
     if isinstance(value, tuple):
         return [to_json(item) for item in value]
@@ -38,8 +38,7 @@ def from_json(value: Any, renewed: bool = False) -> Any:
         meant = {} if renewed else getattr(component, "when_not_saved", {})
         fields = {k: from_json(v, renewed) for k, v in value.items() if k != "component"}
         fields = meant | fields
-        saved = {field.name for field in dataclasses.fields(component) if field.compare}
-        unknown = set(fields) - saved
+        unknown = set(fields) - set(walk.field_names(component))
         if unknown:
             raise UserError(
                 f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
@@ -73,12 +72,12 @@ def _component(value):
 def describe(value: Any, indent: str = "") -> str:
     """The recipe as text, a field a line, components with their fields below them."""
     lines = [type(value).__name__]
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        if dataclasses.is_dataclass(item) and dataclasses.fields(item):
-            lines.append(f"{indent}  {field.name}: {describe(item, indent + '  ')}")
+    for name in walk.field_names(value):
+        item = getattr(value, name)
+        if dataclasses.is_dataclass(item) and walk.field_names(item):
+            lines.append(f"{indent}  {name}: {describe(item, indent + '  ')}")
         else:
-            lines.append(f"{indent}  {field.name} = {item!r}")
+            lines.append(f"{indent}  {name} = {item!r}")
     return "\n".join(lines)
 
 

@@ -5,7 +5,6 @@ of a batch. A run that is let through may still need more than there is; one tha
 run, mostly because of a zero too many.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import jax
 
 from zoo.experiment import Experiment
+from zoo.recipes import walk
 from zoo.recipes.changes import changed
 from zoo.training import memory
 from zoo.training.choice import choose_updates
@@ -102,14 +102,8 @@ def _state_bytes(experiment, model, lexicon) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(found))
 
 
-def _whole_numbers(component: Any, path: str = "") -> Iterator[tuple[str, str, int]]:
+def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
     """(dotted path, name, value) of each whole number in a component and those within it."""
-    for field in dataclasses.fields(component):
-        value = getattr(component, field.name)
-        for place, inner in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
-            names = [path, field.name, "" if place is None else str(place)]
-            inside = ".".join(filter(None, names))
-            if dataclasses.is_dataclass(inner):
-                yield from _whole_numbers(inner, inside)
-            elif isinstance(inner, int) and not isinstance(inner, bool):
-                yield inside, field.name, inner
+    for path, name, value in walk.values(component):
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield path, name, value

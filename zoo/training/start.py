@@ -5,13 +5,14 @@ model until it converges, freeze it, and put a head that spells in the place of 
 the second stage is an experiment of its own, with `init_from` and `training.frozen`.
 """
 
-import dataclasses
-
 import jax
 import numpy as np
 
+from zoo.embeddings import Embedding
 from zoo.errors import UserError
+from zoo.heads import Head
 from zoo.lexicon import Lexicon
+from zoo.recipes import walk
 from zoo.runs.workdir import Workdir
 from zoo.training import parts
 from zoo.training.task import Start
@@ -92,15 +93,12 @@ def _other_rows(theirs, ours) -> str | None:
 
 def _rows(component) -> list[str]:
     """What a component, or those in it, have rows of, if it is not of words."""
-    found = []
-    if hasattr(component, "kinds"):
-        found.append(" ".join(("features", *component.kinds)))
-    for field in dataclasses.fields(component):
-        value = getattr(component, field.name)
-        for inner in value if isinstance(value, tuple) else (value,):
-            if dataclasses.is_dataclass(inner):
-                found += _rows(inner)
-    return found
+    inner = (value for _, _, value in walk.values(component))
+    return [
+        " ".join(("features", *part.kinds))
+        for part in (component, *inner)
+        if isinstance(part, (Head, Embedding)) and part.kinds is not None
+    ]
 
 
 def _shapes(part):
@@ -111,10 +109,8 @@ def _shapes(part):
 def _check_words(path, name, model, params, theirs, ours):
     """UserError if parameters of one lexicon mean something else with another."""
     component = getattr(model, name)
-    if not hasattr(component, "for_lexicon"):
-        return  # a core sees no words
     if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
-        if getattr(component, "laid_out_by_counts", False):
+        if component.laid_out_by_counts:
             _check_counts(path, name, component, theirs, ours)
         return
     try:

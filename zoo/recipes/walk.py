@@ -1,0 +1,33 @@
+"""The walk through all that a recipe is made of."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+
+def field_names(component: Any) -> list[str]:
+    """Names of the fields of a dataclass, or of its instance, that are part of a recipe: those
+    that count when components are compared."""
+    return [field.name for field in dataclasses.fields(component) if field.compare]
+
+
+def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
+    """(dotted path, name of the field, value) of everything within a recipe, from the top down.
+
+    Tuples come whole, and then item by item, numbered from 0 in the path, under the name of their
+    field. A component comes before what is in it.
+
+    Args:
+      recipe: a dataclass or a tuple; nothing is within other values. path, name: of the recipe
+        itself, where it is within another.
+    """
+    if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):
+        inner = [(field, field, getattr(recipe, field)) for field in field_names(recipe)]
+    elif isinstance(recipe, tuple):
+        inner = [(str(place), name, value) for place, value in enumerate(recipe)]
+    else:
+        return
+    for step, field, value in inner:
+        inside = f"{path}.{step}" if path else step
+        yield inside, field, value
+        yield from values(value, inside, field)
