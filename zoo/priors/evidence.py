@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 
 # The node of a word that is no usual one any more.
@@ -55,7 +57,7 @@ class Evidence(ContextualBackground):
         if not self.splits:
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """The usual words as a trie.
 
         letter: bool [V]. child: int32 [nodes, V], 0 for none. final: bool [nodes], where one ends.
@@ -73,7 +75,7 @@ class Evidence(ContextualBackground):
         child, final = _trie(self.usual_words(lexicon, texts), len(lexicon))
         return {"letter": letter, "child": child, "final": final}
 
-    def usual_words(self, lexicon, texts) -> list[tuple[int, ...]]:
+    def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
         """The usual words as character ids, sorted."""
         separator = lexicon.ids[self.separator]
         letters = {place for place, word in enumerate(lexicon.words) if word.isalpha()}
@@ -87,18 +89,18 @@ class Evidence(ContextualBackground):
                 counts.update(word for word in found if word not in evident)
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The automaton, the lexicon's background, and the characters that begin its parts."""
         log_background = lexicon.log_background
         if log_background is None:
             log_background = np.full(len(lexicon), -np.log(len(lexicon)))
         return super().tables(lexicon) | {
             "log_background": jnp.asarray(log_background, jnp.float32),
-            "boundary": jnp.asarray(lexicon.ids[lexicon.boundary], jnp.int32),
+            "boundary": jnp.asarray(lexicon.boundary_id, jnp.int32),
             "separator": jnp.asarray(lexicon.ids[self.separator], jnp.int32),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Before a condition.
 
         condition: int32 [batch, longest + 1], its characters, -1 after them; length: [batch], how
@@ -116,7 +118,9 @@ class Evidence(ContextualBackground):
             "begun": jnp.zeros(batch, bool),
         }
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
         """words [B, T] -> (contexts, carry).
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
@@ -134,7 +138,7 @@ class Evidence(ContextualBackground):
         carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
-    def _read(self, tables, carry, word, fresh):
+    def _read(self, tables: Tables, carry: Carry, word, fresh):
         """The carry after one more character of each row, [B]."""
         empty, ended = self.initial_carry(len(word)), word == tables["boundary"]
         fresh |= ended
@@ -167,7 +171,7 @@ class Evidence(ContextualBackground):
             "begun": goes_on,
         }
 
-    def _context(self, tables, carry):
+    def _context(self, tables: Tables, carry: Carry):
         """What `apply` says of a context, of one position."""
         condition, matched, node = carry["condition"], carry["matched"], carry["node"]
         letters = (condition >= 0) & tables["letter"][condition]
@@ -183,7 +187,7 @@ class Evidence(ContextualBackground):
             "free": ~carry["inside"] | lost,
         }
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """log b of every character, nats, [..., V]; not normalised."""
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)

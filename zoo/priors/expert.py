@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError
+from zoo.lexicon import Lexicon
 from zoo.priors.contextual import Contextual
 from zoo.sources.tables import read_table
 
@@ -40,7 +42,7 @@ class KnowledgeBase(Expert):
 
     path: str
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """subject, relation: int32 [V], the number of what each word names, or -1; value: int32
         [subjects, relations], words; begin: the boundary, or -1. UserError for a bad table."""
         relations, facts = read_table(self.path)
@@ -54,11 +56,12 @@ class KnowledgeBase(Expert):
                 f"the text has no subject of {self.path}, or none of its relations "
                 f"{', '.join(relations)}: nothing could be looked up."
             )
+        ids: dict = lexicon.ids
         value = [
-            [lexicon.ids.get(of_subject.get(name), NOTHING) for name in relations]
+            [ids.get(of_subject.get(name), NOTHING) for name in relations]
             for of_subject in facts.values()
         ]
-        begin = lexicon.ids.get(lexicon.boundary, NOTHING)
+        begin = ids.get(lexicon.boundary, NOTHING)
         return {
             "subject": subject,
             "relation": relation,
@@ -66,11 +69,13 @@ class KnowledgeBase(Expert):
             "begin": np.array(begin, np.int32),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Neither subject nor relation is named: -1 each, [batch, 2]."""
         return jnp.full((batch, 2), NOTHING, jnp.int32)
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
         """words [B, T] -> (the word that the knowledge base has, or -1, [B, T]; carry)."""
         named = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
         fresh = words == tables["begin"]

@@ -8,6 +8,7 @@ import re
 from zoo.errors import UserError, named
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.prior import FeaturePrior, check_splits, token_counts
+from zoo.sources.corpus import Corpus
 
 logger = logging.getLogger(__name__)
 
@@ -41,10 +42,15 @@ class Morphology(FeaturePrior):
     # Runs from before there was this field have all kinds of tags.
     when_not_saved = {"without": ()}  # noqa: RUF012
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """A dict {tag: 1} a word; UserError if the source has no tags, or none of a kind."""
         check_splits(corpora, self.splits)
-        tags = collections.defaultdict(set)
+        tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)
         for name, corpus in corpora.items():
@@ -81,7 +87,7 @@ class Morphology(FeaturePrior):
         )
         return {tag for tag in tags if _kind(tag) in chosen or tag == NIL}
 
-    def _guess(self, known, corpora):
+    def _guess(self, known, corpora: dict[str, Corpus]):
         """The function from a word to its tags."""
         counts = token_counts(corpora, self.splits)
         taught = {

@@ -5,6 +5,7 @@ import re
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior
+from zoo.sources.corpus import Corpus
 
 # Digits, perhaps with a sign, thousands in groups (1,000 or 1 000 or 1.000) and a fraction.
 DIGITS = re.compile(r"[+-]?(\d{1,3}([.,\u00a0\u202f ]\d{3})+|\d+)([.,]\d+)?")
@@ -62,7 +63,12 @@ class Numbers(FeaturePrior):
                 f"{', '.join(SPELLED)}, or '' for numbers in digits only."
             )
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """What the spelling of each word says."""
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._of_word(word, spelled) for word in words]

@@ -5,6 +5,7 @@ import dataclasses
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior
+from zoo.sources.corpus import Corpus
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,12 @@ class Affixes(FeaturePrior):
         check_least(self, "priors.Affixes", minimum_words=1)
         _check_lengths("priors.Affixes", (*self.prefixes, *self.suffixes))
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """The affixes of each word that are frequent enough among the words."""
         return _frequent([self._of_word(word) for word in words], self.minimum_words)
 
@@ -57,7 +63,12 @@ class LetterNgrams(FeaturePrior):
         check_least(self, "priors.LetterNgrams", minimum_words=1)
         _check_lengths("priors.LetterNgrams", self.sizes)
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """The counts of the n-grams of each word."""
         return _frequent([self._of_word(word) for word in words], self.minimum_words)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from zoo.errors import check_least
 from zoo.priors.prior import FeaturePrior, token_counts
+from zoo.sources.corpus import Corpus
 
 NOT_TOP = "Word:@not_top"
 
@@ -24,7 +25,12 @@ class TopWords(FeaturePrior):
     def __post_init__(self):
         check_least(self, "priors.TopWords", count=0)
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """One feature a word; words of equal count in the order of the lexicon."""
         counts = token_counts(corpora, self.splits)
         by_count = sorted(words, key=lambda word: -counts[word])

@@ -6,13 +6,14 @@ import numpy as np
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import Background, log_of, token_counts
+from zoo.sources.corpus import Corpus
 
 
 @dataclasses.dataclass(frozen=True)
 class Uniform(Background):
     """b(x) = 1 / V."""
 
-    def log_probs(self, words, corpora):
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """log b, nats, [V]."""
         return np.full(len(words), -np.log(len(words)))
 
@@ -33,7 +34,7 @@ class Unigram(Background):
     def __post_init__(self):
         check_least(self, "vocabulary.background", smoothing=0)
 
-    def log_probs(self, words, corpora):
+    def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """log b, nats, [V]; UserError if a word of the lexicon would have no mass."""
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
+from zoo.sources.corpus import Corpus
 from zoo.trust import permissions, user_modules
 
 
@@ -26,7 +27,12 @@ class WordFunction(FeaturePrior):
 
     function: str
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """What the function says of each word; UserError if it says nothing that can be used."""
         function = self._load()
         return [self._of_word(function, word) for word in words]

@@ -6,6 +6,7 @@ import logging
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files
+from zoo.sources.corpus import Corpus
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +27,12 @@ class WordList(FeaturePrior):
     name: str = ""
     lower_case: bool = False
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """The value of each word that is in the list.
 
         Raises:

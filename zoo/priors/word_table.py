@@ -8,6 +8,7 @@ import math
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files
+from zoo.sources.corpus import Corpus
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +51,12 @@ class WordTable(FeaturePrior):
     separator: str = ""
     lower_case: bool = False
 
-    def features(self, words, corpora, entries):
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
         """What the table has for each word.
 
         Raises:

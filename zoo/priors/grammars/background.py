@@ -14,7 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError, check_least
+from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 from zoo.priors.grammars import rules
 from zoo.sources import files
@@ -51,7 +53,7 @@ class Grammar(ContextualBackground):
     def __post_init__(self):
         check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
 
-    def prepare(self, lexicon, texts):
+    def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """The automaton as arrays.
 
         Raises:
@@ -84,7 +86,7 @@ class Grammar(ContextualBackground):
             self._check_forms(tables, lexicon, split, text, found)
         return tables
 
-    def _check_forms(self, tables, lexicon, split, text, found):
+    def _check_forms(self, tables: Tables, lexicon: Lexicon, split, text, found):
         """UserError for the first form that the automaton does not read."""
         ends = np.append(text.starts[1:], len(text.words))
         sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
@@ -98,14 +100,14 @@ class Grammar(ContextualBackground):
                     "depth or stacks, or leave the split out of splits."
                 )
 
-    def violations(self, tables, lexicon, sentences) -> np.ndarray:
+    def violations(self, tables: Tables, lexicon: Lexicon, sentences) -> np.ndarray:
         """The place of the first word of each sentence that no form has there, -1 without any.
 
         Args:
           tables: the automaton's, on the device. sentences: word ids, with their boundaries.
         """
         tables = tables | self._marks(lexicon)
-        boundary = lexicon.ids[lexicon.boundary]
+        boundary = lexicon.boundary_id
         width = max(map(len, sentences))
         words = np.full((len(sentences), width + 1), boundary, np.int32)
         for row, sentence in zip(words, sentences, strict=True):
@@ -128,8 +130,8 @@ class Grammar(ContextualBackground):
                 first.append(places[0] if len(places) else -1)
         return np.array(first)
 
-    def _marks(self, lexicon):
-        boundary = lexicon.ids[lexicon.boundary]
+    def _marks(self, lexicon: Lexicon):
+        boundary = lexicon.boundary_id
         log_background = lexicon.log_background
         if log_background is None:
             log_background = np.full(len(lexicon), -np.log(len(lexicon)))
@@ -139,11 +141,11 @@ class Grammar(ContextualBackground):
             "begin": jnp.asarray(lexicon.ids[self.start] if self.start else boundary, jnp.int32),
         }
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The automaton, the lexicon's background, and the words that begin and end a form."""
         return super().tables(lexicon) | self._marks(lexicon)
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """Outside any form: no stack."""
         return {
             "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
@@ -151,7 +153,9 @@ class Grammar(ContextualBackground):
             "left": jnp.zeros(batch, jnp.int32),
         }
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
         """words [B, T] -> (contexts, carry).
 
         A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", how
@@ -180,7 +184,7 @@ class Grammar(ContextualBackground):
         carry, contexts = jax.lax.scan(step, carry, (words.T, fresh.T))
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
-    def _may_move(self, tables, contexts, classes=None):
+    def _may_move(self, tables: Tables, contexts: Context, classes=None):
         """Which moves may be taken from which states.
 
         A stack may be cut down to any state above which all are complete; then that state reads.
@@ -209,19 +213,19 @@ class Grammar(ContextualBackground):
         words_left = jnp.where(may, _beside(left, stack) - below, -1)[(..., *more)]
         return (room <= room_left) & (words < words_left)
 
-    def _allowed(self, tables, contexts):
+    def _allowed(self, tables: Tables, contexts: Context):
         """(classes of words that may come next [..., C], whether the form may end [...])."""
         may = self._may_move(tables, contexts)
         return may.any((-1, -3, -4)), self._may_end(tables, contexts)
 
-    def _may_end(self, tables, contexts):
+    def _may_end(self, tables: Tables, contexts: Context):
         """Whether the form may end, [...]."""
         level = jnp.arange(self.depth).reshape((1,) * (contexts["stack"].ndim - 1) + (-1,))
         there = level < contexts["size"][..., None]
         done = jnp.where(there, tables["ends"][contexts["stack"]], True).all(-1)
         return (done & (contexts["size"] > 0)).any(-1)
 
-    def _read(self, tables, contexts, classes):
+    def _read(self, tables: Tables, contexts: Context, classes):
         """The stacks after a word of the classes [B]; all of size 0 if it could not stand there."""
         stack = contexts["stack"]
         may = self._may_move(tables, contexts, classes)
@@ -255,14 +259,14 @@ class Grammar(ContextualBackground):
             "size": jnp.pad(size, ((0, 0), (0, missing))),
         }
 
-    def log_prob(self, tables, contexts, words):
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """log b(words | c), nats, [...]."""
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """log b of every word, nats, [..., V]."""
         classes, ended = self._allowed(tables, contexts)
         allowed = classes[..., tables["class"]]

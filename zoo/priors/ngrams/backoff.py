@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.types import Carry, Context, Tables
+from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 from zoo.priors.ngrams import backoff_lists
 
@@ -147,7 +149,7 @@ class Backoff(ContextualBackground):
 
     order: int
 
-    def tables(self, lexicon):
+    def tables(self, lexicon: Lexicon) -> Tables:
         """The trie, and the lists of "word" and "signature", as dense rows where they are long."""
         kept = lexicon.background_tables
         signature = np.arange(len(lexicon), dtype=np.int32)
@@ -163,11 +165,13 @@ class Backoff(ContextualBackground):
             "signature": _on_device(masses, is_dense, kept["levels"]),
         }
 
-    def initial_carry(self, batch):
+    def initial_carry(self, batch: int) -> Carry:
         """No words."""
         return jnp.full((batch, self.order - 1), -1, jnp.int32)
 
-    def apply(self, tables, words, carry, *, reset=None):
+    def apply(
+        self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
+    ) -> tuple[Context, Carry]:
         """words [B, T] -> (nodes [B, T, n - 1], carry)."""
         time, span = words.shape[1], self.order - 1
         words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
@@ -187,7 +191,7 @@ class Backoff(ContextualBackground):
         carry = jnp.where(same, words[:, time:], -1)
         return jnp.stack(nodes, axis=-1), carry
 
-    def log_prob(self, tables, contexts, words):
+    def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """log b(words | c), nats, [...]."""
         lists = tables["word"]
         found = lists["unigram"][words]
@@ -200,11 +204,13 @@ class Backoff(ContextualBackground):
                 found = jnp.where(there, value, found)
         return found
 
-    def log_probs(self, tables, contexts):
+    def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """log b of every word, nats, [..., V]."""
         return _log_values(tables, contexts, tables["word"])
 
-    def log_masses(self, tables, contexts, signature, signatures):
+    def log_masses(
+        self, tables: Tables, contexts: Context, signature: jax.Array, signatures
+    ) -> jax.Array:
         """log B(s | c), nats, [..., S]: from the unigram masses and the lists alone."""
         return _log_values(tables, contexts, tables["signature"])
 
