@@ -340,7 +340,7 @@ def test_the_priors_that_saw_a_text_are_shown(tmp_path):
 
 
 def test_a_run_without_results_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"nothing has no results: python evaluate\.py"):
+    with pytest.raises(UserError, match=r"nothing has no results: python -m zoo evaluate"):
         compare([keep(tmp_path / "a"), str(tmp_path / "nothing")])
 
 
