@@ -19,18 +19,21 @@ quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_log_linear --workdir $(QUICKSTART)/log_linear
 	$(BIN)/python -m zoo micro-report $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
 
+# A file's tests in one process: they share what is trained and compiled for them.
+TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile
+
 test: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2
+	$(TESTS)
 
 # All of them: those that take long, and those of corpora where $ZOO_DATA has them.
 test-all: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 -m ''
+	$(TESTS) -m ''
 
 test-slow: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(TESTS) -m slow
 
 test-realdata: $(VENV)/installed
-	$(BIN)/python -m pytest -n 2 -m realdata
+	$(TESTS) -m realdata
 
 # Kills trainings a hundred times at random moments: make soak, make soak KILLS=20 SEED=3.
 soak: $(VENV)/installed

@@ -169,30 +169,20 @@ def test_a_config_is_found_without_its_family():
     assert {path.parent.name for path in configs.paths().values()} == set(configs.FAMILIES)
 
 
-# One of the 1 Billion Word's recipes stands for the others, which have the components of ptb_ ones;
-# these, shrunk, have the components of a recipe that takes its step.
-LIKE_OTHERS = {
-    "countries_softmax",
-    "czech_ce_3",
-    "czech_ce_6",
-    "czech_cwe_6",
-    "czech_cwe_cwe_6",
-    "czech_we_6",
-    "e2e_plain",
-    "geoquery",
-    "llrnn_french_best",
-    "overnight",
-    "overnight_constrained",
-    "ptb_cnn_softmax",
-    "ptb_softmax",
-    "rare_words_log_linear",
-    "rare_words_softmax",
-    "two_languages_char",
+# A step of each takes minutes in all: these stand for the others, one of each kind of data and one
+# of each way to train.
+AT_ONCE = {
+    "lm1b_lstm_2048_512",
+    "micro_log_linear",
+    "micro_softmax",
+    "ptb_adaptive",
+    "ptb_hierarchical",
+    "ptb_nce",
+    "rnn_french",
+    "shakespeare_char",
 }
 STEPPING = [
-    pytest.param(name, marks=pytest.mark.slow)
-    if name in LIKE_OTHERS or (name.startswith("lm1b") and name != "lm1b_lstm_2048_512")
-    else name
+    name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.slow)
     for name in configs.names()
 ]
 

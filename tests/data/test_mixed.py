@@ -189,6 +189,7 @@ def test_leakage_knows_the_parts(mixed):
 # ------------------------------------------------------------ training
 
 
+@pytest.mark.slow
 def test_training_draws_anew_every_epoch_and_resumes(mixed, tmp_path):
     recipe = dataclasses.replace(
         small.experiment(epochs=3, checkpoint_every=1, batch=2, length=3),

@@ -218,6 +218,7 @@ def test_a_line_that_is_no_word_is_named(open_workdir, tmp_path, line):
         Run.load(open_workdir).with_lexicon(str(tmp_path / "counts.txt"))
 
 
+@pytest.mark.slow
 def test_noise_that_cannot_draw_the_new_words_is_not_needed_to_judge_them(tmp_path, words_file):
     head = CNNSoftmax(
         Convolution(SPELLING, letter_size=3, widths=(2,)),

@@ -176,7 +176,9 @@ def problem(per, random):
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("per", ["batch", "lane", "token"])
+@pytest.mark.parametrize(
+    "per", ["batch", *(pytest.param(per, marks=pytest.mark.slow) for per in ("lane", "token"))]
+)
 def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     head, tables, params, hidden = problem(per, random)
     key = jax.random.key(6)

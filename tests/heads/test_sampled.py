@@ -57,10 +57,11 @@ def loss_by_hand(kind, distinct, true, others, log_expected_true, log_expected, 
     [
         *[(name, "batch", True) for name in HEADS],
         *[("NCE", unit, False) for unit in noise.UNITS],
-        ("importance sampling", "lane", True),
         ("importance sampling", "batch", False),
-        ("BlackOut", "token", True),
         ("BlackOut", "lane", False),
+        # Their parts are each in one of those above.
+        pytest.param("importance sampling", "lane", True, marks=pytest.mark.slow),
+        pytest.param("BlackOut", "token", True, marks=pytest.mark.slow),
     ],
 )
 def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
@@ -128,6 +129,7 @@ def _gradient_of_sampled_loss():
     return jax.jit(jax.grad(mean_loss))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 def test_the_bias_of_the_sampled_gradient_falls_as_samples_grow(random):
     scores, target = jnp.asarray(random.normal(size=WORDS) * 2), 4

@@ -211,8 +211,17 @@ OF_SIGNATURES = {
 }
 
 
-@pytest.mark.parametrize("dense", [16, 0.001])
-@pytest.mark.parametrize("features", OF_SIGNATURES)
+@pytest.mark.parametrize(
+    ("features", "dense"),
+    [
+        ("each its own", 0.001),
+        ("pairs", 16),
+        pytest.param("each its own", 16, marks=pytest.mark.slow),
+        pytest.param("pairs", 0.001, marks=pytest.mark.slow),
+        pytest.param("two in one", 16, marks=pytest.mark.slow),
+        pytest.param("two in one", 0.001, marks=pytest.mark.slow),
+    ],
+)
 def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp_path):
     """As dense rows and in windows: the listed value comes back, and p is normalised."""
     monkeypatch.setattr(backoff, "DENSE", dense)

@@ -114,7 +114,7 @@ def expected_log_probs(probability, lexicon, order, resets):
     return np.log(rows)
 
 
-@pytest.mark.parametrize("order", [2, 3, 4])
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow), 4])
 def test_the_model_is_that_of_the_dictionaries(order):
     lexicon, corpora = built(order)
     probability = naive(corpora["train"].sentences, lexicon.words, order)

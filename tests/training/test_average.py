@@ -40,7 +40,7 @@ def test_frozen_parts_are_judged_as_they_are_and_without_an_average_all_are():
     assert average.judged(params, (optax.EmptyState(),)) is params
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     """What is evaluated later, from the best checkpoint, has the validation's own figure."""
     recipe = small.experiment(average=0.9, clip=0.5)

@@ -28,7 +28,8 @@ def experiment(**training):
     return small.experiment(model=MODEL, vocabulary=VOCABULARY, **training)
 
 
-@pytest.mark.parametrize("state", ["carried", pytest.param("sentences", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("state", ["carried", "sentences"])
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, state):
     ends = []
     for count in (1, 2):

@@ -31,7 +31,7 @@ def trained(folder, devices, state, model="softmax"):
     [
         pytest.param("softmax", "carried", marks=pytest.mark.slow),
         ("softmax", "sentences"),
-        ("log-linear", "carried"),
+        pytest.param("log-linear", "carried", marks=pytest.mark.slow),
     ],
 )
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, state):

@@ -169,6 +169,7 @@ def interrupt(workdir, number):
     return arguments
 
 
+@pytest.mark.slow
 def test_control_c_says_how_to_resume(whole, tmp_path):
     workdir = tmp_path / "a run, (again)"
     arguments = interrupt(workdir, signal.SIGINT)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import signal
 import weakref
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.training import small
+from zoo.errors import Interrupted
 from zoo.optimizers import Adam
 from zoo.training import placement
 from zoo.training.devices import Devices
@@ -22,14 +24,26 @@ def size(tree):
 
 
 def live():
-    gc.collect()
     return sum(array.nbytes for array in jax.live_arrays())
+
+
+class Steps(list):
+    """(bytes of the state, bytes of all other arrays but the batch) after each step of a run."""
+
+    trainer, last = None, 0
+
+    def train_until(self, trainer, last):
+        """Trains until a signal comes during a step."""
+        self.trainer, self.last = trainer, last
+        with pytest.raises(Interrupted, match=f"after step {last}"):
+            trainer.train()
 
 
 @pytest.fixture
 def beside_the_state(monkeypatch):
-    """(bytes of the state, bytes of all other arrays but the batch) after each step of a run."""
-    found, before = [], live()
+    """The steps of all runs within the test."""
+    gc.collect()
+    found, before = Steps(), live()
     compile_of = Devices.compile
 
     def compile(self, step, **static):
@@ -39,6 +53,8 @@ def beside_the_state(monkeypatch):
             new, results = compiled(state, tables, batch, key)
             placed = sum(x.nbytes for x in jax.tree.leaves(batch) if isinstance(x, jax.Array))
             found.append((size(new), live() - before - size(new) - placed))
+            if len(found) == found.last:
+                found.trainer._stop = signal.SIGTERM
             return new, results
 
         return spied
@@ -48,36 +64,21 @@ def beside_the_state(monkeypatch):
 
 
 @pytest.mark.parametrize(("devices", "average"), [(1, 0.9), (2, 0.0)])
-def test_a_run_holds_its_state_once(tmp_path, beside_the_state, devices, average):
-    recipe = small.experiment(MODEL, optimizer=Adam(), average=average, validate_every=4)
-    trainer = small.trainer(recipe, tmp_path, devices)
-    params = size(trainer.initial_state().params)
-    trainer.train()
+def test_a_run_holds_its_state_once_and_so_does_it_resumed(
+    tmp_path, beside_the_state, devices, average
+):
+    recipe = small.experiment(MODEL, optimizer=Adam(), average=average, validate_every=2)
+    params = size(small.trainer(recipe, tmp_path).initial_state().params)
+    beside_the_state.train_until(small.trainer(recipe, tmp_path, devices), 3)
+    resumed = small.trainer(recipe, tmp_path, devices, said=(said := []))
+    beside_the_state.train_until(resumed, 5)
+    assert "resuming after step 3 (epoch 1)." in said
     # Parameters, two moments and perhaps an average, on each device.
     whole = devices * (3 + bool(average)) * params
-    assert len(beside_the_state) == trainer.task.total_steps
+    assert len(beside_the_state) == 5
     for state, others in beside_the_state:
         assert whole <= state < 1.1 * whole
         assert others < 1000  # a key, and the results of two steps
-
-
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_resumed_run_holds_its_state_once(tmp_path, beside_the_state, devices):
-    recipe = small.experiment(MODEL, optimizer=Adam(), epochs=1)
-    small.trainer(recipe, tmp_path).train()
-    manager = small.Checkpoints(tmp_path / "checkpoints")
-    trainer = small.trainer(recipe, tmp_path, devices, said=(said := []))
-    step, state, progress = manager.restore("last", jax.eval_shape(trainer.initial_state))
-    manager.save("last", step, state, progress | {"finished": False, "epoch": 0, "index": 2})
-    manager.close()
-    del state
-    beside_the_state.clear()
-    trainer.train()
-    assert f"resuming after step {step} (epoch 1)." in said
-    assert len(beside_the_state) == trainer.task.epoch_steps - 2
-    for state, others in beside_the_state:
-        assert state > 10_000 * devices
-        assert others < 1000
 
 
 @pytest.mark.parametrize("count", [1, 2])
