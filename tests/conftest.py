@@ -35,6 +35,10 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["XDG_STATE_HOME"] = f"{CACHE.name}/state"
 
 
+# Tests since compiled programs were let go.
+DONE = []
+
+
 def pytest_runtest_setup(item):
     """Tests of corpora, which the marker names, are skipped, and counted as such, where those are
     not."""
@@ -45,11 +49,13 @@ def pytest_runtest_setup(item):
             pytest.skip(f"no {name} in {folder}: set ZOO_DATA")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs_of_one_module():
-    """What a module has compiled is let go after it: all of it together takes gigabytes. What is
-    needed again is read from the folder above."""
-    yield
+def pytest_runtest_teardown(item, nextitem):
+    """What has been compiled is let go after each module, and within a long one now and then: all
+    of it together takes gigabytes. What is needed again is read from the folder above."""
+    DONE.append(item)
+    if nextitem is not None and nextitem.path == item.path and len(DONE) < 100:
+        return
+    DONE.clear()
     jax.clear_caches()
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # no glibc, which would keep it otherwise
