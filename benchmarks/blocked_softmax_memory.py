@@ -33,7 +33,7 @@ def vocabulary_blocks(hidden, weights, bias, targets):
 def weighted_sum(hidden, weights, bias, targets):
     """The mean as a weighted sum, which takes blocks of tokens or of the vocabulary."""
     weight = jnp.full(targets.shape, 1 / targets.size)
-    return softmax_sum.summed_softmax_loss(hidden, weights, bias, targets, weight)
+    return softmax_sum.weighted_softmax_loss(hidden, weights, bias, targets, weight)
 
 
 SIDES = {

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks import timing
 from zoo import lexicon as lexicons
 from zoo.heads import LogLinear, Softmax
-from zoo.heads.log_linear import dense_log_probs
+from zoo.losses import log_linear_log_probs
 
 TOKENS, SIZE, VOCABULARY, TOP_WORDS, TAGS, TAG_SETS = 256, 256, 42_894, 2_500, 52, 409
 
@@ -69,7 +69,9 @@ def main():
         return log_linear.weighted_loss(params, tables, hidden, targets, weights)
 
     def dense_loss(params, hidden, features):
-        log_probs = dense_log_probs(log_linear.adaptor(params, hidden), features, log_background)
+        log_probs = log_linear_log_probs(
+            log_linear.adaptor(params, hidden), features, log_background
+        )
         return -jnp.mean(log_probs[jnp.arange(TOKENS), targets])
 
     def zoo_softmax_loss(params, hidden, _):

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 
 import jax
+import numpy as np
 import pytest
 
 import configs
@@ -84,3 +85,12 @@ def test_the_best_hypotheses_are_printed(tmp_path):
         ["sh", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout == "three\nfour\n"
+
+
+def test_the_losses_of_the_page_are_computed():
+    names = {}
+    for snippet in snippets("losses.md"):
+        exec(snippet, names)
+    # No weights yet: all words are alike.
+    np.testing.assert_allclose(names["total"], 7 * np.log(10_000), rtol=1e-6)
+    assert names["loss"].shape == (2, 4)

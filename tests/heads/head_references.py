@@ -6,8 +6,8 @@ Of a dict of parameters and hidden states [N, D], over the thirteen words of exa
 import numpy as np
 
 from tests import examples, references
-from zoo.heads.huffman import huffman_paths
 from zoo.lexicon.spelling import Spelling
+from zoo.losses import huffman_paths
 from zoo.networks.convolution import Convolution
 
 

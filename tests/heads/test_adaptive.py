@@ -8,8 +8,8 @@ import pytest
 from tests import examples
 from zoo.errors import UserError
 from zoo.heads import AdaptiveSoftmax
-from zoo.heads import adaptive as adaptive_module
 from zoo.lexicon import Lexicon
+from zoo.losses import adaptive
 
 HEAD = AdaptiveSoftmax(cutoffs=(4, 9), division=2.0)
 
@@ -65,7 +65,7 @@ def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
         return jax.jit(function)(params)
 
     whole = results(params)
-    monkeypatch.setattr(adaptive_module, "TOKENS_AT_A_TIME", 4)
+    monkeypatch.setattr(adaptive, "TOKENS_AT_A_TIME", 4)
     for one, other in zip(jax.tree.leaves(results(params)), jax.tree.leaves(whole), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
 
@@ -84,7 +84,7 @@ def test_memory_does_not_grow_with_tokens(random):
         arguments = params, tables, shape((tokens, size), jnp.float32), *of_tokens
         return gradient.lower(*arguments).compile().memory_analysis().temp_size_in_bytes
 
-    few, many = (memory(blocks * adaptive_module.TOKENS_AT_A_TIME) for blocks in (8, 40))
+    few, many = (memory(blocks * adaptive.TOKENS_AT_A_TIME) for blocks in (8, 40))
     # Some vectors a token may stay, but not a tail a block.
     assert many - few < 32 * 4 * words * size / 4
 

@@ -30,7 +30,7 @@ from zoo.heads import (
     SelfNormalisedSoftmax,
     Softmax,
 )
-from zoo.heads.huffman import huffman_paths
+from zoo.losses import huffman_paths
 from zoo.models import LanguageModel
 
 SIZE = 5

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.heads import HierarchicalSoftmax, hierarchical
+from zoo.heads import HierarchicalSoftmax
+from zoo.losses import hierarchical
 
 SIZE, ROWS = 5, 5  # thirteen words are in classes of five, the last of three
 HEAD = HierarchicalSoftmax()

@@ -10,9 +10,8 @@ import pytest
 from tests import examples, references
 from zoo.errors import UserError
 from zoo.heads import LogLinear
-from zoo.heads.log_linear import dense_log_probs
 from zoo.lexicon import with_features
-from zoo.losses import softmax
+from zoo.losses import log_linear_log_probs, softmax
 
 SIZE = 5
 HEAD = LogLinear()
@@ -51,7 +50,7 @@ def hidden(random, float64):
 
 def test_the_dense_formula(params, hidden):
     adaptors = HEAD.adaptor(params, hidden)
-    found = dense_log_probs(adaptors, jnp.asarray(matrix()), examples.log_background())
+    found = log_linear_log_probs(adaptors, jnp.asarray(matrix()), examples.log_background())
     expected = expected_log_probs(params, hidden, examples.log_background())
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 

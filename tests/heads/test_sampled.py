@@ -16,11 +16,8 @@ from zoo.heads import (
     LogUniformNoise,
     UniformNoise,
     UnigramNoise,
-    noise,
 )
-from zoo.heads.blackout import blackout_loss
-from zoo.heads.importance import importance_loss
-from zoo.heads.nce import nce_loss
+from zoo.losses import blackout_loss, importance_loss, nce_loss, noise
 
 SIZE, WORDS, DRAWS = 5, 13, 7
 HEADS = {
@@ -72,7 +69,7 @@ def test_losses_follow_the_formula_word_by_word(random, name, unit, distinct):
     hidden, targets = random.normal(size=(3, 2, SIZE)), random.integers(WORDS, size=(3, 2))
     keys = Keys(jax.random.key(3), jax.random.split(jax.random.key(4), 3))
     loss = jax.jit(head.loss)(params, tables, jnp.asarray(hidden), jnp.asarray(targets), key=keys)
-    drawn = noise.sample(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
+    drawn = noise.sample_noise(tables, keys, (3, 2), DRAWS, per=unit, distinct=distinct)
     if unit == "lane":
         assert drawn.words.shape == (3, DRAWS)
         drawn = [x[:, None] for x in drawn]
@@ -134,10 +131,10 @@ def _gradient_of_sampled_loss():
 def test_the_bias_of_the_sampled_gradient_falls_as_samples_grow(random):
     scores, target = jnp.asarray(random.normal(size=WORDS) * 2), 4
     exact = np.asarray(jax.nn.softmax(scores)) - np.eye(WORDS)[target]
-    tables = noise.tables(UnigramNoise(power=0.7).probabilities(np.arange(1, WORDS + 1)))
+    tables = noise.noise_tables(UnigramNoise(power=0.7).probabilities(np.arange(1, WORDS + 1)))
     biases = []
     for draws in (2, 8, 64):
-        words = noise.draw(tables, jax.random.key(draws), (5000, draws))
+        words = noise.draw_noise(tables, jax.random.key(draws), (5000, draws))
         mean = _gradient_of_sampled_loss()(scores, target, words, tables["log_q"])
         biases.append(float(np.abs(np.asarray(mean) - exact).sum()))
     assert biases[0] > 2 * biases[1] > 4 * biases[2]

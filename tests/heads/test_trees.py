@@ -6,8 +6,8 @@ import pytest
 
 from tests import examples
 from zoo.errors import UserError
-from zoo.heads import HierarchicalSoftmax, HuffmanSoftmax, huffman
-from zoo.heads.huffman import huffman_paths
+from zoo.heads import HierarchicalSoftmax, HuffmanSoftmax
+from zoo.losses import huffman, huffman_paths
 
 
 def test_a_huffman_code_by_hand():

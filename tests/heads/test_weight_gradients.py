@@ -16,11 +16,9 @@ from zoo.heads import (
     MixtureOfSoftmaxes,
     SelfNormalisedSoftmax,
     Softmax,
-    adaptive,
-    hierarchical,
 )
 from zoo.lexicon.signature_forms import Form
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import adaptive, hierarchical, softmax, softmax_sum
 
 SIZE, BATCH, TIME = 7, 3, 5
 LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax_sum, "LEAST_TOKENS_AT_A_TIME")

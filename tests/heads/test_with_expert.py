@@ -11,8 +11,8 @@ import scipy.stats
 from tests import examples, references
 from zoo.errors import UserError
 from zoo.heads import CharLSTM, LogLinear, Softmax, WithExpert
-from zoo.heads.with_expert import log_expert_mass
 from zoo.lexicon.spelling import Spelling
+from zoo.losses import log_expert_mass
 from zoo.priors import NGram
 from zoo.priors.expert import NOTHING, Expert
 

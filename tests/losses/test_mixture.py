@@ -59,7 +59,7 @@ def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     for least in (1, 10**6):
         monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", least)
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
-        total = mixture.summed_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
+        total = mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)
 
 

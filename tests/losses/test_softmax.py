@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, softmax_words
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -120,11 +120,13 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
     np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
     token_weights = np.arange(6.0).reshape(2, 3)
-    total = jax.jit(softmax_sum.summed_softmax_loss)(hidden, weights, bias, targets, token_weights)
+    total = jax.jit(softmax_sum.weighted_softmax_loss)(
+        hidden, weights, bias, targets, token_weights
+    )
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
     # Blocks of tokens this small are not worth it; with this constant they are.
     monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", 1)
-    total = softmax_sum.summed_softmax_loss(hidden, weights, bias, targets, token_weights)
+    total = softmax_sum.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
@@ -291,7 +293,9 @@ def test_a_walk_over_many_blocks_is_as_exact_as_the_sum(random):
     hidden, bias = random.normal(size=(5, 4)), np.zeros(32_000)
     weights = 0.1 * random.normal(size=(32_000, 4))
     arrays = [jnp.asarray(array, jnp.float32) for array in (hidden, weights, bias)]
-    found = jax.jit(softmax.blocked_pass, static_argnums=3, static_argnames="k")(*arrays, 16, k=2)
+    found = jax.jit(softmax_words.blocked_pass, static_argnums=3, static_argnames="k")(
+        *arrays, 16, k=2
+    )
     log_z = [references.log_sum_exp(weights @ state) for state in hidden]
     np.testing.assert_allclose(found.log_z, log_z, atol=4e-6)
 
@@ -302,7 +306,7 @@ def passed(block, k, with_key):
 
     def walk(hidden, weights, bias, key):
         key = key if with_key else None
-        return softmax.blocked_pass(hidden, weights, bias, block, k=k, key=key)
+        return softmax_words.blocked_pass(hidden, weights, bias, block, k=k, key=key)
 
     return jax.jit(walk)
 
@@ -334,12 +338,12 @@ def test_words_drawn_in_blocks_have_the_probabilities_of_the_softmax(random, blo
 
 def test_top_k_and_samples_keep_the_leading_axes(random):
     hidden, weights, bias, _ = (np.float32(array) for array in problem(random, tokens=6))
-    log_probs, words = softmax.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
+    log_probs, words = softmax_words.softmax_top_k(hidden.reshape(2, 3, 5), weights, bias, 4)
     expected = references.softmax_log_probs(hidden, weights, bias)
     assert words.shape == (2, 3, 4)
     sorted_log_probs = -np.sort(-expected, axis=-1)[:, :4].reshape(2, 3, 4)
     np.testing.assert_allclose(log_probs, sorted_log_probs, rtol=1e-4)
-    sample = softmax.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
+    sample = softmax_words.softmax_sample(hidden.reshape(2, 3, 5), weights, bias, jax.random.key(0))
     assert sample.shape == (2, 3)
 
 
@@ -352,7 +356,7 @@ def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
 
     def objective(*arguments):
-        return softmax_sum.summed_softmax_loss(*arguments, token_weights, 0.4)
+        return softmax_sum.weighted_softmax_loss(*arguments, token_weights, penalty=0.4)
 
     value, gradients = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))(*arguments)
     loss, log_z = references.softmax_loss(*arguments)

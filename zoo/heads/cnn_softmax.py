@@ -20,13 +20,13 @@ from zoo.arrays import rows
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
-from zoo.heads import noise as noises
 from zoo.heads.head import Head
 from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
 from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
+from zoo.losses.noise import NoiseSample, log_expected_count
 from zoo.networks.convolution import Convolution
 
 
@@ -232,10 +232,10 @@ class CNNSoftmax(Head):
         weights = jnp.concatenate([of_targets, of_noise])
         places = jnp.arange(len(weights))
         bias = jnp.broadcast_to(params["bias"], places.shape)
-        noise_words = noises.Sample(
+        noise_words = NoiseSample(
             places[targets.size :].reshape(drawn.sizes.shape),
             jnp.ones(drawn.sizes.shape, bool),
-            noises.log_expected_count(drawn.log_q, samples, distinct=False),
+            log_expected_count(drawn.log_q, samples, distinct=False),
         )
         return self._sampled.loss_of(
             {**params, "weights": weights, "bias": bias},

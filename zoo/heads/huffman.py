@@ -1,69 +1,15 @@
-"""The hierarchical softmax over a binary tree: a word as the turns on the way to it.
-
-Morin and Bengio (2005); Mikolov et al. (2013), appendix. The tree is that of the Huffman code of
-the training counts, so that frequent words are near the root. Each of the V - 1 inner nodes n
-decides by a sigmoid; with turns s = +1 (first child) or -1 (second) along the path of x,
-
-    p(x | h) = prod_{(n, s) on the path of x} sigmoid(s (w_n . h + c_n)),
-
-normalised by construction. A token costs as many scores as the path is long, about log2 V.
-"""
+"""The hierarchical softmax over the Huffman tree of the words: see `zoo.losses.huffman`."""
 
 import dataclasses
-import heapq
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from zoo.arrays import rows
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax
-
-
-def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(inner nodes int32 [V, L], turns float32 [V, L]) of the Huffman tree of the counts.
-
-    Turns are +1 and -1, and 0 beyond the end of a path. Words without occurrences count as half an
-    occurrence; ties go to what was made first, so that the tree depends on the counts alone.
-    """
-    vocabulary = len(counts)
-    heap = [(max(float(count), 0.5), word) for word, count in enumerate(counts)]
-    heapq.heapify(heap)
-    # Tree nodes: words are 0 .. V - 1, inner nodes V .. 2 V - 2 in the order of their making.
-    parent, turn = np.zeros(2 * vocabulary - 1, np.int64), np.zeros(2 * vocabulary - 1, np.float32)
-    for node in range(vocabulary, 2 * vocabulary - 1):
-        (first_mass, first), (second_mass, second) = heapq.heappop(heap), heapq.heappop(heap)
-        parent[first] = parent[second] = node
-        turn[first], turn[second] = 1, -1
-        heapq.heappush(heap, (first_mass + second_mass, node))
-    return _paths(parent, turn, vocabulary)
-
-
-def _paths(parent, turn, vocabulary):
-    """(nodes, turns), both [V, L], of a tree: all words climb together, a level at a time."""
-    root = len(parent) - 1
-    lengths, climbers = np.zeros(vocabulary, np.int64), np.arange(vocabulary)
-    words = np.arange(vocabulary if root else 0)
-    while len(words):
-        lengths[words] += 1
-        climbers = parent[climbers]
-        words, climbers = words[climbers != root], climbers[climbers != root]
-    longest = lengths.max()
-    nodes = np.zeros((vocabulary, longest), np.int32)
-    turns = np.zeros((vocabulary, longest), np.float32)
-    # A word that climbs from a leaf fills its row from the end of its path to the start.
-    climbers = np.arange(vocabulary)
-    for level in range(longest):
-        words = np.flatnonzero(lengths > level)
-        places = lengths[words] - 1 - level
-        turns[words, places] = turn[climbers[words]]
-        climbers[words] = parent[climbers[words]]
-        nodes[words, places] = climbers[words] - vocabulary
-    return nodes, turns
+from zoo.losses import huffman
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +33,7 @@ class HuffmanSoftmax(Head):
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
-        nodes, turns = huffman_paths(lexicon.counts)
+        nodes, turns = huffman.huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -109,15 +55,8 @@ class HuffmanSoftmax(Head):
         context: Context = None,
     ) -> jax.Array:
         """-log p(targets | hidden), nats, [...]; exact."""
-        nodes, turns = tables["nodes"][targets], tables["turns"][targets]
-        scores = jnp.einsum(
-            "...ld,...d->...l",
-            rows.take(params["weights"], nodes),
-            hidden,
-            preferred_element_type=softmax.accumulator(hidden),
-        )
-        scores += rows.take(params["bias"], nodes)
-        return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
+        paths = tables["nodes"][targets], tables["turns"][targets]
+        return huffman.path_loss(hidden, params["weights"], params["bias"], *paths)
 
     def log_prob_and_log_z(
         self,
@@ -136,14 +75,5 @@ class HuffmanSoftmax(Head):
         self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
     ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
-        scores = softmax.logits(hidden, params["weights"], params["bias"])
-
-        def step(total, level):
-            nodes, turns = level
-            turns = jnp.broadcast_to(turns, (*scores.shape[:-1], turns.size))
-            of_level = jax.nn.log_sigmoid(turns * scores[..., nodes])
-            return total + jnp.where(turns == 0, 0, of_level), None
-
-        vocabulary = tables["nodes"].shape[0]
-        total = jnp.zeros((*scores.shape[:-1], vocabulary), scores.dtype)
-        return jax.lax.scan(step, total, (tables["nodes"].T, tables["turns"].T))[0]
+        paths = tables["nodes"], tables["turns"]
+        return huffman.path_log_probs(hidden, params["weights"], params["bias"], *paths)

@@ -29,6 +29,7 @@ import numpy as np
 from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
 from zoo.lexicon.spelling import BEGIN, END, PADDING, Spelling
+from zoo.losses.noise import alias_table, draw_per_unit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +73,7 @@ class LetterNoise(noises.Noise):
         words = spelling.sequence_tables(lexicon)
         weights = (np.asarray(lexicon.counts, np.float64) + 1) ** self.power
         p, following = _automaton(words, weights, spelling.letter_count(lexicon), self)
-        threshold, alias = zip(*map(noises.alias_table, p), strict=True)
+        threshold, alias = zip(*map(alias_table, p), strict=True)
         tables = {
             "log_p": jnp.asarray(np.log(p), jnp.float32),
             "threshold": jnp.asarray(np.stack(threshold), jnp.float32),
@@ -204,7 +205,7 @@ def draw(tables, key, shape, longest: int) -> Spellings:
 
 
 def sample(tables, key, shape, draws: int, longest: int, *, per: str) -> Spellings:
-    """`draws` noise spellings for tokens of a shape; see zoo.heads.noise.sample."""
-    return noises.per_unit(
+    """`draws` noise spellings for tokens of a shape; see zoo.losses.sample_noise."""
+    return draw_per_unit(
         lambda key, shape: draw(tables, key, shape, longest), key, shape, draws, per
     )

@@ -27,26 +27,13 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
-from zoo.losses import feature_scores, measured, softmax, softmax_sum
+from zoo.losses import feature_scores, log_linear, measured, softmax, softmax_sum
 from zoo.losses.token_weights import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
-
-
-def dense_log_probs(adaptor, features, log_background):
-    """The definition itself: log b(x) + a . phi(x) - log Z over all words.
-
-    Args:
-      adaptor: a, [..., F]; features: phi, [V, F]; log_background: log b, [V].
-
-    Returns:
-      Log-probabilities [..., V] in nats. The reference that the fast form is tested against.
-    """
-    return jax.nn.log_softmax(softmax.logits(adaptor, features, log_background), axis=-1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -257,18 +244,18 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            summed = feature_scores.summed_softmax_loss(
+            summed = feature_scores.weighted_sparse_log_linear_loss(
                 *features, hidden, of_targets, token_weights
             )
         elif self.background is None:
             weights, bias = self._signature_weights(params, tables)
-            summed = softmax_sum.summed_softmax_loss(
+            summed = softmax_sum.weighted_softmax_loss(
                 hidden, weights, bias, of_targets, token_weights
             )
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
-            summed = measured.summed_loss(
+            summed = measured.weighted_measured_softmax_loss(
                 hidden, weights, bias, of_targets, token_weights, *measure
             )
         return summed - weighted_sum(known, token_weights)
@@ -278,16 +265,9 @@ class LogLinear(Head):
         if not self.penalty:
             return super().penalties(params, hidden)
 
-        # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
-        @jax.checkpoint
-        def of_block(columns):
-            adaptors = self.adaptor(params, *columns)
-            adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
-            return self.penalty * jnp.sum(adaptors**self.penalty_norm, axis=-1)
-
-        rows = hidden.reshape(-1, hidden.shape[-1])
-        block = softmax_sum.token_block(len(rows), len(params["bias"]))
-        return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
+        return log_linear.adaptor_penalty(
+            hidden, params["weights"], params["bias"], self.penalty, self.penalty_norm
+        )
 
     def log_prob_and_log_z(
         self,
@@ -303,14 +283,14 @@ class LogLinear(Head):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            loss, log_z = feature_scores.softmax_loss(*features, hidden, of_targets)
+            loss, log_z = feature_scores.sparse_log_linear_loss(*features, hidden, of_targets)
             return tables["log_within"][targets] - loss, log_z
         weights, bias = prepared or self._signature_weights(params, tables)
         if self.background is None:
             loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
         measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = measured.loss(hidden, weights, bias, of_targets, *measure)
+        loss, log_z = measured.measured_softmax_loss(hidden, weights, bias, of_targets, *measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
     # The best words and draws are the base's, over the words of some tokens at a time. A walk over
@@ -329,7 +309,9 @@ class LogLinear(Head):
         """log p of every word, nats, [..., V]."""
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
-            return self._of_words(tables, feature_scores.log_probs(*features, hidden))
+            return self._of_words(
+                tables, feature_scores.sparse_log_linear_log_probs(*features, hidden)
+            )
         weights, bias = prepared or self._signature_weights(params, tables)
         scores = softmax.logits(hidden, weights, bias)
         if self.background is None:

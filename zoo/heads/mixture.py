@@ -23,7 +23,7 @@ from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax
+from zoo.losses import mixture, softmax, softmax_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ class MixtureOfSoftmaxes(_Mixture):
     ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.mixture."""
         log_prior, contexts = self.contexts(params, hidden)
-        return mixture.summed_mixture_loss(
+        return mixture.weighted_mixture_loss(
             contexts, log_prior, *self._weights(params), targets, token_weights
         )
 
@@ -125,8 +125,7 @@ class MixtureOfSoftmaxes(_Mixture):
     ) -> jax.Array:
         """log p of every word, nats, [..., V]."""
         log_prior, contexts = self.contexts(params, hidden)
-        of_each = jax.nn.log_softmax(softmax.logits(contexts, *self._weights(params)), axis=-1)
-        return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
+        return mixture.mixture_log_probs(contexts, log_prior, *self._weights(params))
 
     def sample(
         self,
@@ -142,7 +141,7 @@ class MixtureOfSoftmaxes(_Mixture):
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return softmax.softmax_sample(context, *self._weights(params), of_word)
+        return softmax_words.softmax_sample(context, *self._weights(params), of_word)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,16 +1,6 @@
-"""Noise-contrastive estimation: is this word the data's or the noise's?
+"""Noise-contrastive estimation with some noise words: see `zoo.losses.nce`.
 
-Gutmann and Hyvarinen (2010); Mnih and Teh (2012); Jozefowicz et al. (2016), section 3.1. Each word,
-the target and the K noise words alike, is one binary problem. With the unnormalised model
-exp(o_v - log Z) and expected counts E_v = K q(v) of the noise, a word comes from the data with
-
-    P(data | v) = exp(o_v - log Z) / (exp(o_v - log Z) + E_v) = sigmoid(o_v - log Z - log E_v)
-
-    loss = -log P(data | x) - sum_k log(1 - P(data | v_k))
-
-A noise word equal to the target stays: the noise does draw it. Z is a constant, not a sum: the
-classifier can only be right if the model normalises itself, which it learns. Fixed to 1, it needs
-scores that start near -log V, hence the start of the bias.
+log Z, fixed to 0, needs scores that start near -log V, hence the start of the bias.
 """
 
 import dataclasses
@@ -22,21 +12,7 @@ from zoo.arrays.types import Context, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.sampled import SampledHead
 from zoo.lexicon import Lexicon
-
-
-def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):
-    """-log sigmoid(o_x - log E_x) - sum_k log sigmoid(log E_k - o_k).
-
-    Args:
-      true_logits, log_expected_true: o_x - log Z and log E_x, [...].
-      noise_logits, log_expected_noise: o_k - log Z and log E_k, [..., K]. kept: bool [..., K],
-        False for draws that do not count.
-
-    Returns:
-      [...], nats of K + 1 binary problems.
-    """
-    of_noise = jax.nn.softplus(noise_logits - log_expected_noise)
-    return jax.nn.softplus(log_expected_true - true_logits) + jnp.where(kept, of_noise, 0).sum(-1)
+from zoo.losses.nce import nce_loss
 
 
 @dataclasses.dataclass(frozen=True)

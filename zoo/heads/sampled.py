@@ -13,6 +13,7 @@ from zoo.heads.head import Head
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
+from zoo.losses.noise import UNITS, log_expected_count, noise_tables, sample_noise
 
 # Scores of noise words [K], [B, K] or [..., K].
 PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
@@ -33,7 +34,7 @@ class SampledHead(Softmax):
       noise: the distribution. samples: K, draws. noise_per: what has draws of its own, the
         "batch", each "lane" or each "token": tokens that share them make their scores one product.
         distinct: repeated draws are dropped; losses over slots, such as that of
-        `zoo.heads.importance`, then have a slot a word instead of one a draw.
+        `zoo.losses.importance`, then have a slot a word instead of one a draw.
     """
 
     noise: noises.Noise = noises.LogUniformNoise()
@@ -45,15 +46,14 @@ class SampledHead(Softmax):
 
     def __post_init__(self):
         check_least(self, "model.head", samples=1)
-        if self.noise_per not in noises.UNITS:
+        if self.noise_per not in UNITS:
             raise UserError(
-                f"model.head.noise_per is {self.noise_per!r}: give one of "
-                f"{', '.join(noises.UNITS)}."
+                f"model.head.noise_per is {self.noise_per!r}: give one of {', '.join(UNITS)}."
             )
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The noise distribution: see noise.tables."""
-        return noises.tables(self.noise.probabilities(lexicon.counts))
+        """The noise distribution: see losses.noise_tables."""
+        return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def judging_tables(self, lexicon: Lexicon) -> Tables:
         """Nothing: noise is for the loss."""
@@ -72,7 +72,7 @@ class SampledHead(Softmax):
         """The sampled loss, [...]: for training only, not a log-probability. It needs a key."""
         if key is None:
             raise ValueError(f"{type(self).__name__}.loss draws noise words: give it a key")
-        drawn = noises.sample(
+        drawn = sample_noise(
             tables,
             key,
             targets.shape,
@@ -103,7 +103,7 @@ class SampledHead(Softmax):
             params,
             self._scores(params, hidden, targets, "...d,...d->..."),
             self._scores(params, hidden, drawn.words, product, for_tokens),
-            noises.log_expected_count(log_q, self.samples, self.distinct),
+            log_expected_count(log_q, self.samples, self.distinct),
             log_expected,
             kept,
             words == targets[..., None],
@@ -153,13 +153,3 @@ class SampledHead(Softmax):
             return found
         bias = rows.take(params["bias"], words).astype(found.dtype)
         return found + for_tokens(bias)
-
-
-def masked(logits, out):
-    """The logits with the least finite number where `out`: exp of it is 0, and no NaN follows."""
-    return jnp.where(out, jnp.finfo(logits.dtype).min, logits)
-
-
-def log_sum_exp(true_logits, noise_logits):
-    """log(exp(true) + sum_k exp(noise_k)), [...]."""
-    return jnp.logaddexp(true_logits, jax.nn.logsumexp(noise_logits, axis=-1))

@@ -82,6 +82,6 @@ class SelfNormalisedSoftmax(Softmax):
         context: Context = None,
     ) -> jax.Array:
         """sum of token_weights * loss; see losses.softmax_sum."""
-        return softmax_sum.summed_softmax_loss(
-            *self._scores_of(params, hidden), targets, token_weights, self.penalty
+        return softmax_sum.weighted_softmax_loss(
+            *self._scores_of(params, hidden), targets, token_weights, penalty=self.penalty
         )

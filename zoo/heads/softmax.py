@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, softmax_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Softmax(WordVectors):
         context: Context = None,
     ) -> jax.Array:
         """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
-        return softmax_sum.summed_softmax_loss(
+        return softmax_sum.weighted_softmax_loss(
             *self._scores_of(params, hidden), targets, token_weights
         )
 
@@ -125,10 +125,10 @@ class Softmax(WordVectors):
         context: Context = None,
     ) -> jax.Array:
         """Words drawn from p(. | hidden), int32 [...]."""
-        return softmax.softmax_sample(*self._scores_of(params, hidden), key)
+        return softmax_words.softmax_sample(*self._scores_of(params, hidden), key)
 
     def top_k(
         self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
     ) -> tuple[jax.Array, jax.Array]:
         """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return softmax.softmax_top_k(*self._scores_of(params, hidden), k)
+        return softmax_words.softmax_top_k(*self._scores_of(params, hidden), k)

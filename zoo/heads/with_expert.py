@@ -26,21 +26,9 @@ from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
+from zoo.losses.expert import log_expert_mass
 from zoo.losses.token_weights import weighted_sum
 from zoo.priors.expert import Expert
-
-
-def log_expert_mass(log_prob, weight):
-    """log(1 - p + p exp(g)), nats, [...]: what one more feature of a word of probability p adds to
-    log Z.
-
-    Args:
-      log_prob: log p, [...]. weight: g, [...].
-    """
-    # Below 1 by a rounding: the logarithm of what is left stays finite, and so does its gradient.
-    most = -jnp.finfo(log_prob.dtype).eps
-    rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, most)))
-    return jnp.logaddexp(rest, log_prob + weight)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,1 +1,100 @@
-"""Losses: plain functions of arrays."""
+"""Losses of output layers: plain functions of arrays, for who wants no `zoo.heads.Head`.
+
+What heads compute is computed here. A function takes arrays alone, never a component, a lexicon or
+parameters by name; it can be jitted and differentiated. Logarithms are natural, losses in nats, and
+sums are kept in at least float32. `[...]` are any leading axes, the same in all arguments. A
+`weighted_` loss is the sum over tokens with weights, the form to train on: it is faster than the
+weighted sum of losses, and knows padding.
+
+A wrong shape is a ValueError that names the argument, found when a function is traced. Examples
+have `import jax`, `import jax.numpy as jnp`, `import numpy as np`, `from zoo import losses` and
+`np.set_printoptions(precision=4, suppress=True)` before them; a test runs them.
+"""
+
+from zoo.losses.adaptive import (
+    adaptive_log_probs,
+    adaptive_loss,
+    adaptive_sample,
+    weighted_adaptive_loss,
+)
+from zoo.losses.blackout import blackout_loss
+from zoo.losses.expectations import importance_weights, metropolis_choice
+from zoo.losses.expert import log_expert_mass
+from zoo.losses.feature_scores import (
+    sparse_log_linear_log_probs,
+    sparse_log_linear_loss,
+    weighted_sparse_log_linear_loss,
+)
+from zoo.losses.hierarchical import hierarchical_log_probs, hierarchical_loss, hierarchical_sample
+from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
+from zoo.losses.importance import importance_loss
+from zoo.losses.log_linear import (
+    adaptor_penalty,
+    log_linear_log_probs,
+    log_linear_loss,
+    log_linear_weights,
+)
+from zoo.losses.measured import measured_softmax_loss, weighted_measured_softmax_loss
+from zoo.losses.mixture import mixture_log_probs, mixture_loss, weighted_mixture_loss
+from zoo.losses.nce import nce_loss
+from zoo.losses.noise import (
+    NoiseSample,
+    alias_table,
+    draw_noise,
+    log_expected_count,
+    noise_tables,
+    sample_noise,
+)
+from zoo.losses.softmax import softmax_loss
+from zoo.losses.softmax_sum import weighted_softmax_loss
+from zoo.losses.softmax_words import softmax_sample, softmax_top_k
+from zoo.losses.token_weights import weighted_sum
+
+__all__ = [  # noqa: RUF022 in groups
+    # Softmax: exact, never a [tokens, V] array
+    "softmax_loss",
+    "softmax_sample",
+    "softmax_top_k",
+    "weighted_softmax_loss",
+    "measured_softmax_loss",
+    "weighted_measured_softmax_loss",
+    # Log-linear models: words as sets of features over a background
+    "adaptor_penalty",
+    "log_linear_log_probs",
+    "log_linear_loss",
+    "log_linear_weights",
+    "sparse_log_linear_log_probs",
+    "sparse_log_linear_loss",
+    "weighted_sparse_log_linear_loss",
+    "importance_weights",
+    "metropolis_choice",
+    "log_expert_mass",
+    # Mixtures of softmaxes
+    "mixture_log_probs",
+    "mixture_loss",
+    "weighted_mixture_loss",
+    # Clusters, classes and trees
+    "adaptive_log_probs",
+    "adaptive_loss",
+    "adaptive_sample",
+    "weighted_adaptive_loss",
+    "hierarchical_log_probs",
+    "hierarchical_loss",
+    "hierarchical_sample",
+    "huffman_paths",
+    "path_log_probs",
+    "path_loss",
+    # Sampled losses, for training only
+    "blackout_loss",
+    "importance_loss",
+    "nce_loss",
+    # Noise words of sampled losses
+    "NoiseSample",
+    "alias_table",
+    "draw_noise",
+    "log_expected_count",
+    "noise_tables",
+    "sample_noise",
+    # Sums over tokens with weights
+    "weighted_sum",
+]

@@ -18,25 +18,45 @@ import jax.numpy as jnp
 
 
 def importance_weights(log_weights):
-    """u_k = exp(log_weights_k) / sum_j exp(log_weights_j), [..., K], of K draws from q.
+    """Computes u_k = exp(log_weights_k) / sum_j exp(log_weights_j) of K draws from q.
 
     sum_k u_k f(v_k) estimates E_p[f] for any f (self-normalised importance sampling).
+
+    Args:
+      log_weights: log w(v_k) - log q(v_k), [..., K], nats; any constant may be missing.
+
+    Returns:
+      [..., K], with the sum 1.
+
+    Example:
+      >>> print(losses.importance_weights(jnp.log(jnp.array([1.0, 3.0]))))
+      [0.25 0.75]
+
+    Source: Dymetman and Xiao (2016), section 2.3.
     """
     return jax.nn.softmax(log_weights, axis=-1)
 
 
 def metropolis_choice(key, log_weights):
-    """The last state of an independence chain over given proposals, int32 [...].
+    """Computes the last state of an independence chain over given proposals.
 
     The chain stands at the observed word, place 0. Each step goes to the next draw v' of q with
     probability min(1, w(v') q(v) / (w(v) q(v'))), v being where it stands: the rule of Hastings
     (1970), under which p stays p.
 
     Args:
-      log_weights: [..., 1 + n], of the observed word and n draws from q.
+      key: a key of `jax.random`.
+      log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
 
     Returns:
-      Places in 0 ... n. Contrastive divergence takes phi of that word for E_p[phi].
+      Places in 0 ... n, int32 [...]. Contrastive divergence takes phi of that word for E_p[phi].
+
+    Example:
+      >>> log_weights = jnp.array([-90.0, 90.0, -90.0])  # the first draw is far more probable
+      >>> print(losses.metropolis_choice(jax.random.key(0), log_weights))
+      1
+
+    Source: Hastings (1970); Hinton (2002); Dymetman and Xiao (2016), section 2.3.
     """
     thresholds = jnp.log(jax.random.uniform(key, log_weights.shape, log_weights.dtype))
 

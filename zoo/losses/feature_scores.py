@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, sparse
 from zoo.losses import softmax
+from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
@@ -35,10 +36,36 @@ def scores(tables, weights, bias, hidden):
     return products + tables["log_mass"].astype(products.dtype)[:, None]
 
 
-def softmax_loss(tables, weights, bias, hidden, signatures):
-    """(log Z - o_s [...], log Z [...]) in nats, of hidden [..., D] and signatures [...].
+def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
+    """Computes log Z - o_s, o = phi (W h + c) + log B, of a sparse phi.
 
-    Memory beyond arguments and results: O(S) scores of `token_block` tokens, forward and backward.
+    Args:
+      tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
+        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+      weights: W, the vectors of the features, [F, D].
+      bias: c, [F].
+      hidden: h, [..., D].
+      signatures: s, int [...], each in [0, S).
+
+    Returns:
+      (loss [...], log Z [...]), nats. Memory beyond arguments and results: O(S) scores of
+      `token_block` tokens, forward and backward.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
+
+    Example:
+      >>> from zoo.arrays import sparse
+      >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
+      >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
+      >>> transpose = sparse.levels(columns, rows, ones, 2)
+      >>> tables = {"of_signature": phi, "of_feature": transpose, "log_mass": jnp.zeros(3)}
+      >>> table = tables, jnp.zeros((2, 4)), jnp.zeros(2)
+      >>> loss, _ = losses.sparse_log_linear_loss(*table, jnp.ones((1, 4)), jnp.array([2]))
+      >>> print(jnp.exp(-loss).round(3))
+      [0.333]
+
+    Source: Dymetman and Xiao (2016), section 2.
     """
 
     # Recomputed in the backward pass, block by block, rather than kept for all tokens.
@@ -49,6 +76,7 @@ def softmax_loss(tables, weights, bias, hidden, signatures):
         log_z = jax.nn.logsumexp(block_scores, axis=0)
         return log_z - jnp.take_along_axis(block_scores, block_signatures[None], axis=0)[0], log_z
 
+    _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(len(signatures), len(tables["log_mass"]))
@@ -56,11 +84,42 @@ def softmax_loss(tables, weights, bias, hidden, signatures):
     return loss.reshape(shape), log_z.reshape(shape)
 
 
-def summed_softmax_loss(tables, weights, bias, hidden, signatures, token_weights):
-    """sum of token_weights [...] * (log Z - o_s), a scalar in nats; signatures [...] are the s.
+def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, token_weights):
+    """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, with its gradients.
 
-    Gradients, of weights, bias, hidden [..., D] and token weights, are formed in the forward pass.
+    Gradients, of weights, bias, hidden and token weights, are formed in the forward pass.
+
+    Args:
+      tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
+        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+      weights: W, the vectors of the features, [F, D].
+      bias: c, [F].
+      hidden: h, [..., D].
+      signatures: s, int [...], each in [0, S).
+      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
+
+    Example:
+      >>> from zoo.arrays import sparse
+      >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
+      >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
+      >>> transpose = sparse.levels(columns, rows, ones, 2)
+      >>> tables = {"of_signature": phi, "of_feature": transpose, "log_mass": jnp.zeros(3)}
+      >>> table = tables, jnp.zeros((2, 4)), jnp.zeros(2), jnp.ones((2, 4))
+      >>> u = jnp.array([2.0, 0.0])
+      >>> loss = losses.weighted_sparse_log_linear_loss(*table, jnp.array([2, 0]), u)
+      >>> print(f"{loss:.4f}", f"{2 * jnp.log(3):.4f}")
+      2.1972 2.1972
+
+    Source: Dymetman and Xiao (2016), section 2.
     """
+    of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
+    _check(tables, weights, bias, hidden, **of_tokens)
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures, token_weights = signatures.reshape(-1), token_weights.reshape(-1)
     return _summed(tables, weights, bias, hidden, signatures, token_weights)
@@ -68,7 +127,7 @@ def summed_softmax_loss(tables, weights, bias, hidden, signatures, token_weights
 
 @jax.custom_vjp
 def _summed(tables, weights, bias, hidden, signatures, token_weights):
-    losses, _ = softmax_loss(tables, weights, bias, hidden, signatures)
+    losses, _ = sparse_log_linear_loss(tables, weights, bias, hidden, signatures)
     return weighted_sum(losses, token_weights)
 
 
@@ -112,8 +171,45 @@ def _summed_backward(gradients, cotangent):
 _summed.defvjp(_summed_forward, _summed_backward)
 
 
-def log_probs(tables, weights, bias, hidden):
-    """log p of each signature, nats, [..., S], of hidden [..., D]."""
+def _check(tables, weights, bias, hidden, **of_tokens):
+    check_shapes(
+        weights=(weights, "F D"),
+        bias=(bias, "F"),
+        hidden=(hidden, "... D"),
+        **of_tokens,
+        integers=of_tokens.keys() & {"signatures"},
+    )
+
+
+def sparse_log_linear_log_probs(tables, weights, bias, hidden):
+    """Computes log p of each signature of a sparse phi.
+
+    Args:
+      tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
+        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+      weights: W, the vectors of the features, [F, D].
+      bias: c, [F].
+      hidden: h, [..., D].
+
+    Returns:
+      [..., S], nats.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> from zoo.arrays import sparse
+      >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
+      >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
+      >>> transpose = sparse.levels(columns, rows, ones, 2)
+      >>> tables = {"of_signature": phi, "of_feature": transpose, "log_mass": jnp.zeros(3)}
+      >>> table = tables, jnp.zeros((2, 4)), jnp.log(jnp.array([2.0, 1.0]))
+      >>> print(jnp.exp(losses.sparse_log_linear_log_probs(*table, jnp.ones(4))).round(3))
+      [0.5  0.25 0.25]
+
+    Source: Dymetman and Xiao (2016), section 2.
+    """
+    _check(tables, weights, bias, hidden)
 
     def of_block(columns):
         return jax.nn.log_softmax(scores(tables, weights, bias, *columns), axis=0).T

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum
+from zoo.losses.shapes import check_shapes
 
 
-def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
+def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measure, contexts):
     """loss = log sum_v m_nv exp(o_v) - o_x for each token, `block` tokens at a time.
 
     Args:
@@ -41,20 +42,73 @@ def softmax_loss(hidden, weights, bias, targets, block, log_measure, contexts):
     return losses.reshape(-1)[:tokens], log_zs.reshape(-1)[:tokens]
 
 
-def loss(hidden, weights, bias, targets, log_measure, contexts, width):
-    """(loss, log Z), both [...], under a measure; see `softmax_loss`.
+def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts, width=0):
+    """Computes log Z - o_x, log Z = log sum_v m_v exp(o_v), o = W h + c, under a measure m.
 
     Args:
-      contexts: leaves [..., ?] with the axes of targets in front. width: numbers that log_measure
-        holds for a token at most, from which the block is chosen.
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: numbers that log_measure holds for a token at most, from which the block of tokens is
+        chosen; V at least.
+
+    Returns:
+      (loss [...], log Z [...]), nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
+      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
+      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), log_measure, log_m
+      >>> loss, log_z = losses.measured_softmax_loss(*arguments)
+      >>> print(jnp.exp(log_z).round(3))
+      [4.]
+
+    Source: Dymetman and Xiao (2016), section 2, with a background that depends on the context.
     """
     flat, x, block = _flat((hidden, contexts), targets, weights, width)
-    results = softmax_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
+    results = token_blocked_measured_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
     return tuple(result.reshape(targets.shape) for result in results)
 
 
-def summed_loss(hidden, weights, bias, targets, token_weights, log_measure, contexts, width):
-    """sum of token_weights [...] * loss under a measure, a scalar in nats; see `loss`."""
+def weighted_measured_softmax_loss(
+    hidden, weights, bias, targets, token_weights, log_measure, contexts, width=0
+):
+    """Computes sum_n u_n loss_n of `measured_softmax_loss`, with its gradients.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], nats.
+      contexts: its argument, a pytree of leaves [..., ?] with the axes of targets in front.
+      width: numbers that log_measure holds for a token at most, from which the block of tokens is
+        chosen; V at least.
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> log_measure = jax.tree_util.Partial(lambda contexts: contexts)  # which are log m here
+      >>> table = jnp.zeros((4, 2)), jnp.zeros(4)
+      >>> log_m = jnp.log(jnp.array([[0.5, 0.5, 1.0, 2.0]]))
+      >>> arguments = jnp.ones((1, 2)), *table, jnp.array([0]), jnp.ones(1), log_measure, log_m
+      >>> print(f"{jnp.exp(losses.weighted_measured_softmax_loss(*arguments)):.3f}")
+      4.000
+
+    Source: see `measured_softmax_loss`.
+    """
     flat, x, block = _flat((hidden, contexts), targets, weights, width)
     return softmax_sum.weighted_softmax_loss(
         flat[0],
@@ -70,6 +124,12 @@ def summed_loss(hidden, weights, bias, targets, token_weights, log_measure, cont
 
 def _flat(tree, targets, weights, width):
     """(leaves [..., ?] as [N, ?], targets [N], tokens to take at a time)."""
+    check_shapes(
+        hidden=(tree[0], "... D"),
+        weights=(weights, "V D"),
+        targets=(targets, "..."),
+        integers=("targets",),
+    )
     flat = jax.tree.map(lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), tree)
     return (
         flat,

@@ -12,41 +12,134 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum
+from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
-    """-log sum_m pi_m softmax(W g_m + c)_x, nats, [...].
+    """Computes -log sum_m pi_m softmax(W g_m + c)_x of a mixture of M softmaxes.
 
     Args:
-      contexts: g, [..., M, D]; log_prior: log pi, [..., M]; weights: W, [V, D]; bias: c, [V].
-      targets: int [...], each in [0, V).
+      contexts: g, [..., M, D].
+      log_prior: log pi, [..., M], nats; the pi sum to 1.
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+
+    Returns:
+      [...], nats; exact.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> bias = jnp.log(jnp.array([0.5, 0.25, 0.25]))
+      >>> even = jnp.log(jnp.full((1, 2), 0.5))
+      >>> loss = losses.mixture_loss(
+      ...     jnp.zeros((1, 2, 4)), even, jnp.ones((3, 4)), bias, jnp.array([0])
+      ... )
+      >>> print(jnp.exp(-loss).round(4))
+      [0.5]
+
+    Source: Yang et al. (2018), section 3.
     """
+    _check(contexts, log_prior, weights, bias, targets=(targets, "..."))
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
     losses, _ = softmax.softmax_loss(contexts, weights, bias, targets)
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
-def summed_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights):
-    """sum of token_weights [...] * mixture_loss, a scalar in nats.
+def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block=None):
+    """Computes sum_n u_n loss_n of `mixture_loss`, with its gradients.
 
-    In blocks of tokens, or of the vocabulary where that is faster.
+    In blocks of tokens, whose gradients are formed in the forward pass, or of the vocabulary where
+    that is faster.
+
+    Args:
+      contexts: g, [..., M, D].
+      log_prior: log pi, [..., M], nats.
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+      block: tokens at a time, which need not divide them; None for what is fast.
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> table = jnp.zeros((8, 4)), jnp.zeros(8)
+      >>> even = jnp.log(jnp.full((2, 3), 1 / 3))
+      >>> loss = losses.weighted_mixture_loss(
+      ...     jnp.ones((2, 3, 4)), even, *table, jnp.array([0, 7]), jnp.array([1.0, 0.5])
+      ... )
+      >>> print(f"{loss:.4f}", f"{1.5 * jnp.log(8):.4f}")
+      3.1192 3.1192
+
+    Source: Yang et al. (2018), section 3.
     """
+    of_tokens = {"targets": (targets, "..."), "token_weights": (token_weights, "...")}
+    _check(contexts, log_prior, weights, bias, **of_tokens)
     components, vocabulary = contexts.shape[-2], len(bias)
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    block = softmax_sum.token_block(targets.size, components * vocabulary)
-    if block * components >= min(targets.size, softmax_sum.LEAST_TOKENS_AT_A_TIME):
-        return weighted_mixture_loss(
+    by_token = block is not None
+    if not by_token:
+        block = softmax_sum.token_block(targets.size, components * vocabulary)
+    least = min(targets.size, softmax_sum.LEAST_TOKENS_AT_A_TIME)
+    if by_token or block * components >= least:
+        return token_blocked_mixture_loss(
             contexts, log_prior, weights, bias, targets, token_weights, block
         )
     losses = mixture_loss(contexts, log_prior, weights, bias, targets)
     return weighted_sum(losses, token_weights)
 
 
+def mixture_log_probs(contexts, log_prior, weights, bias):
+    """Computes log p of every word under a mixture of softmaxes.
+
+    Args:
+      contexts: g, [..., M, D].
+      log_prior: log pi, [..., M], nats.
+      weights: W, [V, D].
+      bias: c, [V].
+
+    Returns:
+      [..., V], nats. Beyond it, the logits of all components are held: [..., M, V].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> even = jnp.log(jnp.full(2, 0.5))
+      >>> table = jnp.zeros((4, 3)), jnp.zeros(4)
+      >>> print(jnp.exp(losses.mixture_log_probs(jnp.ones((2, 3)), even, *table)).round(4))
+      [0.25 0.25 0.25 0.25]
+
+    Source: Yang et al. (2018), section 3.
+    """
+    _check(contexts, log_prior, weights, bias)
+    of_each = jax.nn.log_softmax(softmax.logits(contexts, weights, bias), axis=-1)
+    return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
+
+
+def _check(contexts, log_prior, weights, bias, **of_tokens):
+    check_shapes(
+        contexts=(contexts, "... M D"),
+        log_prior=(log_prior, "... M"),
+        weights=(weights, "V D"),
+        bias=(bias, "V"),
+        **of_tokens,
+        integers=of_tokens.keys() & {"targets"},
+    )
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
-def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block):
+def token_blocked_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block):
     """-sum_n u_n log sum_m pi_nm softmax(W g_nm + c)_{x_n}, `block` tokens at a time.
 
     With r_nm = pi_nm p_nm(x_n) / p_n(x_n), the posterior of component m, the gradient of the logits
@@ -125,4 +218,4 @@ def _backward(block, gradients, cotangent):
     return *of_arrays, None, of_token_weights
 
 
-weighted_mixture_loss.defvjp(_forward, _backward)
+token_blocked_mixture_loss.defvjp(_forward, _backward)

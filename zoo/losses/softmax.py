@@ -6,8 +6,8 @@ For logits o = W h + c over V classes, the loss of a target x is, in nats,
 
 `plain_softmax_loss` is that formula. `blocked_softmax_loss` walks over blocks of the vocabulary
 with a running log-sum-exp and computes the logits once more in its backward pass: losses per
-token, memory of tokens * block. `blocked_pass` walks the same way to the most probable words and to
-a sample. The sum of losses that a trainer needs is made faster, in `softmax_sum`.
+token, memory of tokens * block. `softmax_words` walks the same way to the most probable words and
+to a sample. The sum of losses that a trainer needs is made faster, in `softmax_sum`.
 
 Where classes have a measure that depends on the token, see `zoo.losses.measured`.
 """
@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+
+from zoo.losses.shapes import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
 LOGITS_AT_A_TIME = 3 * 1024 * 1024
@@ -95,7 +97,7 @@ def products_with(gradient, hidden, weights):
 # ---------------------------------------------------------------- blocks of the vocabulary
 
 
-def _blocks(vocabulary, block):
+def blocks_of_rows(vocabulary, block):
     """(start, first) of blocks that cover V rows.
 
     The last block is shifted back so that none sticks out; the rows before its `first` were seen
@@ -105,13 +107,14 @@ def _blocks(vocabulary, block):
     return jnp.minimum(firsts, vocabulary - block), firsts
 
 
-def _block_logits(hidden, weights, bias, start, first, block):
+def logits_of_rows(hidden, weights, bias, start, first, block):
+    """(logits of `block` rows from `start` on, [N, block], -inf before `first`; the rows)."""
     rows = jax.lax.dynamic_slice_in_dim(weights, start, block)
     block_logits = logits(hidden, rows, jax.lax.dynamic_slice_in_dim(bias, start, block))
     return jnp.where((start + jnp.arange(block) >= first)[None], block_logits, -jnp.inf), rows
 
 
-class _Exponentials(NamedTuple):
+class Exponentials(NamedTuple):
     """A running sum of exponentials, largest, total: [N]; its logarithm is taken at the end alone,
     for one taken after each block would be rounded so many times."""
 
@@ -127,7 +130,7 @@ class _Exponentials(NamedTuple):
         """With those of logits [N, n]."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         total = self.total * jnp.exp(self.largest - largest)
-        return _Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
+        return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
 
     def log(self):
         return self.largest + jnp.log(self.total)
@@ -138,10 +141,10 @@ def blocked_log_z(hidden, weights, bias, block):
 
     def step(sums, starts):
         start, first = starts
-        return sums.plus(_block_logits(hidden, weights, bias, start, first, block)[0]), None
+        return sums.plus(logits_of_rows(hidden, weights, bias, start, first, block)[0]), None
 
-    initial = _Exponentials.none(hidden.shape[0], accumulator(hidden))
-    sums, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
+    initial = Exponentials.none(hidden.shape[0], accumulator(hidden))
+    sums, _ = jax.lax.scan(step, initial, blocks_of_rows(weights.shape[0], block))
     return sums.log()
 
 
@@ -178,7 +181,7 @@ def _blocked_backward(block, residuals, cotangents):
     def step(gradients, starts):
         of_hidden, of_weights, of_bias = gradients
         start, first = starts
-        block_logits, rows = _block_logits(hidden, weights, bias, start, first, block)
+        block_logits, rows = logits_of_rows(hidden, weights, bias, start, first, block)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
         slopes = difference(expected, targets, loss_cotangent, *starts)
         of_hidden_block, of_rows = products_with(slopes, hidden, rows)
@@ -190,7 +193,7 @@ def _blocked_backward(block, residuals, cotangents):
 
     like = hidden, weights, bias
     initial = tuple(jnp.zeros(x.shape, accumulator(x)) for x in like)
-    gradients, _ = jax.lax.scan(step, initial, _blocks(weights.shape[0], block))
+    gradients, _ = jax.lax.scan(step, initial, blocks_of_rows(weights.shape[0], block))
     return *(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True)), None
 
 
@@ -202,89 +205,52 @@ def _add_rows(array, rows, start):
 blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 
 
-class Pass(NamedTuple):
-    """What one walk over the vocabulary finds. log_z: [N]. values, words: the k highest logits
-    and their words, [N, k]. sample: words drawn from the softmax, int32 [N]; None without a key.
-    """
-
-    log_z: jax.Array
-    values: jax.Array
-    words: jax.Array
-    sample: jax.Array | None
+# ---------------------------------------------------------------- any leading axes
 
 
-def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
-    """log Z, the k best words and a draw, in one walk over blocks of the vocabulary.
-
-    The draw is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
-    distributed as the softmax of o.
+def softmax_loss(hidden, weights, bias, targets, block=None):
+    """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v exp(o_v).
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V, at least k; need not divide V.
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      block: rows of W at a time, forward and backward: V holds all logits, fewer compute them
+        again in the backward pass; None for what is fast and never a [tokens, V] array.
+
+    Returns:
+      (loss [...], log Z [...]), nats; both are exact and can be differentiated.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> h, table = jnp.ones((2, 4)), (jnp.zeros((8, 4)), jnp.zeros(8))
+      >>> loss, log_z = losses.softmax_loss(h, *table, jnp.array([0, 7]))
+      >>> print(loss.round(3), log_z.round(3))
+      [2.079 2.079] [2.079 2.079]
+
+    Source: the running log-sum-exp of blocks is that of Milakov and Gimelshein (2018).
     """
-    tokens, dtype = hidden.shape[0], accumulator(hidden)
-
-    def step(carry, starts):
-        sums, values, words, best, sample = carry
-        start, first = starts
-        block_logits, _ = _block_logits(hidden, weights, bias, start, first, block)
-        sums = sums.plus(block_logits)
-        if k:
-            block_values, places = jax.lax.top_k(block_logits, k)
-            values = jnp.concatenate([values, block_values], axis=-1)
-            words = jnp.concatenate([words, (places + start).astype(jnp.int32)], axis=-1)
-            values, places = jax.lax.top_k(values, k)
-            words = jnp.take_along_axis(words, places, axis=-1)
-        if key is not None:
-            noise = jax.random.gumbel(jax.random.fold_in(key, first), block_logits.shape, dtype)
-            noisy = block_logits + noise
-            sample = jnp.where(
-                noisy.max(-1) > best, (noisy.argmax(-1) + start).astype(jnp.int32), sample
-            )
-            best = jnp.maximum(best, noisy.max(-1))
-        return (sums, values, words, best, sample), None
-
-    initial = (
-        _Exponentials.none(tokens, dtype),
-        jnp.full((tokens, k), -jnp.inf, dtype),
-        jnp.zeros((tokens, k), jnp.int32),
-        jnp.full(tokens, -jnp.inf, dtype),
-        jnp.zeros(tokens, jnp.int32),
-    )
-    (sums, values, words, _, sample), _ = jax.lax.scan(
-        step, initial, _blocks(weights.shape[0], block)
-    )
-    return Pass(sums.log(), values, words, None if key is None else sample)
-
-
-# ---------------------------------------------------------------- for heads: any leading axes
-
-
-def softmax_loss(hidden, weights, bias, targets):
-    """(loss, log Z), both [...], of hidden [..., D] and targets [...]; the block is chosen here."""
+    check_softmax(hidden, weights, bias, targets=(targets, "..."))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
-    block = vocabulary_block(hidden.shape[0], weights.shape[0])
-    if block == weights.shape[0]:
+    if block is None:
+        block = vocabulary_block(hidden.shape[0], weights.shape[0])
+    if block >= weights.shape[0]:
         loss, log_z = plain_softmax_loss(hidden, weights, bias, targets)
     else:
         loss, log_z = blocked_softmax_loss(hidden, weights, bias, targets, block)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
-def softmax_top_k(hidden, weights, bias, k):
-    """(log-probabilities [..., k], words [..., k]) of the k most probable words, best first."""
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    block = max(k, vocabulary_block(flat.shape[0], weights.shape[0]))
-    found = blocked_pass(flat, weights, bias, block, k=k)
-    shape = (*hidden.shape[:-1], k)
-    return (found.values - found.log_z[:, None]).reshape(shape), found.words.reshape(shape)
-
-
-def softmax_sample(hidden, weights, bias, key):
-    """Words drawn from the softmax, int32 [...]."""
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    block = vocabulary_block(flat.shape[0], weights.shape[0])
-    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
-    assert drawn is not None  # a key was given
-    return drawn.reshape(hidden.shape[:-1])
+def check_softmax(hidden, weights, bias, **of_tokens):
+    """Checks the shapes of a softmax, and of arrays of whole numbers with an item a token."""
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "V D"),
+        bias=(bias, "V"),
+        **of_tokens,
+        integers=of_tokens.keys(),
+    )

@@ -1,9 +1,9 @@
 """The weighted sum of exact softmax losses, in blocks of tokens: the form that trainers use.
 
-`weighted_softmax_loss` forms the gradients in its forward pass, while the logits of a block are at
-hand: no product is computed twice, where the per-token losses of `softmax` compute the logits
-again. The price: it gives only a sum, with weights that are known beforehand. The gradient of the
-weights is the losses themselves.
+`token_blocked_softmax_loss` forms the gradients in its forward pass, while the logits of a block
+are at hand: no product is computed twice, where the per-token losses of `softmax` compute the
+logits again. The price: it gives only a sum, with weights that are known beforehand. The gradient
+of the weights is the losses themselves.
 """
 
 import functools
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax
+from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
@@ -26,7 +27,7 @@ def token_block(tokens: int, vocabulary: int) -> int:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
-def weighted_softmax_loss(
+def token_blocked_softmax_loss(
     hidden,
     weights,
     bias,
@@ -114,22 +115,80 @@ def _weighted_backward(block, penalty, gradients, cotangent):
     return *of_arrays, None, of_token_weights, None, None
 
 
-weighted_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
+token_blocked_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
-def summed_softmax_loss(hidden, weights, bias, targets, token_weights, penalty=0.0):
-    """sum of token_weights [...] * (loss + penalty log^2 Z), a scalar in nats.
+def weighted_softmax_loss(
+    hidden,
+    weights,
+    bias,
+    targets,
+    token_weights,
+    block=None,
+    penalty=0.0,
+    log_measure=None,
+    contexts=None,
+):
+    """Computes sum_n u_n (loss_n + penalty log^2 Z_n) of the softmax, with its gradients.
 
-    Of hidden [..., D] and targets [...].
-    In blocks of tokens, or of the vocabulary where that is faster; beyond arguments and results the
-    memory is some multiple of softmax.LOGITS_AT_A_TIME.
+    loss_n and log Z_n are those of `softmax_loss`. In blocks of tokens, whose gradients are formed
+    in the forward pass, or of the vocabulary where that is faster: never a [tokens, V] array.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      targets: x, int [...], each in [0, V).
+      token_weights: u, [...]; where 0, as of padding, a token may hold anything.
+      block: tokens at a time, which need not divide them; None for what is fast.
+      penalty: of the squared log Z, a nat a squared nat; 0 for none.
+      log_measure: a `jax.tree_util.Partial`, contexts of n tokens -> log m, [n, V], which is added
+        to the logits in log Z; None for a measure of 1.
+      contexts: its argument, a pytree of leaves [..., ?]. They get no gradient.
+
+    Returns:
+      A scalar, nats. Beyond arguments and results the memory is some multiple of
+      `softmax.LOGITS_AT_A_TIME`, or O(block * V).
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+
+    Example:
+      >>> table = jnp.zeros((8, 4)), jnp.zeros(8)
+      >>> u = jnp.array([1.0, 2.0, 0.0])  # the third token is padding
+      >>> loss = losses.weighted_softmax_loss(jnp.ones((3, 4)), *table, jnp.array([0, 7, 0]), u)
+      >>> print(f"{loss:.4f}", f"{3 * jnp.log(8):.4f}")
+      6.2383 6.2383
+
+    Source: of the penalty, Devlin et al. (2014), section 2.2.
     """
-    hidden = hidden.reshape(-1, hidden.shape[-1])
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "V D"),
+        bias=(bias, "V"),
+        targets=(targets, "..."),
+        token_weights=(token_weights, "..."),
+        integers=("targets",),
+    )
+    hidden, contexts = jax.tree.map(
+        lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), (hidden, contexts)
+    )
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     tokens, vocabulary = targets.size, weights.shape[0]
-    block = token_block(tokens, vocabulary)
-    if block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
-        return weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block, penalty)
+    by_token = block is not None or log_measure is not None
+    block = token_block(tokens, vocabulary) if block is None else block
+    if by_token or block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
+        return token_blocked_softmax_loss(
+            hidden,
+            weights,
+            bias,
+            targets,
+            token_weights,
+            block,
+            penalty,
+            log_measure,
+            contexts,
+        )
     losses, log_z = softmax.softmax_loss(hidden, weights, bias, targets)
     if penalty:
         losses += penalty * log_z * log_z

@@ -35,9 +35,20 @@ def slopes_of_weights(losses, token_weights):
 
 @jax.custom_jvp
 def weighted_sum(losses, token_weights):
-    """sum_n u_n loss_n, a scalar, of losses and token_weights u of one shape.
+    """Computes sum_n u_n loss_n.
 
     A token of weight 0 adds nothing though its loss be infinite, which the product would make NaN.
+
+    Args:
+      losses: [...], nats.
+      token_weights: u, [...]; 0 for padding.
+
+    Returns:
+      A scalar, nats.
+
+    Example:
+      >>> print(losses.weighted_sum(jnp.array([2.0, jnp.inf]), jnp.array([0.5, 0.0])))
+      1.0
     """
     return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
 

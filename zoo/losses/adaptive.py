@@ -1,0 +1,269 @@
+"""The adaptive softmax: rare words behind clusters with smaller vectors.
+
+Grave et al., "Efficient softmax approximation for GPUs" (2017). Words sorted by frequency are cut
+at c_0 < c_1 < ... into a head of the c_0 most frequent words and tails. The head is a softmax over
+its words and one class a tail; a word of tail i has a vector of D / division^i numbers:
+
+    p(x | h) = p_head(x | h)                              x in the head
+    p(x | h) = p_head(tail i | h) softmax(U_i P_i h)_x    x in tail i
+
+It is a distribution of its own, not an approximation: losses and probabilities are exact. Tokens
+are sorted by cluster and taken in blocks, and a block computes the tails only that it has words of.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from zoo.losses import softmax, softmax_sum, softmax_words
+from zoo.losses.shapes import check_shapes
+from zoo.losses.token_weights import slopes_of_weights, weighted_sum
+
+# Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
+# of two clusters are few, enough for efficient products.
+TOKENS_AT_A_TIME = 128
+
+
+def adaptive_loss(hidden, weights, bias, tails, ranks):
+    """Computes -log p(x | h) of the adaptive softmax, exactly, in blocks of tokens.
+
+    Args:
+      hidden: h, [..., D].
+      weights: vectors of the c_0 most frequent words, and of a class a tail: [c_0 + tails, D].
+      bias: theirs, [c_0 + tails].
+      tails: of each tail (projection [D, D_i], word vectors [V_i, D_i]), the most frequent first.
+      ranks: the words x, as ranks by frequency: int [...], in [0, c_0 + sum_i V_i).
+
+    Returns:
+      [...], nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+
+    Example:
+      >>> h, tails = jnp.ones((1, 4)), [(jnp.zeros((4, 2)), jnp.zeros((5, 2)))]
+      >>> loss = losses.adaptive_loss(h, jnp.zeros((4, 4)), jnp.zeros(4), tails, jnp.array([6]))
+      >>> print(f"{jnp.exp(-loss[0]):.4f}")  # the tail is one of four classes, the word one of five
+      0.0500
+
+    Source: Grave et al. (2017), section 4.
+    """
+    _check(hidden, weights, bias, tails, ranks)
+    in_head, cluster, place = _targets(bias, tails, ranks)
+    of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    of_tails = _tail_losses(tails, flat, cluster.ravel(), place.ravel())
+    return of_head + of_tails.reshape(ranks.shape)
+
+
+def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
+    """Computes sum_n u_n loss_n of `adaptive_loss`, with its gradients where that is faster.
+
+    Args:
+      hidden: h, [..., D].
+      weights: [c_0 + tails, D], see `adaptive_loss`.
+      bias: [c_0 + tails].
+      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      ranks: int [...].
+      token_weights: u, [...].
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+
+    Example:
+      >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((5, 2)))]
+      >>> table = jnp.zeros((4, 4)), jnp.zeros(4), tails
+      >>> u = jnp.array([0.5, 0.0])  # the second token is padding
+      >>> loss = losses.weighted_adaptive_loss(jnp.ones((2, 4)), *table, jnp.array([6, 0]), u)
+      >>> print(f"{jnp.exp(-2 * loss):.4f}")
+      0.0500
+
+    Source: Grave et al. (2017), section 4.
+    """
+    _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
+    in_head, cluster, place = _targets(bias, tails, ranks)
+    of_head = softmax_sum.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
+    columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), place.ravel()
+    return of_head + _weighted_tail_losses(tails, *columns, token_weights.ravel())
+
+
+def adaptive_log_probs(hidden, weights, bias, tails):
+    """Computes log p of every word, in the order of their ranks.
+
+    Args:
+      hidden: h, [..., D].
+      weights: [c_0 + tails, D], see `adaptive_loss`.
+      bias: [c_0 + tails].
+      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+
+    Returns:
+      [..., V], nats.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((2, 2)))]
+      >>> log_probs = losses.adaptive_log_probs(jnp.ones(4), jnp.zeros((2, 4)), jnp.zeros(2), tails)
+      >>> print(jnp.exp(log_probs))
+      [0.5  0.25 0.25]
+
+    Source: Grave et al. (2017), section 4.
+    """
+    _check(hidden, weights, bias, tails)
+    frequent = len(bias) - len(tails)
+    head = jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
+    parts = [head[..., :frequent]]
+    for tail, (projection, words) in enumerate(tails):
+        scores = softmax.logits(hidden @ projection, words, _no_bias(words))
+        within = jax.nn.log_softmax(scores, axis=-1)
+        parts.append(head[..., frequent + tail, None] + within)
+    return jnp.concatenate(parts, axis=-1)
+
+
+def adaptive_sample(hidden, weights, bias, tails, key):
+    """Draws words from the adaptive softmax: a class of the head, then a word of it.
+
+    Args:
+      hidden: h, [..., D].
+      weights: [c_0 + tails, D], see `adaptive_loss`.
+      bias: [c_0 + tails].
+      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      key: a key of `jax.random`.
+
+    Returns:
+      Ranks of words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((5, 2)))]
+      >>> table = jnp.zeros((2, 4)), jnp.array([9.0, -90.0]), tails  # the tail has no mass
+      >>> print(losses.adaptive_sample(jnp.ones((3, 4)), *table, jax.random.key(0)))
+      [0 0 0]
+
+    Source: Grave et al. (2017), section 4.
+    """
+    _check(hidden, weights, bias, tails)
+    of_head, *of_tails = jax.random.split(key, 1 + len(tails))
+    drawn = softmax_words.softmax_sample(hidden, weights, bias, of_head)
+    rank, cutoffs = drawn, _cutoffs(bias, tails)
+    for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
+        within = softmax_words.softmax_sample(hidden @ projection, words, _no_bias(words), k)
+        rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
+    return rank
+
+
+def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
+    if ranks is not None:
+        of_tokens["ranks"] = (ranks, "...")
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "C D"),
+        bias=(bias, "C"),
+        **of_tokens,
+        integers=of_tokens.keys() & {"ranks"},
+    )
+    for number, (projection, words) in enumerate(tails):
+        check_shapes(
+            hidden=(hidden, "... D"),
+            **{f"tails[{number}][0]": (projection, "D K"), f"tails[{number}][1]": (words, "V K")},
+        )
+
+
+def _cutoffs(bias, tails):
+    """(c_0, c_1, ...): the rank of the first word of each tail."""
+    cutoffs = [len(bias) - len(tails)]
+    for _, words in tails[:-1]:
+        cutoffs.append(cutoffs[-1] + len(words))
+    return tuple(cutoffs)
+
+
+def _no_bias(words):
+    return jnp.zeros(words.shape[0], words.dtype)
+
+
+def _targets(bias, tails, rank):
+    """(class in the head, cluster (0: the head), place within the tail) of each target."""
+    first = len(bias) - len(tails)
+    cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
+    cluster = jnp.searchsorted(cutoffs, rank, side="right").astype(rank.dtype)
+    in_head = jnp.where(cluster == 0, rank, first + cluster - 1)
+    return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
+
+
+def _tail_losses(tails, hidden, cluster, place):
+    """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
+    tokens = cluster.size
+    block = min(TOKENS_AT_A_TIME, tokens)
+    padding = -tokens % block
+    cluster = jnp.pad(cluster, (0, padding))
+    order = jnp.argsort(cluster)
+    hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(-1, block, hidden.shape[-1])
+    cluster = cluster[order].reshape(-1, block)
+    place = jnp.pad(place, (0, padding))[order].reshape(-1, block)
+
+    def of_tail(h, mine, places, projection, weights):
+        bias = jnp.zeros(weights.shape[0], weights.dtype)
+        within = softmax.softmax_loss(h @ projection, weights, bias, jnp.where(mine, places, 0))
+        return jnp.where(mine, within[0], 0)
+
+    def no_words(h, mine, places, projection, weights):
+        return jnp.zeros(mine.shape, softmax.accumulator(h))
+
+    # Computed again in the backward pass rather than kept for all blocks. Around the conditions
+    # and with the tails as arguments: within them, every block would keep the tails too.
+    @jax.checkpoint
+    def of_block(tails, h, clusters, places):
+        losses = jnp.zeros(clusters.shape, softmax.accumulator(h))
+        for number, tail in enumerate(tails, 1):
+            mine = clusters == number
+            losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, places, *tail)
+        return losses
+
+    def step(_, columns):
+        return None, of_block(tails, *columns)
+
+    _, losses = jax.lax.scan(step, None, (hidden, cluster, place))
+    return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
+
+
+def _weighted_tail_losses(tails, hidden, cluster, place, token_weights):
+    """sum of token_weights * _tail_losses, a scalar, of token_weights [N]."""
+    # A token without weight is none of a tail's work, unless somebody asks for the gradient
+    # of its weight, which is the tail's loss: then it is computed, in the backward pass.
+    mine, idle = (jnp.where(token_weights == 0, *c) for c in ((0, cluster), (cluster, 0)))
+    losses = _tail_losses(tails, hidden, mine, place)
+    arguments = *jax.lax.stop_gradient((tails, hidden)), idle, place
+    return _weighted_sum_with_idle(_tail_losses, losses, token_weights, arguments)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _weighted_sum_with_idle(idle_losses, losses, token_weights, arguments):
+    """weighted_sum(losses, token_weights), where losses [N] are 0 for tokens of weight 0.
+
+    Args:
+      idle_losses: arguments -> the losses of those tokens, [N], 0 for all others. It is called for
+        the gradient of the weights alone.
+    """
+    return weighted_sum(losses, token_weights)
+
+
+def _forward(idle_losses, losses, token_weights, arguments):
+    return weighted_sum(losses, token_weights), (losses, token_weights, arguments)
+
+
+def _backward(idle_losses, residuals, cotangent):
+    losses, token_weights, arguments = residuals
+    _, of_sum = jax.vjp(weighted_sum, losses, token_weights)
+    of_losses, of_weights = of_sum(cotangent)
+    idle = slopes_of_weights(idle_losses(*arguments), token_weights)
+    return of_losses, of_weights + cotangent.astype(idle.dtype) * idle, None
+
+
+_weighted_sum_with_idle.defvjp(_forward, _backward)

@@ -1,0 +1,239 @@
+"""The hierarchical softmax in two levels: a class, then a word of the class.
+
+Goodman, "Classes for fast maximum entropy training" (2001); Morin and Bengio (2005). Words sorted
+by frequency are cut into C classes of M words each (the last may be smaller):
+
+    p(x | h) = softmax(R h + r)_c(x)  softmax(W_c(x) h + b_c(x))_x
+
+A token costs C + M scores instead of V; with C near the root of V that is 2 sqrt(V). It reads
+the M rows of W of its class, so rows are gathered for some tokens at a time.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import blocks, rows
+from zoo.losses import softmax
+from zoo.losses.shapes import check_shapes
+
+# Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
+# 36 tokens, enough to keep a core at work between the steps of a loop.
+GATHERED_AT_A_TIME = 16 * 1024 * 1024
+
+
+def token_block(tokens, size, width):
+    """Tokens to take at a time, of which each reads `size` rows of `width` numbers."""
+    return blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
+
+
+def within_log_probs(weights, bias, hidden, classes, vocabulary):
+    """log softmax(W_c h + b_c), [..., M], over those places of class c that hold a word.
+
+    Args:
+      weights: W [C, M, D]; bias: b [C, M], either of which may stand for a table: see
+      zoo.arrays.rows. hidden: [..., D]; classes: c, int [...]. vocabulary: V; words fill the
+      classes in order.
+    """
+    gathered = rows.take(weights, classes), rows.take(bias, classes)
+    return _log_probs(*gathered, hidden, classes, vocabulary)
+
+
+def _log_probs(weights, bias, hidden, classes, vocabulary):
+    """The same of the rows of each token, weights [..., M, D] and bias [..., M]."""
+    scores = jnp.einsum(
+        "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
+    )
+    size = scores.shape[-1]
+    places = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
+    there = classes[..., None] * size + places < vocabulary
+    return jax.nn.log_softmax(jnp.where(there, scores + bias, -jnp.inf), axis=-1)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
+def blocked_within_loss(weights, bias, hidden, classes, places, vocabulary, block):
+    """-log softmax(W_c h + b_c)_place, nats, [N], `block` tokens at a time.
+
+    Beyond arguments and results the memory is O(block * M * D) forward and backward, where rows are
+    gathered once more.
+
+    Args:
+      hidden: [N, D]; classes, places: int [N]; the others as within_log_probs has them.
+      block: need not divide N.
+    """
+
+    def of_block(columns):
+        h, c, p = columns
+        within = within_log_probs(weights, bias, h, c, vocabulary)
+        return -jnp.take_along_axis(within, p[:, None], axis=-1)[:, 0]
+
+    return blocks.map_rows(of_block, (hidden, classes, places), block)
+
+
+def _forward(weights, bias, hidden, classes, places, vocabulary, block):
+    arguments = weights, bias, hidden, classes, places
+    return blocked_within_loss(*arguments, vocabulary, block), arguments
+
+
+def _backward(vocabulary, block, arguments, cotangents):
+    # Written out because autodiff of a loop adds a gradient of all of W, mostly zeros, a block.
+    weights, bias, hidden, classes, places = arguments
+
+    def step(gradients, columns):
+        of_weights, of_bias = gradients
+        h, c, p, u = columns
+        w = weights[c]
+        within = _log_probs(w, bias[c], h, c, vocabulary)
+        slopes = softmax.difference(jnp.exp(within) * u[:, None], p, u)
+        of_hidden = jnp.einsum(
+            "nm,nmd->nd", slopes.astype(h.dtype), w, preferred_element_type=slopes.dtype
+        )
+        of_rows = slopes[..., None] * h[:, None].astype(slopes.dtype)
+        of_weights = of_weights.at[c].add(of_rows.astype(of_weights.dtype))
+        of_bias = of_bias.at[c].add(slopes.astype(of_bias.dtype))
+        return (of_weights, of_bias), of_hidden.astype(h.dtype)
+
+    # Tokens that fill the last block are zeros, cotangents too: they add nothing.
+    columns = blocks.of_rows((hidden, classes, places, cotangents), min(block, len(hidden)))
+    initial = tuple(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias))
+    (of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
+    of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
+    return of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden, None, None
+
+
+blocked_within_loss.defvjp(_forward, _backward)
+
+
+# ---------------------------------------------------------------- the two levels together
+
+
+def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, vocabulary):
+    """Computes -log softmax(R h + r)_c(x) softmax(W_c(x) h + b_c(x))_x, exactly.
+
+    Args:
+      hidden: h, [..., D].
+      class_weights: R, [C, D].
+      class_bias: r, [C].
+      weights: W, [C, M, D].
+      bias: b, [C, M].
+      ranks: the words x: int [...], each in [0, V). Word x is in place x mod M of class x // M.
+      vocabulary: V, more than (C - 1) M and at most C M. Places beyond it hold no word.
+
+    Returns:
+      [...], nats. Rows of W are gathered for so many tokens at a time that they hold
+      GATHERED_AT_A_TIME numbers at most, forward and backward.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: ranks are no whole numbers.
+
+    Example:
+      >>> table = jnp.zeros((2, 4)), jnp.zeros(2), jnp.zeros((2, 4, 4)), jnp.zeros((2, 4))
+      >>> loss = losses.hierarchical_loss(jnp.ones((2, 4)), *table, jnp.array([1, 4]), 6)
+      >>> print(jnp.exp(-loss).round(4))  # one word of four in a class, and one of two
+      [0.125 0.25 ]
+
+    Source: Goodman (2001); Morin and Bengio (2005).
+    """
+    _check(hidden, class_weights, class_bias, weights, bias, ranks=(ranks, "..."))
+    classes, places = jnp.divmod(ranks, bias.shape[1])
+    of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
+    block = token_block(ranks.size, *weights.shape[1:])
+    # Lookups that are watched are noted as they are traced: they cannot be in a loop.
+    if block == ranks.size or isinstance(weights, rows.Watched):
+        within = within_log_probs(weights, bias, hidden, classes, vocabulary)
+        return of_class - jnp.take_along_axis(within, places[..., None], axis=-1)[..., 0]
+    flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), places.reshape(-1)
+    of_place = blocked_within_loss(weights, bias, *flat, vocabulary, block)
+    return of_class + of_place.reshape(ranks.shape)
+
+
+def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary):
+    """Computes log p of every word, in the order of their ranks.
+
+    Args:
+      hidden: h, [..., D].
+      class_weights: R, [C, D].
+      class_bias: r, [C].
+      weights: W, [C, M, D].
+      bias: b, [C, M].
+      vocabulary: V; see `hierarchical_loss`.
+
+    Returns:
+      [..., C M], nats; -inf in the places beyond V, which hold no word.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table = jnp.zeros((2, 4)), jnp.zeros(2), jnp.zeros((2, 2, 4)), jnp.zeros((2, 2))
+      >>> print(jnp.exp(losses.hierarchical_log_probs(jnp.ones(4), *table, 3)).round(4))
+      [0.25 0.25 0.5  0.  ]
+
+    Source: Goodman (2001); Morin and Bengio (2005).
+    """
+    _check(hidden, class_weights, class_bias, weights, bias)
+    count, size, width = weights.shape
+    flat = weights.reshape(count * size, width)
+    scores = softmax.logits(hidden, flat, bias.reshape(-1))
+    there = jnp.arange(count * size) < vocabulary
+    scores = jnp.where(jnp.broadcast_to(there, scores.shape), scores, -jnp.inf)
+    within = jax.nn.log_softmax(scores.reshape(*hidden.shape[:-1], count, size), axis=-1)
+    joint = _log_class_probs(hidden, class_weights, class_bias)[..., None] + within
+    return joint.reshape(*hidden.shape[:-1], -1)
+
+
+def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabulary, key):
+    """Draws words from the hierarchical softmax: a class, then one of its words.
+
+    Args:
+      hidden: h, [..., D].
+      class_weights: R, [C, D].
+      class_bias: r, [C].
+      weights: W, [C, M, D].
+      bias: b, [C, M].
+      vocabulary: V; see `hierarchical_loss`.
+      key: a key of `jax.random`.
+
+    Returns:
+      Ranks of words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> class_bias, bias = jnp.array([0.0, 90.0]), jnp.zeros((2, 2))  # the second has all mass
+      >>> table = jnp.zeros((2, 4)), class_bias, jnp.zeros((2, 2, 4)), bias
+      >>> print(losses.hierarchical_sample(jnp.ones((2, 4)), *table, 3, jax.random.key(0)))
+      [2 2]
+
+    Source: Goodman (2001); Morin and Bengio (2005).
+    """
+    _check(hidden, class_weights, class_bias, weights, bias)
+    of_class, of_word = jax.random.split(key)
+    classes = jax.random.categorical(of_class, _log_class_probs(hidden, class_weights, class_bias))
+
+    def of_block(columns):
+        h, c = columns
+        return within_log_probs(weights, bias, h, c, vocabulary)
+
+    flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
+    within = blocks.map_rows(of_block, flat, token_block(classes.size, *weights.shape[1:]))
+    places = jax.random.categorical(of_word, within).reshape(classes.shape)
+    return classes * bias.shape[1] + places
+
+
+def _log_class_probs(hidden, weights, bias):
+    return jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
+
+
+def _check(hidden, class_weights, class_bias, weights, bias, **of_tokens):
+    check_shapes(
+        hidden=(hidden, "... D"),
+        class_weights=(class_weights, "C D"),
+        class_bias=(class_bias, "C"),
+        weights=(weights, "C M D"),
+        bias=(bias, "C M"),
+        **of_tokens,
+        integers=of_tokens.keys(),
+    )

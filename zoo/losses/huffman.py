@@ -1,0 +1,167 @@
+"""The hierarchical softmax over a binary tree: a word as the turns on the way to it.
+
+Morin and Bengio (2005); Mikolov et al. (2013), appendix. The tree is that of the Huffman code of
+the training counts, so that frequent words are near the root. Each of the V - 1 inner nodes n
+decides by a sigmoid; with turns s = +1 (first child) or -1 (second) along the path of x,
+
+    p(x | h) = prod_{(n, s) on the path of x} sigmoid(s (w_n . h + c_n)),
+
+normalised by construction. A token costs as many scores as the path is long, about log2 V.
+"""
+
+import heapq
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays import rows
+from zoo.losses import softmax
+from zoo.losses.shapes import check_shapes
+
+
+def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Makes the paths of all words in the Huffman tree of their counts.
+
+    Words without occurrences count as half an occurrence; ties go to what was made first, so that
+    the tree depends on the counts alone.
+
+    Args:
+      counts: [V], occurrences; V at least 1.
+
+    Returns:
+      (inner nodes int32 [V, L], turns float32 [V, L]), from the root on. Turns are +1 and -1, and 0
+      beyond the end of a path.
+
+    Raises:
+      ValueError: they are not [V].
+
+    Example:
+      >>> nodes, turns = losses.huffman_paths(np.array([9, 3, 1]))
+      >>> print(nodes.tolist(), turns.tolist())
+      [[1, 0], [1, 0], [1, 0]] [[-1.0, 0.0], [1.0, -1.0], [1.0, 1.0]]
+
+    Source: Huffman (1952); Mikolov et al. (2013), appendix.
+    """
+    check_shapes(counts=(counts, "V"))
+    vocabulary = len(counts)
+    heap = [(max(float(count), 0.5), word) for word, count in enumerate(counts)]
+    heapq.heapify(heap)
+    # Tree nodes: words are 0 .. V - 1, inner nodes V .. 2 V - 2 in the order of their making.
+    parent, turn = np.zeros(2 * vocabulary - 1, np.int64), np.zeros(2 * vocabulary - 1, np.float32)
+    for node in range(vocabulary, 2 * vocabulary - 1):
+        (first_mass, first), (second_mass, second) = heapq.heappop(heap), heapq.heappop(heap)
+        parent[first] = parent[second] = node
+        turn[first], turn[second] = 1, -1
+        heapq.heappush(heap, (first_mass + second_mass, node))
+    return _paths(parent, turn, vocabulary)
+
+
+def _paths(parent, turn, vocabulary):
+    """(nodes, turns), both [V, L], of a tree: all words climb together, a level at a time."""
+    root = len(parent) - 1
+    lengths, climbers = np.zeros(vocabulary, np.int64), np.arange(vocabulary)
+    words = np.arange(vocabulary if root else 0)
+    while len(words):
+        lengths[words] += 1
+        climbers = parent[climbers]
+        words, climbers = words[climbers != root], climbers[climbers != root]
+    longest = lengths.max()
+    nodes = np.zeros((vocabulary, longest), np.int32)
+    turns = np.zeros((vocabulary, longest), np.float32)
+    # A word that climbs from a leaf fills its row from the end of its path to the start.
+    climbers = np.arange(vocabulary)
+    for level in range(longest):
+        words = np.flatnonzero(lengths > level)
+        places = lengths[words] - 1 - level
+        turns[words, places] = turn[climbers[words]]
+        climbers[words] = parent[climbers[words]]
+        nodes[words, places] = climbers[words] - vocabulary
+    return nodes, turns
+
+
+def path_loss(hidden, weights, bias, nodes, turns):
+    """Computes -log prod_l sigmoid(s_l (w_{n_l} . h + c_{n_l})) of words in a binary tree.
+
+    Args:
+      hidden: h, [..., D].
+      weights: w of the inner nodes, [V - 1, D].
+      bias: c of the inner nodes, [V - 1].
+      nodes: n, inner nodes on the way to the word: int [..., L].
+      turns: s, +1 or -1, 0 beyond the end of a path: [..., L].
+
+    Returns:
+      [...], nats; exact, and normalised whatever the tree is.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: nodes are no whole numbers.
+
+    Example:
+      >>> nodes, turns = losses.huffman_paths(np.array([9, 3, 1]))
+      >>> table, words = (jnp.zeros((2, 4)), jnp.zeros(2)), np.array([0, 1])
+      >>> loss = losses.path_loss(jnp.ones((2, 4)), *table, nodes[words], turns[words])
+      >>> print(jnp.exp(-loss))
+      [0.5  0.25]
+
+    Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
+    """
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "N D"),
+        bias=(bias, "N"),
+        nodes=(nodes, "... L"),
+        turns=(turns, "... L"),
+        integers=("nodes",),
+    )
+    scores = jnp.einsum(
+        "...ld,...d->...l",
+        rows.take(weights, nodes),
+        hidden,
+        preferred_element_type=softmax.accumulator(hidden),
+    )
+    scores += rows.take(bias, nodes)
+    return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
+
+
+def path_log_probs(hidden, weights, bias, nodes, turns):
+    """Computes log p of every word of a binary tree.
+
+    Args:
+      hidden: h, [..., D].
+      weights: w of the inner nodes, [V - 1, D].
+      bias: c of the inner nodes, [V - 1].
+      nodes: n, inner nodes on the way to each word: int [V, L].
+      turns: s, +1 or -1, 0 beyond the end of a path: [V, L].
+
+    Returns:
+      [..., V], nats.
+
+    Raises:
+      ValueError: shapes do not agree. TypeError: nodes are no whole numbers.
+
+    Example:
+      >>> paths = map(jnp.asarray, losses.huffman_paths(np.array([9, 3, 1])))
+      >>> table = jnp.zeros((2, 4)), jnp.zeros(2)
+      >>> print(jnp.exp(losses.path_log_probs(jnp.ones(4), *table, *paths)))
+      [0.5  0.25 0.25]
+
+    Source: Morin and Bengio (2005); Mikolov et al. (2013), appendix.
+    """
+    check_shapes(
+        hidden=(hidden, "... D"),
+        weights=(weights, "N D"),
+        bias=(bias, "N"),
+        nodes=(nodes, "V L"),
+        turns=(turns, "V L"),
+        integers=("nodes",),
+    )
+    scores = softmax.logits(hidden, weights, bias)
+
+    def step(total, level):
+        nodes, turns = level
+        turns = jnp.broadcast_to(turns, (*scores.shape[:-1], turns.size))
+        of_level = jax.nn.log_sigmoid(turns * scores[..., nodes])
+        return total + jnp.where(turns == 0, 0, of_level), None
+
+    total = jnp.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype)
+    return jax.lax.scan(step, total, (nodes.T, turns.T))[0]

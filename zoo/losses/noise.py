@@ -1,0 +1,214 @@
+"""Noise words: where sampled losses draw their negative examples, and how often to expect each.
+
+A sampled loss draws K words from a distribution q over the vocabulary and corrects each score by
+the logarithm of the word's expected count. The draw and the correction must be of one distribution;
+here both come from the same probabilities, the draw through an alias table (Walker 1977; Vose
+1991), whose cost does not depend on V. Expected counts of K draws of word v:
+
+    all draws kept:                 K q(v)
+    repeated draws dropped:         1 - (1 - q(v))^K = -expm1(K log1p(-q(v)))
+
+Dropping repeats after a fixed number of draws, instead of drawing until K words differ, is what
+makes the second formula exact.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays.keys import Keys
+from zoo.losses.shapes import check_shapes
+
+NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
+# What may draw noise words of its own.
+UNITS = ("batch", "lane", "token")
+SELDOM = -40.0  # log q of words that no draws repeat
+
+
+def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Makes the table from which a word is drawn in constant time.
+
+    Cell v of V equal cells gives word v with probability threshold[v] and alias[v] otherwise, so
+    that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
+
+    Args:
+      probabilities: q, [V], with the sum 1.
+
+    Returns:
+      (threshold float64 [V], alias int32 [V]).
+
+    Raises:
+      ValueError: they are not [V].
+
+    Example:
+      >>> threshold, alias = losses.alias_table(np.array([0.75, 0.25]))
+      >>> print(threshold, alias)  # the cell of word 1 is word 0 half of the time
+      [1.  0.5] [0 0]
+
+    Source: Walker (1977); Vose (1991).
+    """
+    check_shapes(probabilities=(probabilities, "V"))
+    scaled = np.asarray(probabilities, np.float64) * len(probabilities)
+    threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
+    small = np.flatnonzero(scaled < 1).tolist()
+    large = np.flatnonzero(scaled >= 1).tolist()
+    left = scaled.tolist()  # plain numbers: ten times faster than items of an array
+    while small and large:
+        poor, rich = small.pop(), large[-1]
+        threshold[poor], alias[poor] = left[poor], rich
+        left[rich] -= 1 - left[poor]
+        if left[rich] < 1:
+            small.append(large.pop())
+    # What remains is 1 but for rounding, and stays so.
+    return threshold, alias
+
+
+def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
+    """Makes what drawing noise words needs, of one distribution for draw and correction.
+
+    Args:
+      probabilities: q, [V], all above 0, with the sum 1.
+
+    Returns:
+      {"log_q" float32 [V] nats, "threshold" float32 [V], "alias" int32 [V]}.
+
+    Raises:
+      ValueError: they are not [V].
+
+    Example:
+      >>> tables = losses.noise_tables(np.full(4, 0.25))
+      >>> print(tables["log_q"].round(3))
+      [-1.386 -1.386 -1.386 -1.386]
+
+    Source: see `alias_table`.
+    """
+    threshold, alias = alias_table(probabilities)
+    return {
+        "log_q": jnp.asarray(np.log(probabilities), jnp.float32),
+        "threshold": jnp.asarray(threshold, jnp.float32),
+        "alias": jnp.asarray(alias),
+    }
+
+
+def draw_noise(tables, key, shape) -> jax.Array:
+    """Draws words from q, with repeats.
+
+    Args:
+      tables: see `noise_tables`.
+      key: a key of `jax.random`.
+      shape: of what is drawn.
+
+    Returns:
+      Words, int32 of the shape.
+
+    Example:
+      >>> tables = losses.noise_tables(np.array([1.0, 1e-9]) / (1 + 1e-9))
+      >>> print(losses.draw_noise(tables, jax.random.key(0), (3,)))
+      [0 0 0]
+
+    Source: Walker (1977).
+    """
+    of_cell, of_threshold = jax.random.split(key)
+    cells = jax.random.randint(of_cell, shape, 0, tables["alias"].shape[0])
+    stays = jax.random.uniform(of_threshold, shape) < tables["threshold"][cells]
+    return jnp.where(stays, cells, tables["alias"][cells])
+
+
+class NoiseSample(NamedTuple):
+    """Noise words for a batch.
+
+    words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token. kept: bool of
+    the same shape, False where a repeated draw was dropped. log_expected: of the same shape, log of
+    the expected count.
+    """
+
+    words: jax.Array
+    kept: jax.Array
+    log_expected: jax.Array
+
+
+def log_expected_count(log_q, draws: int, distinct: bool):
+    """Computes the logarithm of how often a word is expected among some draws.
+
+    log(K q) with repeats kept, log(1 - (1 - q)^K) with repeats dropped.
+
+    Args:
+      log_q: log q, [...], nats.
+      draws: K.
+      distinct: whether repeated draws are dropped.
+
+    Returns:
+      [...], of the type of log_q.
+
+    Example:
+      >>> print(jnp.exp(losses.log_expected_count(jnp.log(0.5), 2, distinct=True)))
+      0.75
+
+    Source: Jean et al. (2015), section 3, on what to divide by; the formula is that of a binomial.
+    """
+    kept = log_q + jnp.log(draws).astype(log_q.dtype)
+    if not distinct:
+        return kept
+    # A word that is hardly ever drawn is not drawn twice; its q may be below any float.
+    seldom = log_q < SELDOM
+    log_q = jnp.where(seldom, SELDOM, log_q)
+    return jnp.where(seldom, kept, jnp.log(-jnp.expm1(draws * jnp.log1p(-jnp.exp(log_q)))))
+
+
+def draw_per_unit(function, key, shape, draws: int, per: str):
+    """function(key, shape), a pytree of arrays of that shape, for tokens of the given shape.
+
+    [draws] for the batch, [B, draws] for each lane, [..., draws] for each token; see
+    `sample_noise`.
+    """
+    if per not in UNITS:
+        raise ValueError(f"per is {per!r}: give one of {', '.join(UNITS)}")
+    of_lane = shape[1:] if per == "token" else ()
+    if not isinstance(key, Keys):
+        return function(key, (draws,) if per == "batch" else (*shape[:1], *of_lane, draws))
+    # Another stream than dropout's, which uses the same keys; those of the rows are the batch's
+    # with a small number folded in.
+    if per == "batch":
+        return function(jax.random.fold_in(key.batch, NOISE), (draws,))
+    of_rows = jax.vmap(lambda row: jax.random.fold_in(row, NOISE))(key.rows)
+    return jax.vmap(lambda row: function(row, (*of_lane, draws)))(of_rows)
+
+
+def sample_noise(
+    tables, key, shape, draws: int, *, per: str = "batch", distinct: bool = False
+) -> NoiseSample:
+    """Draws K noise words for tokens, with what sampled losses need to know of them.
+
+    Args:
+      tables: see `noise_tables`.
+      key: one key, or `zoo.arrays.keys.Keys` for tokens [B, T]: words for the batch then come from
+        its `batch` key, words for each lane or token from the keys of the rows.
+      shape: of the tokens, [B, ...].
+      draws: K.
+      per: that which draws words of its own, "batch", "lane" or "token"; a lane is a row of the
+        first axis.
+      distinct: whether repeated draws are dropped, that is, not `kept`.
+
+    Returns:
+      A `NoiseSample`: words, kept, log_expected.
+
+    Raises:
+      ValueError: `per` is none of these.
+
+    Example:
+      >>> tables = losses.noise_tables(np.full(5, 0.2))
+      >>> sample = losses.sample_noise(tables, jax.random.key(0), (2, 3), 4, per="lane")
+      >>> print(sample.words.shape, sample.kept.all(), jnp.exp(sample.log_expected[0, 0]).round(3))
+      (2, 4) True 0.8
+
+    Source: Jozefowicz et al. (2016), section 3.1.
+    """
+    words = draw_per_unit(lambda key, shape: draw_noise(tables, key, shape), key, shape, draws, per)
+    kept = jnp.ones(words.shape, bool)
+    if distinct:
+        words = jnp.sort(words, axis=-1)
+        kept = kept.at[..., 1:].set(words[..., 1:] != words[..., :-1])
+    log_expected = log_expected_count(tables["log_q"][words], draws, distinct)
+    return NoiseSample(words, kept, log_expected)

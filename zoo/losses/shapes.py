@@ -1,0 +1,39 @@
+"""Shapes at the door of the public functions: a wrong one is an error that names the argument."""
+
+import jax.numpy as jnp
+import numpy as np
+
+
+def check_shapes(integers=(), **arguments):
+    """Checks shapes of arrays when a function is traced; nothing is left of it in what is compiled.
+
+    Args:
+      integers: names of the arguments that must be whole numbers.
+      **arguments: name=(array, axes). axes are letters that stand for sizes, "V D", the same letter
+        for the same size in all arguments; with "..." in front for any leading axes, the same in
+        all arguments.
+
+    Raises:
+      ValueError: an array has another number of axes, or a size another than the arguments before
+        it gave to the letter.
+      TypeError: an array of `integers` is not of whole numbers.
+    """
+    sizes, given_by = {}, {}
+    for name, (array, axes) in arguments.items():
+        shape, letters = np.shape(array), axes.split()
+        given = f"{name} has the shape {shape}"
+        named = f"[{', '.join(letters)}]"
+        leading = len(shape) - len(letters)
+        if letters[:1] == ["..."]:
+            shape = (shape[: leading + 1], *shape[leading + 1 :]) if leading >= -1 else ()
+        if len(letters) != len(shape):
+            raise ValueError(f"{given}: give {named}")
+        for letter, size in zip(letters, shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                other = f"{letter} is {sizes[letter]} in {given_by[letter]}"
+                raise ValueError(f"{given}, {named}, but {other}")
+            given_by.setdefault(letter, name)
+    for name in integers:
+        dtype = jnp.result_type(arguments[name][0])
+        if not jnp.issubdtype(dtype, jnp.integer):
+            raise TypeError(f"{name} is of the type {dtype}: give whole numbers")

@@ -1,0 +1,122 @@
+"""The most probable words of a softmax and draws from it, by one walk over the vocabulary."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo.losses import softmax
+
+
+class Pass(NamedTuple):
+    """What one walk over the vocabulary finds. log_z: [N]. values, words: the k highest logits
+    and their words, [N, k]. sample: words drawn from the softmax, int32 [N]; None without a key.
+    """
+
+    log_z: jax.Array
+    values: jax.Array
+    words: jax.Array
+    sample: jax.Array | None
+
+
+def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
+    """log Z, the k best words and a draw, in one walk over blocks of the vocabulary.
+
+    The draw is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    distributed as the softmax of o.
+
+    Args:
+      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V, at least k; need not divide V.
+    """
+    tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
+
+    def step(carry, starts):
+        sums, values, words, best, sample = carry
+        start, first = starts
+        block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, start, first, block)
+        sums = sums.plus(block_logits)
+        if k:
+            block_values, places = jax.lax.top_k(block_logits, k)
+            values = jnp.concatenate([values, block_values], axis=-1)
+            words = jnp.concatenate([words, (places + start).astype(jnp.int32)], axis=-1)
+            values, places = jax.lax.top_k(values, k)
+            words = jnp.take_along_axis(words, places, axis=-1)
+        if key is not None:
+            noise = jax.random.gumbel(jax.random.fold_in(key, first), block_logits.shape, dtype)
+            noisy = block_logits + noise
+            sample = jnp.where(
+                noisy.max(-1) > best, (noisy.argmax(-1) + start).astype(jnp.int32), sample
+            )
+            best = jnp.maximum(best, noisy.max(-1))
+        return (sums, values, words, best, sample), None
+
+    initial = (
+        softmax.Exponentials.none(tokens, dtype),
+        jnp.full((tokens, k), -jnp.inf, dtype),
+        jnp.zeros((tokens, k), jnp.int32),
+        jnp.full(tokens, -jnp.inf, dtype),
+        jnp.zeros(tokens, jnp.int32),
+    )
+    (sums, values, words, _, sample), _ = jax.lax.scan(
+        step, initial, softmax.blocks_of_rows(weights.shape[0], block)
+    )
+    return Pass(sums.log(), values, words, None if key is None else sample)
+
+
+def softmax_top_k(hidden, weights, bias, k):
+    """Finds the k most probable words of the softmax, in blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      k: at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; words int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
+      >>> log_probs, words = losses.softmax_top_k(jnp.ones(4), jnp.zeros((3, 4)), bias, 2)
+      >>> print(words, jnp.exp(log_probs).round(2))
+      [1 2] [0.5 0.3]
+    """
+    softmax.check_softmax(hidden, weights, bias)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = max(k, softmax.vocabulary_block(flat.shape[0], weights.shape[0]))
+    found = blocked_pass(flat, weights, bias, block, k=k)
+    shape = (*hidden.shape[:-1], k)
+    return (found.values - found.log_z[:, None]).reshape(shape), found.words.reshape(shape)
+
+
+def softmax_sample(hidden, weights, bias, key):
+    """Draws words from the softmax, in blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      key: a key of `jax.random`.
+
+    Returns:
+      Words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table = jnp.zeros((3, 4)), jnp.array([0.0, 90.0, 0.0])  # word 1 has all the mass
+      >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
+      [1 1]
+
+    Source: Gumbel (1954): the best word, after noise.
+    """
+    softmax.check_softmax(hidden, weights, bias)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
+    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
+    assert drawn is not None  # a key was given
+    return drawn.reshape(hidden.shape[:-1])
