@@ -74,7 +74,7 @@ class AdaptiveSoftmax(Head):
                 )
         return params
 
-    def _arrays(self, params: Params):
+    def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:
         """What `zoo.losses.adaptive` calls weights, bias and tails."""
         tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
         return params["head"], params["head_bias"], tails

@@ -70,8 +70,8 @@ class HierarchicalSoftmax(Head):
             "bias": jnp.zeros((count, size)),
         }
 
-    def _arrays(self, params: Params):
-        return tuple(params[name] for name in ("classes", "class_bias", "weights", "bias"))
+    def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        return params["classes"], params["class_bias"], params["weights"], params["bias"]
 
     def loss(
         self,

@@ -82,8 +82,8 @@ def log_linear_loss(hidden, features, log_background, weights, bias, targets):
 
     Source: Dymetman and Xiao (2016), section 2, equations 11 to 14.
     """
-    table = log_linear_weights(features, log_background, weights, bias)
-    return softmax.softmax_loss(hidden, *table, targets)
+    vectors, biases = log_linear_weights(features, log_background, weights, bias)
+    return softmax.softmax_loss(hidden, vectors, biases, targets)
 
 
 def log_linear_log_probs(adaptor, features, log_background):
@@ -141,7 +141,8 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
     # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
     @jax.checkpoint
     def of_block(columns):
-        adaptors = softmax.logits(*columns, weights, bias)
+        (states,) = columns
+        adaptors = softmax.logits(states, weights, bias)
         adaptors *= jnp.sign(adaptors)  # whose slope at 0 is 0, not 1 as that of jnp.abs
         return penalty * jnp.sum(adaptors**norm, axis=-1)
 

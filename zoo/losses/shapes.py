@@ -18,7 +18,8 @@ def check_shapes(integers=(), **arguments):
         it gave to the letter.
       TypeError: an array of `integers` is not of whole numbers.
     """
-    sizes, given_by = {}, {}
+    sizes: dict[str, int] = {}
+    given_by: dict[str, str] = {}
     for name, (array, axes) in arguments.items():
         shape, letters = np.shape(array), axes.split()
         given = f"{name} has the shape {shape}"
