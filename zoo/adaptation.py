@@ -25,6 +25,8 @@ from zoo.priors import ContextualBackground
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
+__all__ = ["Trained", "WithWordsOf"]
+
 logger = logging.getLogger(__name__)
 
 

@@ -19,12 +19,6 @@ class WordVectors(Head):
       tied: the weights are the embedding's table, which the model hands in as params["weights"].
       bias: whether there is a bias a word.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
-
-    Example:
-      >>> head = heads.Softmax(initial_scale=0.0)  # all words alike, to begin with
-      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
-      >>> np.exp(head.log_prob(params, tables, hidden, targets)).round(2)
-      array([0.33, 0.33], dtype=float32)
     """
 
     tied: bool = False
@@ -56,6 +50,12 @@ class Softmax(WordVectors):
       tied: the weights are the embedding's table, which the model hands in as params["weights"].
       bias: whether there is a bias a word.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
+
+    Example:
+      >>> head = heads.Softmax(initial_scale=0.0)  # all words alike, to begin with
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> np.exp(head.log_prob(params, tables, hidden, targets)).round(2)
+      array([0.33, 0.33], dtype=float32)
     """
 
     def _scores_of(
