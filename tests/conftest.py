@@ -13,6 +13,7 @@ import pytest
 
 from tests import examples
 from zoo.sources import files
+from zoo.trust import permissions
 
 # Most of a test's time is compilation: code for small arrays need not be the fastest.
 FLAGS = ["--xla_backend_optimization_level=0"]
@@ -60,6 +61,15 @@ def pytest_runtest_teardown(item, nextitem):
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # no glibc, which would keep it otherwise
         ctypes.CDLL(None).malloc_trim(0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(monkeypatch):
+    """What a program has opened, and what it has to be asked for, is its own and not the next
+    test's."""
+    monkeypatch.setattr(permissions, "_closed", {})
+    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_paths_are_open", False)
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise, noise
+from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNoise
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
+from zoo.losses import noise
 from zoo.networks.convolution import Convolution
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
@@ -47,7 +48,7 @@ def expected_gradient(monkeypatch, head, p, counts, unit):
 
     def gradient(drawn, shape, token_weights):
         """Of tokens of the shape [..., V], each target once, with these words drawn."""
-        monkeypatch.setattr(noise, "draw", lambda tables, key, wanted: drawn.reshape(wanted))
+        monkeypatch.setattr(noise, "draw_noise", lambda tables, key, wanted: drawn.reshape(wanted))
         targets = jnp.broadcast_to(jnp.arange(size), shape)
         hidden = jnp.zeros((*shape, 3))
 

@@ -1,6 +1,7 @@
 """Trains a model: --config NAME DIR [--set FIELD=VALUE ...]."""
 
 import argparse
+import contextlib
 import logging
 import shlex
 import sys
@@ -41,8 +42,25 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    _train(experiment, folder, arguments.devices)
+    with _choices_told():
+        _train(experiment, folder, arguments.devices)
     print(f"evaluate it: {called.command('evaluate')} {shlex.quote(folder)}")
+
+
+@contextlib.contextmanager
+def _choices_told():
+    """What the zoo chooses by itself, such as the form of a head's scores, is printed within."""
+    logger, handler = logging.getLogger("zoo"), logging.StreamHandler(sys.stdout)
+    before = logger.level, logger.propagate
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before[0])
+        logger.propagate = before[1]
 
 
 def _train(experiment, folder, devices):
@@ -52,11 +70,6 @@ def _train(experiment, folder, devices):
     from zoo.training import tasks
     from zoo.training.loop import Trainer
 
-    # What the zoo chooses by itself, such as the form of a head's scores.
-    logger = logging.getLogger("zoo")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(logging.StreamHandler(sys.stdout))
-    logger.propagate = False
     workdir = Workdir(folder)
     workdir.check(experiment)
     print(recipes.describe(experiment), flush=True)
