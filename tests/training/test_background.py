@@ -42,6 +42,7 @@ def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, state):
         np.testing.assert_allclose(one, other, atol=3e-6)
 
 
+@pytest.mark.slow
 def test_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     whole = small.trainer(experiment(), tmp_path / "whole")
     whole.train()

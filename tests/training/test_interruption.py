@@ -128,6 +128,7 @@ def kill_and_resume(workdir, steps):
     return finish(command(workdir))[0]
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_as_one_that_was_not(whole, tmp_path):
     stdout = kill_and_resume(tmp_path / "run", [30])
     assert re.search(r"resuming after step \d+ \(epoch \d+\)", stdout)

@@ -215,7 +215,8 @@ def test_a_trainer_says_what_cannot_be_sparse(tmp_path):
         small.trainer(recipe, tmp_path)
 
 
-@pytest.mark.parametrize("devices", [pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.mark.slow
+@pytest.mark.parametrize("devices", [2, 4])
 def test_several_devices_agree_with_one(tmp_path, devices):
     recipe = small.with_settings(
         small.experiment(sentences=9, length=4, epochs=2),

@@ -68,6 +68,7 @@ def read(first, recipe):
     return start.read(str(first), recipe.model, lexicon, recipe.training.frozen)
 
 
+@pytest.mark.slow
 def test_a_head_is_trained_on_a_frozen_model_on_one_device_or_several(
     first, first_params, tmp_path
 ):

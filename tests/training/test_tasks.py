@@ -49,6 +49,7 @@ def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, sampled):
     assert progress[0].best == pytest.approx(progress[1].best, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_updates_of_rows_are_the_dense_ones(tmp_path):
     sparse = dataclasses.replace(RECIPE, row_sparse=True)
     runs = [
