@@ -63,7 +63,7 @@ class Untrained(Trained):
         return {
             "model": Static(self.model),
             "params": self.model.init(jax.random.key(0), lexicon),
-            "tables": self.model.judging_tables(lexicon),
+            "tables": self.model.evaluation_tables(lexicon),
             "place": None,
             "log_share": jnp.zeros(len(lexicon)),
         }

@@ -1,12 +1,13 @@
 """Former names of modules import what stands there now, and say so."""
 
+import dataclasses
 import importlib
 import subprocess
 import sys
 
 import pytest
 
-from zoo import former
+from zoo import embeddings, former, heads
 
 
 @pytest.mark.parametrize("name", former.MODULES)
@@ -31,3 +32,29 @@ def test_names_within_are_imported_from_there():
 def test_what_never_was_is_not_there():
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("zoo.nothing")
+
+
+def test_former_names_of_methods_give_those_of_today():
+    head = heads.MixtureOfSoftmaxes(components=3)
+    with pytest.warns(DeprecationWarning, match=r"MixtureOfSoftmaxes\.width is now scores_per_tok"):
+        assert head.width(7) == 21
+    with pytest.warns(DeprecationWarning, match="laid_out_by_counts is now ordered_by_frequency"):
+        assert heads.HuffmanSoftmax().laid_out_by_counts
+    with pytest.warns(DeprecationWarning, match=r"Lookup\.notes is now warnings"):
+        assert embeddings.Lookup().notes(None) == {}
+    with pytest.raises(AttributeError, match="'Softmax' object has no attribute 'hight'"):
+        heads.Softmax().hight  # noqa: B018
+
+
+def test_a_method_written_by_a_former_name_is_used():
+    with pytest.warns(DeprecationWarning, match=r"Own\.judging_tables is now evaluation_tables"):
+
+        @dataclasses.dataclass(frozen=True)
+        class Own(heads.Softmax):
+            width: int = 5  # a field is no method
+
+            def judging_tables(self, lexicon):
+                return {"own": lexicon}
+
+    assert Own().evaluation_tables("words") == {"own": "words"}
+    assert Own().scores_per_token(7) == 7 and Own().width == 5

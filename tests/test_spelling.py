@@ -152,8 +152,8 @@ def test_marks_and_damaged_bytes_show_as_replacement_characters():
 
 def test_words_that_were_cut_or_have_unknown_letters_are_counted():
     lexicon = Lexicon(("ab", "abcd", "xy", "a"), np.zeros(4, np.int64), alphabet=tuple("abcd"))
-    assert Spelling(longest=3).notes(lexicon, "head") == {"words cut by the head": 1}
-    assert Spelling("characters", longest=3).notes(lexicon, "head") == {
+    assert Spelling(longest=3).warnings(lexicon, "head") == {"words cut by the head": 1}
+    assert Spelling("characters", longest=3).warnings(lexicon, "head") == {
         "words cut by the head": 1,
         "words with letters unknown to the head": 1,
     }

@@ -59,7 +59,7 @@ class TrainedRun(typing.NamedTuple):
         _, params = folder.params(experiment, lexicon, say=logger.warning)
         # With the tables, a run that this one in turn has as background is read as well.
         model = experiment.language_model
-        return cls(model, lexicon, params, model.judging_tables(lexicon))
+        return cls(model, lexicon, params, model.evaluation_tables(lexicon))
 
 
 @jax.tree_util.register_static

@@ -15,12 +15,12 @@ def letters(longest):
 
 
 def test_notes_of_one_part_are_as_they_are():
-    assert Concat((Lookup(2), letters(3))).notes(LEXICON) == {"words cut by the embedding": 1}
-    assert Concat((Lookup(2),)).notes(LEXICON) == {}
+    assert Concat((Lookup(2), letters(3))).warnings(LEXICON) == {"words cut by the embedding": 1}
+    assert Concat((Lookup(2),)).warnings(LEXICON) == {}
 
 
 def test_notes_of_several_parts_do_not_hide_each_other():
-    assert Concat((letters(2), Lookup(2), letters(9))).notes(LEXICON) == {
+    assert Concat((letters(2), Lookup(2), letters(9))).warnings(LEXICON) == {
         "words cut by the embedding, part 0": 2,
         "words cut by the embedding, part 2": 0,
     }

@@ -188,7 +188,7 @@ def test_another_lexicon_needs_nothing_new(problem):
 
 
 def test_notes_and_refusals():
-    assert HEAD.notes(LEXICON) == {
+    assert HEAD.warnings(LEXICON) == {
         "words cut by the head": 2,
         "words with letters unknown to the head": 0,
     }

@@ -130,4 +130,4 @@ def test_what_has_no_sampled_loss_is_refused():
 
 def test_cut_words_are_counted():
     network = dataclasses.replace(NETWORK, spelling=Spelling(longest=6))
-    assert CNNSoftmax(network).notes(examples.plain_lexicon()) == {"words cut by the head": 3}
+    assert CNNSoftmax(network).warnings(examples.plain_lexicon()) == {"words cut by the head": 3}

@@ -129,6 +129,6 @@ def test_a_head_before_another_does_not_hide_what_that_one_is():
     for wrapped in WRAPPED.values():
         for head in (Softmax(), HuffmanSoftmax(), AdaptiveSoftmax(), MixtureOfSoftmaxes()):
             outer = wrapped(head)
-            assert outer.laid_out_by_counts == head.laid_out_by_counts
-            assert outer.width(13) == head.width(13)
+            assert outer.ordered_by_frequency == head.ordered_by_frequency
+            assert outer.scores_per_token(13) == head.scores_per_token(13)
             assert outer.loss_name == "loss"  # its own, which is exact

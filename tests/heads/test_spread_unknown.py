@@ -40,7 +40,7 @@ def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_
     np.testing.assert_allclose(spread.loss(params, tables, hidden, targets), -log_prob)
     _, theirs = head.log_prob_and_log_z(params, head.tables(TRAINED), hidden, targets * 0)
     np.testing.assert_allclose(log_z, theirs)
-    assert spread.notes(OTHER) == {"words that share the unknown word's probability": 4}
+    assert spread.warnings(OTHER) == {"words that share the unknown word's probability": 4}
 
 
 def test_where_words_cannot_share_it_is_said():

@@ -107,7 +107,9 @@ def _path(read):
 @functools.cache
 def _run():
     params = MODEL.init(jax.random.key(0), LEXICON)
-    return Run(pathlib.Path("run"), EXPERIMENT, LEXICON, params, MODEL.judging_tables(LEXICON), 1)
+    return Run(
+        pathlib.Path("run"), EXPERIMENT, LEXICON, params, MODEL.evaluation_tables(LEXICON), 1
+    )
 
 
 def _program(program):

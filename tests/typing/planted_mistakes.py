@@ -54,10 +54,10 @@ class Wrong(Head):
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return jnp.zeros(hidden_size)  # expected: return-value
 
-    def width(self, vocabulary: str) -> int:  # expected: override
+    def scores_per_token(self, vocabulary: str) -> int:  # expected: override
         return 1
 
-    def notes(self, lexicon: Lexicon) -> str:  # expected: override
+    def warnings(self, lexicon: Lexicon) -> str:  # expected: override
         return "none"
 
 

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Carry, Key, Params
 from zoo.lexicon import Lexicon
+from zoo.recipes.former_names import FormerNames
 
 
-class Core:
+class Core(FormerNames):
     """What every core offers. Subclasses are frozen dataclasses; methods are pure functions.
 
         init(key, input_size) -> params
@@ -25,14 +26,15 @@ class Core:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    former_names: ClassVar[dict[str, str]] = {"laid_out_by_counts": "ordered_by_frequency"}
 
     if TYPE_CHECKING:  # a field of most, without a value here
 
         @property
         def size(self) -> int: ...
 
-    # A core sees no words: as Head.laid_out_by_counts, and `for_lexicon` below.
-    laid_out_by_counts: bool = False
+    # A core sees no words: as Head.ordered_by_frequency, and `for_lexicon` below.
+    ordered_by_frequency: bool = False
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same parameters: none is of a word."""

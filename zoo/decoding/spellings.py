@@ -23,11 +23,11 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
       UserError: k is above the width.
     """
 
-    def of_position(of_hidden):
-        of_hidden = jnp.repeat(of_hidden[None], width, axis=0)
+    def of_position(projected):
+        projected = jnp.repeat(projected[None], width, axis=0)
         found = beam.search(
-            lambda symbols, state: head.spelling_step(params, of_hidden, END + symbols, state),
-            head.spelling_start(of_hidden),
+            lambda symbols, state: head.spelling_step(params, projected, END + symbols, state),
+            head.spelling_start(projected),
             start=BEGIN - END,
             end=0,
             length=head.spelling.longest,
@@ -38,4 +38,4 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
         ended = jnp.cumsum(ends, axis=-1) - ends > 0
         return found._replace(sequences=jnp.where(ended, PADDING, END + found.sequences))
 
-    return tuple(jax.vmap(of_position)(head.of_hidden(params, hidden)))
+    return tuple(jax.vmap(of_position)(head.hidden_projection(params, hidden)))

@@ -33,9 +33,9 @@ class CharCNN(Embedding):
         """The padded spellings: see Convolution.tables."""
         return self.network.tables(lexicon)
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters."""
-        return self.network.spelling.notes(lexicon, "embedding")
+        return self.network.spelling.warnings(lexicon, "embedding")
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. UserError if the letters are others."""

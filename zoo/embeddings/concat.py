@@ -45,9 +45,9 @@ class Concat(Embedding):
         """A tuple: those of each part."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Those of the parts, by their places where there are several with notes."""
-        found = [(place, part.notes(lexicon)) for place, part in enumerate(self.parts)]
+        found = [(place, part.warnings(lexicon)) for place, part in enumerate(self.parts)]
         found = [(place, notes) for place, notes in found if notes]
         if len(found) == 1:
             return found[0][1]

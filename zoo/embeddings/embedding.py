@@ -8,9 +8,10 @@ import jax
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
+from zoo.recipes.former_names import FormerNames
 
 
-class Embedding:
+class Embedding(FormerNames):
     """What every embedding offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     tables(lexicon) -> pytree of arrays, what the embedding needs to know of the words
@@ -21,9 +22,13 @@ class Embedding:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    # As Head.kinds and Head.laid_out_by_counts.
+    former_names: ClassVar[dict[str, str]] = {
+        "laid_out_by_counts": "ordered_by_frequency",
+        "notes": "warnings",
+    }
+    # As Head.kinds and Head.ordered_by_frequency.
     kinds: tuple[str, ...] | None = None
-    laid_out_by_counts: bool = False
+    ordered_by_frequency: bool = False
 
     if TYPE_CHECKING:  # a field of most, without a value here
 
@@ -55,6 +60,6 @@ class Embedding:
             "on: CharCNN, Features, Lookup and Concat of these can take another lexicon."
         )
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
         return {}

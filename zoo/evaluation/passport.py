@@ -256,7 +256,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         "constraint": run.constraint,
         "renormalised": model.head.renormalised,
         "spread_unknown": isinstance(model.head, SpreadUnknown),
-        "notes": model.notes(lexicon),
+        "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **_seen(run, sentences),
         "head": repr(model.head),

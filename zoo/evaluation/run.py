@@ -50,7 +50,7 @@ class Run:
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
-        tables = experiment.language_model.judging_tables(lexicon)
+        tables = experiment.language_model.evaluation_tables(lexicon)
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint)
 
     def with_state(self, state: str | None) -> "Run":
@@ -112,7 +112,7 @@ class Run:
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
             params=model.for_lexicon(params, old, lexicon),
-            tables=model.judging_tables(lexicon),
+            tables=model.evaluation_tables(lexicon),
             variant=variant,
             of_training=old,
         )
@@ -171,7 +171,7 @@ class Run:
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
-            tables=model.judging_tables(lexicon),
+            tables=model.evaluation_tables(lexicon),
         )
         variant = f"constrained-{run._digest_of(background)[:8]}"
         return dataclasses.replace(run, variant="-".join(filter(None, (self.variant, variant))))

@@ -33,7 +33,7 @@ class AdaptiveSoftmax(Head):
     division: float = 4.0
     initial_scale: float = 0.05
 
-    laid_out_by_counts = True
+    ordered_by_frequency = True
 
     def __post_init__(self):
         check_least(self, "model.head", division=1)

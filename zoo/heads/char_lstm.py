@@ -72,10 +72,10 @@ class CharLSTM(Head):
         tables |= prefix_tree(**tables, begin=BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters: words that are then spelled alike each
         have the probability of all of them."""
-        return self.spelling.notes(lexicon, "head")
+        return self.spelling.warnings(lexicon, "head")
 
     def normalised_over(self, lexicon: Lexicon) -> str:
         """The words of the lexicon if renormalised, else all spellings."""
@@ -119,32 +119,32 @@ class CharLSTM(Head):
 
     # ------------------------------------------------------------ spelling
 
-    def spelling_step(self, params: Params, of_hidden, previous, state):
+    def spelling_step(self, params: Params, projected, previous, state):
         """(log p of the letters from END on [n, A'], state) after the letters `previous` [n]."""
         params, (u, s) = softmax.in_full(params), state
-        inputs = params["letters"][previous] @ params["input"] + of_hidden
+        inputs = params["letters"][previous] @ params["input"] + projected
         u, s = cell(activated(inputs, u, params["recurrent"]), s)
         logits = u @ params["output"] + params["output_bias"][None]
         return jax.nn.log_softmax(logits, axis=-1), (u, s)
 
-    def spelling_start(self, of_hidden):
+    def spelling_start(self, projected):
         """The state before the first letter of n spellings: (u, s), [n, size] each."""
-        zeros = jnp.zeros((of_hidden.shape[0], self.size), of_hidden.dtype)
+        zeros = jnp.zeros((projected.shape[0], self.size), projected.dtype)
         return zeros, zeros
 
-    def of_hidden(self, params: Params, hidden: jax.Array):
+    def hidden_projection(self, params: Params, hidden: jax.Array):
         """What the hidden state adds to the gates of every letter, [n, 4 size]."""
         return softmax.logits(hidden, params["hidden"].T, params["bias"])
 
-    def _spelled(self, params: Params, letters, lengths, of_hidden):
+    def _spelled(self, params: Params, letters, lengths, projected):
         """log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
         # As `spelling_step`, all letters being known: products of all positions at once.
         inputs = params["letters"][previous.T].reshape(longest * count, -1) @ params["input"]
-        projections = inputs.reshape(longest, count, -1) + of_hidden[None]
-        keep = jnp.ones((longest, count, 1), of_hidden.dtype)
-        start = self.spelling_start(of_hidden)
+        projections = inputs.reshape(longest, count, -1) + projected[None]
+        keep = jnp.ones((longest, count, 1), projected.dtype)
+        start = self.spelling_start(projected)
         u, _ = recurrence(projections, params["recurrent"], *start, keep)
         logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
         places = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
@@ -162,24 +162,24 @@ class CharLSTM(Head):
         Returns:
           [N], nats.
         """
-        of_hidden, params = self.of_hidden(params, hidden), softmax.in_full(params)
-        return map_by_length(self._spelled, params, letters, lengths, (of_hidden,))
+        projected, params = self.hidden_projection(params, hidden), softmax.in_full(params)
+        return map_by_length(self._spelled, params, letters, lengths, (projected,))
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
 
         PADDING follows END; `zoo.lexicon.spelling.word` makes text of them.
         """
-        of_hidden = self.of_hidden(params, hidden)
+        projected = self.hidden_projection(params, hidden)
 
         def step(carry, key):
             previous, ended, state = carry
-            log_probs, state = self.spelling_step(params, of_hidden, previous, state)
+            log_probs, state = self.spelling_step(params, projected, previous, state)
             drawn = END + jax.random.categorical(key, log_probs, axis=-1).astype(jnp.int32)
             return (drawn, ended | (drawn == END), state), jnp.where(ended, 0, drawn)
 
         count = hidden.shape[0]
-        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self.spelling_start(of_hidden)
+        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self.spelling_start(projected)
         keys = jax.random.split(key, self.spelling.longest)
         return jax.lax.scan(step, initial, keys)[1].T
 
@@ -201,15 +201,15 @@ class CharLSTM(Head):
 
         Every beginning that words share is read once: see zoo.lexicon.prefix_tree.
         """
-        flat = self.of_hidden(params, hidden.reshape(-1, hidden.shape[-1]))
+        flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         params = softmax.in_full(params)
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
         found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
         return found.reshape(*hidden.shape[:-1], *found.shape[1:])
 
-    def _of_words(self, params: Params, tree, of_hidden):
-        """log p of every word over all spellings, [V], for one position, of_hidden [4 size]."""
-        inputs = params["letters"] @ params["input"] + of_hidden[None]
+    def _of_words(self, params: Params, tree, projected):
+        """log p of every word over all spellings, [V], for one position, projected [4 size]."""
+        inputs = params["letters"] @ params["input"] + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 
         def said(states, places, letters):
@@ -234,7 +234,7 @@ class CharLSTM(Head):
 
         blocks, block = tree.parent.shape
         count = (blocks + 1) * block
-        zeros = jnp.zeros((count, self.size), of_hidden.dtype)
+        zeros = jnp.zeros((count, self.size), projected.dtype)
         states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
         places = block * (1 + jnp.arange(blocks))
         states, _ = jax.lax.scan(read, states, (places, tree.parent, tree.letter))

@@ -107,13 +107,13 @@ class CNNSoftmax(Head):
             sampled = self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
-    def judging_tables(self, lexicon: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """The same without the noise, which need not be able to draw new words."""
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words were cut, or have unknown letters."""
-        return self.network.spelling.notes(lexicon, "head")
+        return self.network.spelling.warnings(lexicon, "head")
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there

@@ -15,10 +15,11 @@ from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum
 from zoo.losses.token_weights import weighted_sum
 from zoo.priors.contextual import Contextual
+from zoo.recipes.former_names import FormerNames
 
 
 @arguments.guarded
-class Head:
+class Head(FormerNames):
     """What every head offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     Shapes: hidden [..., D], targets and words int32 [...], losses and log-probabilities [...] in
@@ -44,8 +45,8 @@ class Head:
 
     Four more are for judging, and rarely need to be written:
 
-        width(vocabulary) -> how many numbers log_probs holds for a token
-        judging_tables(lexicon) -> what of the tables log_prob and the like need
+        scores_per_token(vocabulary) -> how many numbers log_probs holds for a token
+        evaluation_tables(lexicon) -> what of the tables log_prob and the like need
         prepared(params, tables) -> arrays that judging needs anew for every batch, or None
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
 
@@ -62,6 +63,12 @@ class Head:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+    former_names: ClassVar[dict[str, str]] = {
+        "judging_tables": "evaluation_tables",
+        "laid_out_by_counts": "ordered_by_frequency",
+        "notes": "warnings",
+        "width": "scores_per_token",
+    }
     # Whether the output weights are the embedding's table, handed in as params["weights"].
     tied: bool = False
     # The kinds of features that the rows of the parameters are of, () for all; None where the rows
@@ -94,7 +101,7 @@ class Head:
         background = None
 
     @property
-    def laid_out_by_counts(self) -> bool:
+    def ordered_by_frequency(self) -> bool:
         """Whether the frequencies of the words decide which parameters are whose."""
         return False
 
@@ -111,7 +118,7 @@ class Head:
         """Nothing, unless a head says otherwise."""
         return {}
 
-    def judging_tables(self, lexicon: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """The tables without what the loss alone needs, such as noise; all of them, unless a head
         says otherwise."""
         return self.tables(lexicon)
@@ -134,7 +141,7 @@ class Head:
             "--spread-unknown gives new words even parts of its unknown word's probability."
         )
 
-    def width(self, vocabulary: int) -> int:
+    def scores_per_token(self, vocabulary: int) -> int:
         """Numbers that `log_probs` holds for a token on the way to V: what blocks of tokens are
         chosen by. V, unless a head holds several arrays as wide."""
         return vocabulary
@@ -144,7 +151,7 @@ class Head:
         passports; None for a head that has one form."""
         return None
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """What was lost of the words, by name, such as how many were cut; kept in passports."""
         return {}
 
@@ -306,6 +313,6 @@ class Head:
 
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
-        block = softmax_sum.token_block(tokens, self.width(words))
+        block = softmax_sum.token_block(tokens, self.scores_per_token(words))
         results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

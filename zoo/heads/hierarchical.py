@@ -36,7 +36,7 @@ class HierarchicalSoftmax(Head):
     initial_scale: float = 0.05
 
     row_tables = ("weights", "bias")
-    laid_out_by_counts = True
+    ordered_by_frequency = True
 
     def __post_init__(self):
         check_least(self, "model.head", classes=0)

@@ -29,7 +29,7 @@ class HuffmanSoftmax(Head):
     initial_scale: float = 0.05
 
     row_tables = ("weights", "bias")
-    laid_out_by_counts = True
+    ordered_by_frequency = True
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""

@@ -116,7 +116,7 @@ class MixtureOfSoftmaxes(_Mixture):
             contexts, log_prior, *self._weights(params), targets, token_weights
         )
 
-    def width(self, vocabulary: int) -> int:
+    def scores_per_token(self, vocabulary: int) -> int:
         """M V: those of every component."""
         return self.components * vocabulary
 

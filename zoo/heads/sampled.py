@@ -55,7 +55,7 @@ class SampledHead(Softmax):
         """The noise distribution: see losses.noise_tables."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
-    def judging_tables(self, lexicon: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """Nothing: noise is for the loss."""
         return {}
 

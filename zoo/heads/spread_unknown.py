@@ -51,9 +51,9 @@ class SpreadUnknown(Head):
             )
 
     @property
-    def laid_out_by_counts(self) -> bool:
+    def ordered_by_frequency(self) -> bool:
         """As the head."""
-        return self.head.laid_out_by_counts
+        return self.head.ordered_by_frequency
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"head": those of the head, "place", "log_share": see zoo.lexicon.shares}.
@@ -76,7 +76,7 @@ class SpreadUnknown(Head):
                 f"would be lost: {len(missing):,} are missing, such as {word!r}."
             )
         return {
-            "head": self.head.judging_tables(self.lexicon),
+            "head": self.head.evaluation_tables(self.lexicon),
             "place": jnp.asarray(found.place),
             "log_share": jnp.asarray(found.log_share),
         }
@@ -97,15 +97,15 @@ class SpreadUnknown(Head):
         """As the head."""
         return self.head.form_taken(tables["head"])
 
-    def width(self, vocabulary: int) -> int:
+    def scores_per_token(self, vocabulary: int) -> int:
         """As the head, of whose words there are no more."""
-        return self.head.width(vocabulary)
+        return self.head.scores_per_token(vocabulary)
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words share, and what the head notes."""
         found = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(found.shared.sum())}
-        return self.head.notes(self.lexicon) | count
+        return self.head.warnings(self.lexicon) | count
 
     def loss(
         self,

@@ -58,9 +58,9 @@ class WithExpert(Head):
         return self.expert
 
     @property
-    def laid_out_by_counts(self) -> bool:
+    def ordered_by_frequency(self) -> bool:
         """As the head within."""
-        return self.head.laid_out_by_counts
+        return self.head.ordered_by_frequency
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": those of the head, "weights": u, [D], "bias": c, []}."""
@@ -74,10 +74,10 @@ class WithExpert(Head):
         """{"head": those of the head, "background": those of the expert}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
-    def judging_tables(self, lexicon: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """Those that the head needs then, and the expert's."""
         background = self.expert.tables(lexicon)
-        return {"head": self.head.judging_tables(lexicon), "background": background}
+        return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """UserError: the expert knows the words of training alone."""
@@ -94,17 +94,17 @@ class WithExpert(Head):
         """As the head within."""
         return self.head.form_taken(tables["head"])
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """Those of the head within."""
-        return self.head.notes(lexicon)
+        return self.head.warnings(lexicon)
 
     def normalised_over(self, lexicon: Lexicon) -> str:
         """As the head within."""
         return self.head.normalised_over(lexicon)
 
-    def width(self, vocabulary: int) -> int:
+    def scores_per_token(self, vocabulary: int) -> int:
         """As the head within."""
-        return self.head.width(vocabulary)
+        return self.head.scores_per_token(vocabulary)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """g, [...]; 0 where the expert names nothing."""

@@ -91,7 +91,7 @@ class Spelling:
             return 0
         return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))
 
-    def notes(self, lexicon, of: str) -> dict[str, int]:
+    def warnings(self, lexicon, of: str) -> dict[str, int]:
         """What a component, `of`, loses of the words of a lexicon, by name."""
         found = {f"words cut by the {of}": self.cut_words(lexicon)}
         if self.unit == "characters":

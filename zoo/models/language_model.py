@@ -45,9 +45,9 @@ class LanguageModel(Model):
         """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
-    def judging_tables(self, lexicon: Lexicon) -> Tables:
-        """The same as far as `log_prob` needs it; see Head.judging_tables."""
-        head = self.head.judging_tables(lexicon)
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        """The same as far as `log_prob` needs it; see Head.evaluation_tables."""
+        head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
@@ -88,9 +88,9 @@ class LanguageModel(Model):
                 "model.head.tied=False."
             )
 
-    def notes(self, lexicon: Lexicon) -> dict[str, int]:
-        """What the components lost of the words; see Head.notes."""
-        return {**self.embedding.notes(lexicon), **self.head.notes(lexicon)}
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """What the components lost of the words; see Head.warnings."""
+        return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The parameters for another lexicon; UserError if a component has none for new words."""

@@ -110,7 +110,7 @@ def _check_words(path, name, model, params, theirs, ours):
     """UserError if parameters of one lexicon mean something else with another."""
     component = getattr(model, name)
     if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
-        if component.laid_out_by_counts:
+        if component.ordered_by_frequency:
             _check_counts(path, name, component, theirs, ours)
         return
     try:
