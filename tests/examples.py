@@ -1,5 +1,7 @@
 """Small things that many tests use."""
 
+import doctest
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,3 +73,13 @@ def trained_and_other() -> tuple[Lexicon, Lexicon]:
     words = ("x", "a", "<s>", "b", "y", "?", "c", "z")
     other = Lexicon(words=words, counts=np.zeros(8, np.int64), boundary="<s>", unknown="?")
     return trained, other
+
+
+def run_docstring(docstring: str, names: dict):
+    """Runs the examples of a docstring in these names, which get its own; fails if there are
+    none."""
+    test = doctest.DocTestParser().get_doctest(docstring, names, "example", None, 0)
+    report: list[str] = []
+    failures, tried = doctest.DocTestRunner().run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert tried and not failures, "".join(report)

@@ -171,13 +171,68 @@ def lstm_layer(inputs, weights, hidden, cell, reset=None):
     return np.array(outputs), hidden, cell
 
 
-def lstm(inputs, params, carry, reset=None):
-    """Layers on layers: (hidden of the last [B, T, D], ((hidden, cell) of each layer))."""
-    last = []
-    for weights, (hidden, cell) in zip(params, carry, strict=True):
-        inputs, hidden, cell = lstm_layer(inputs, weights, hidden, cell, reset)
-        last.append((hidden, cell))
-    return inputs, tuple(last)
+def elman_layer(inputs, weights, hidden, reset=None, activation=np.tanh):
+    """One layer of h' = f(x W + h U + b): (hidden of all positions, last hidden)."""
+    outputs, hidden = [], np.array(hidden, np.float64)
+    for row, sequence in enumerate(_doubles(inputs)):
+        states = []
+        for time, x in enumerate(sequence):
+            if reset is not None and reset[row, time]:
+                hidden[row] = 0
+            z = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
+            hidden[row] = activation(z + hidden[row] @ _doubles(weights["recurrent"]))
+            states.append(hidden[row].copy())
+        outputs.append(states)
+    return np.array(outputs), hidden
+
+
+def gru_layer(inputs, weights, hidden, reset=None):
+    """One layer, the reset gate after the product: (hidden of all positions, last hidden).
+
+    The columns of weights are D for the reset gate, D for the update gate, D for candidates.
+    """
+    outputs, hidden = [], np.array(hidden, np.float64)
+    size = hidden.shape[1]
+    for row, sequence in enumerate(_doubles(inputs)):
+        states = []
+        for time, x in enumerate(sequence):
+            if reset is not None and reset[row, time]:
+                hidden[row] = 0
+            of_input = x @ _doubles(weights["input"]) + _doubles(weights["bias"])
+            of_hidden = hidden[row] @ _doubles(weights["recurrent"])
+            reset_gate = sigmoid(of_input[:size] + of_hidden[:size])
+            update = sigmoid(of_input[size : 2 * size] + of_hidden[size : 2 * size])
+            recalled = reset_gate * (of_hidden[2 * size :] + _doubles(weights["recurrent_bias"]))
+            candidate = np.tanh(of_input[2 * size :] + recalled)
+            hidden[row] = (1 - update) * candidate + update * hidden[row]
+            states.append(hidden[row].copy())
+        outputs.append(states)
+    return np.array(outputs), hidden
+
+
+def stacked(layer, inputs, params, carry, reset=None, skip=False):
+    """Layers on layers: (the output [B, T, *], the carry of each layer).
+
+    Args:
+      layer: a function of (inputs, weights, *state, reset). carry: for each layer its state, an
+        array or a tuple of them.
+      skip: every layer sees the inputs, too, and the output has the states of all layers.
+    """
+    outputs, last = [], []
+    for weights, state in zip(params, carry, strict=True):
+        x = outputs[-1] if outputs else inputs
+        if skip and outputs:
+            x = np.concatenate([inputs, x], axis=-1)
+        state = state if isinstance(state, tuple) else (state,)
+        hidden, *state = layer(x, weights, *state, reset)
+        outputs.append(hidden)
+        last.append(tuple(state))
+    return np.concatenate(outputs, axis=-1) if skip else outputs[-1], tuple(last)
+
+
+def lstm(inputs, params, carry, reset=None, skip=False):
+    """Layers of LSTM on each other: (the output [B, T, *], ((hidden, cell) of each layer))."""
+    return stacked(lstm_layer, inputs, params, carry, reset, skip)
 
 
 # ---------------------------------------------------------------- gradients

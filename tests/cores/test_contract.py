@@ -11,7 +11,7 @@ import pytest
 
 from tests import examples
 from zoo.arrays.keys import Keys
-from zoo.cores import LSTM, Core, NGram
+from zoo.cores import GRU, LSTM, Bidirectional, Core, Elman, NGram
 
 SIZE = 5
 
@@ -19,15 +19,29 @@ CORES = {
     "lstm": LSTM(SIZE),
     "lstm of three layers": LSTM(SIZE, layers=3),
     "projected lstm": LSTM(SIZE + 2, layers=2, projection=3),
+    "lstm with skip connections": LSTM(SIZE, layers=3, skip=True),
+    "elman": Elman(SIZE),
+    "elman of two layers": Elman(SIZE, layers=2, activation="sigmoid", skip=True),
+    "gru": GRU(SIZE),
+    "gru of two layers": GRU(SIZE, layers=2, skip=True),
     "trigrams": NGram(SIZE),
     "5-grams of two layers": NGram(SIZE, order=5, layers=2),
+    "bidirectional lstm": Bidirectional(LSTM(SIZE, layers=2)),
+    "bidirectional trigrams": Bidirectional(NGram(SIZE)),
 }
+CAUSAL = {name: core for name, core in CORES.items() if core.causal}
 # The same with dropout wherever there can be some.
 DROPPING_CORES = {
     "lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3),
     "variational lstm": LSTM(SIZE, layers=2, dropout=0.4, input_dropout=0.3, variational=True),
     "lstm with dropped weights": LSTM(SIZE, layers=2, dropout=0.4, recurrent_dropout=0.5),
+    "lstm with skip connections": LSTM(
+        SIZE, layers=2, dropout=0.4, input_dropout=0.3, recurrent_dropout=0.2, skip=True
+    ),
+    "elman": Elman(SIZE, layers=2, dropout=0.4, input_dropout=0.3, variational=True),
+    "gru": GRU(SIZE, layers=2, dropout=0.4, input_dropout=0.3, recurrent_dropout=0.2),
     "4-grams": NGram(SIZE, order=4, layers=2, dropout=0.4, input_dropout=0.3),
+    "bidirectional gru": Bidirectional(GRU(SIZE, dropout=0.4, input_dropout=0.3)),
 }
 BATCH, TIME, INPUT_SIZE = 3, 6, 4
 
@@ -53,6 +67,11 @@ def assert_trees_close(found, expected, **tolerances):
 
 @pytest.fixture(params=CORES.values(), ids=CORES.keys())
 def core(request):
+    return request.param
+
+
+@pytest.fixture(params=CAUSAL.values(), ids=CAUSAL.keys())
+def causal(request):
     return request.param
 
 
@@ -84,9 +103,9 @@ def test_the_leaves_of_a_carry_can_be_donated(core):
     assert len({leaf.unsafe_buffer_pointer() for leaf in leaves}) == len(leaves)
 
 
-def test_two_halves_are_one_run(core, random):
-    params, inputs, carry = core_problem(core, random)
-    apply = compiled(core)
+def test_two_halves_are_one_run(causal, random):
+    params, inputs, carry = core_problem(causal, random)
+    apply = compiled(causal)
     hidden, end = apply(params, inputs, carry)
     first, middle = apply(params, inputs[:, : TIME // 2], carry)
     second, end_of_halves = apply(params, inputs[:, TIME // 2 :], middle)
@@ -94,7 +113,7 @@ def test_two_halves_are_one_run(core, random):
     np.testing.assert_allclose(halves, hidden, rtol=1e-5, atol=1e-6)
     assert_trees_close(end_of_halves, end, rtol=1e-5, atol=1e-6)
     with pytest.raises(AssertionError):  # and the carry matters
-        unaware, _ = apply(params, inputs[:, TIME // 2 :], core.initial_carry(BATCH))
+        unaware, _ = apply(params, inputs[:, TIME // 2 :], causal.initial_carry(BATCH))
         np.testing.assert_allclose(unaware, second, rtol=1e-2)
 
 
@@ -106,9 +125,9 @@ def test_rows_do_not_see_each_other(core, random):
     np.testing.assert_array_equal(apply(params, others, carry)[0][0], hidden[0])
 
 
-def test_a_core_does_not_see_the_future(core, random):
-    params, inputs, carry = core_problem(core, random)
-    apply = compiled(core)
+def test_a_causal_core_does_not_see_the_future(causal, random):
+    params, inputs, carry = core_problem(causal, random)
+    apply = compiled(causal)
     hidden, _ = apply(params, inputs, carry)
     changed, _ = apply(params, inputs.at[:, 4:].set(-3.0), carry)
     np.testing.assert_array_equal(changed[:, :4], hidden[:, :4])
@@ -127,10 +146,11 @@ def test_reset_segments_are_separate_runs(core, random):
                 continue
             begin = jax.tree.map(lambda x, row=row: x[row : row + 1], carry)
             begin = core.initial_carry(1) if reset[row, start] else begin
-            # A fixed length, so that there is one compilation: what comes later is not seen.
+            # A fixed length, so that there is one compilation: what comes later is another text.
             segment = np.zeros((1, TIME, INPUT_SIZE), np.float32)
             segment[0, : stop - start] = inputs[row, start:stop]
-            alone, _ = compiled(core)(params, segment, begin)
+            ends = np.arange(TIME)[None] == stop - start
+            alone, _ = compiled(core)(params, segment, begin, reset=ends)
             np.testing.assert_allclose(
                 hidden[row, start:stop], alone[0, : stop - start], rtol=1e-5, atol=1e-6
             )
@@ -154,7 +174,7 @@ def test_a_reset_lets_no_gradient_through(core, random):
     assert np.abs(of_inputs[2, 3]).min() > 0
     for leaf in jax.tree.leaves(of_carry):
         np.testing.assert_array_equal(leaf[:2], 0)
-    if not isinstance(core, NGram):  # which forgets by itself
+    if not isinstance(getattr(core, "core", core), NGram):  # which forgets by itself
         assert (
             min(np.abs(leaf[2]).min() for leaf in (of_inputs[:, :4], *jax.tree.leaves(of_carry)))
             > 0
@@ -163,8 +183,12 @@ def test_a_reset_lets_no_gradient_through(core, random):
 
 def test_there_is_no_dropout_without_a_key(dropping, random):
     params, inputs, carry = core_problem(dropping, random)
-    rates = [field.name for field in dataclasses.fields(dropping) if "dropout" in field.name]
-    without = dataclasses.replace(dropping, **dict.fromkeys(rates, 0.0))
+    inside = getattr(dropping, "core", dropping)
+    rates = [field.name for field in dataclasses.fields(inside) if "dropout" in field.name]
+    without = dataclasses.replace(inside, **dict.fromkeys(rates, 0.0))
+    if isinstance(dropping, Bidirectional):
+        without = dataclasses.replace(dropping, core=without)
+    assert without != dropping
     expected = compiled(without)(params, inputs, carry)
     found = compiled(dropping)(params, inputs, carry)
     assert_trees_close(found, expected, rtol=0, atol=0)

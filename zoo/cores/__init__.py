@@ -1,7 +1,18 @@
-"""Cores: from vectors to hidden states, along time."""
+"""Cores: from vectors to hidden states, along time.
 
+The examples of the cores begin with
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from zoo import cores
+    >>> key, inputs = jax.random.key(0), jnp.ones((2, 5, 4))  # two rows of five vectors
+"""
+
+from zoo.cores.bidirectional import Bidirectional
 from zoo.cores.core import Core
+from zoo.cores.elman import Elman
+from zoo.cores.gru import GRU
 from zoo.cores.lstm import LSTM
 from zoo.cores.ngram import NGram
 
-__all__ = ["LSTM", "Core", "NGram"]
+__all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "NGram"]

@@ -33,6 +33,10 @@ class Core(FormerNames):
         @property
         def size(self) -> int: ...
 
+    # Whether a hidden state depends on its own position and those before alone. A core that reads
+    # on may be an encoder, and not the core of a language model.
+    causal: ClassVar[bool] = True
+
     # A core sees no words: as Head.ordered_by_frequency, and `for_lexicon` below.
     ordered_by_frequency: bool = False
 
@@ -64,6 +68,11 @@ class Core(FormerNames):
     ) -> tuple[jax.Array, Carry]:
         """(hidden [B, T, D], carry) of inputs [B, T, E]; every core writes this itself."""
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
+
+    def decoder_carry(self, carry: Carry) -> Carry:
+        """The carry after an encoder's inputs as the layers of a decoder take it: as it is, unless
+        the core says otherwise."""
+        return carry
 
     def _of_nothing(self, inputs: jax.Array, carry: Carry):
         """What `apply` gives where B or T is 0."""

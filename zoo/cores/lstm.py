@@ -16,22 +16,27 @@ by hand: see zoo.networks.recurrence.
 """
 
 import dataclasses
-from typing import Any
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
-from zoo.arrays.types import Carry, Key
-from zoo.cores.core import Core
+from zoo.arrays.types import Carry
+from zoo.cores.stacked import Stacked
 from zoo.errors import check_least
-from zoo.networks import dropout
-from zoo.networks.recurrence import flat, recurrence
+from zoo.networks.recurrence import recurrence
 
 
 @dataclasses.dataclass(frozen=True)
-class LSTM(Core):
-    """Stacked LSTM layers.
+class LSTM(Stacked):
+    """Stacked layers of long short-term memory.
+
+        i, f, o = sigmoid(z), g = tanh(z),   z = x W + h U + b
+        c' = f * c + i * g,   h' = o * tanh(c')
+
+    The parameters are a tuple of {"input": [*, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, a layer
+    each, with "projection": [D, R] if there is one. The gates' order is input, forget, candidate,
+    output. Weights start uniform in +-1/sqrt(D).
 
     Attributes:
       size: D, cells of each layer. layers: how many.
@@ -40,6 +45,15 @@ class LSTM(Core):
       recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
       variational: one mask for all positions of a call instead of one a position.
       forget_bias: where the bias of the forget gate starts.
+      skip: the inputs go to every layer, and every layer's hidden states to the output, side by
+        side: layers * R numbers (Graves 2013, section 2).
+
+    Example:
+      >>> core = cores.LSTM(size=3, layers=2, skip=True)
+      >>> params = core.init(key, 4)
+      >>> hidden, carry = core.apply(params, inputs, core.initial_carry(2))
+      >>> hidden.shape, carry[1][0].shape  # of both layers; the last hidden state of the second
+      ((2, 5, 6), (2, 3))
     """
 
     size: int = 256
@@ -50,95 +64,34 @@ class LSTM(Core):
     recurrent_dropout: float = 0.0
     variational: bool = False
     forget_bias: float = 1.0
+    skip: bool = False
+
+    blocks: ClassVar[int] = 4
 
     def __post_init__(self):
-        check_least(self, "model.core", size=1, layers=1, projection=0)
-        for name in ("dropout", "input_dropout", "recurrent_dropout"):
-            dropout.check_rate(getattr(self, name), f"model.core.{name}")
+        super().__post_init__()
+        check_least(self, "model.core", projection=0)
 
     @property
-    def output_size(self) -> int:
-        """R, the size of a hidden state."""
+    def state_size(self) -> int:
+        """R, the size of a layer's hidden state."""
         return self.projection or self.size
 
-    def init(self, key: jax.Array, input_size: int) -> Any:
-        """A tuple of {"input": [E or R, 4 D], "recurrent": [R, 4 D], "bias": [4 D]}, a layer each,
-        with "projection": [D, R] if there is one.
+    def _weight_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
+        shapes = super()._weight_shapes(inputs)
+        return shapes | ({"projection": (self.size, self.projection)} if self.projection else {})
 
-        Weights start uniform in +-1/sqrt(D); the gates' order is input, forget, candidate, output.
-        """
-        scale = self.size**-0.5
-        params = []
-        for layer in range(self.layers):
-            rows, columns = self.output_size if layer else input_size, 4 * self.size
-            shapes = {"input": (rows, columns), "recurrent": (self.output_size, columns)}
-            if self.projection:
-                shapes["projection"] = (self.size, self.projection)
-            of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
-            weights = {
-                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
-                for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
-            }
-            bias = jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)
-            params.append({**weights, "bias": bias})
-        return tuple(params)
+    def _biases(self) -> dict[str, jax.Array]:
+        return {"bias": jnp.zeros((4, self.size)).at[1].set(self.forget_bias).reshape(-1)}
 
     def initial_carry(self, batch: int) -> Carry:
         """Zeros: for each layer (hidden [B, R], cell [B, D])."""
         # An array each, never one array twice: the carry of a training step is donated.
         return tuple(
-            (jnp.zeros((batch, self.output_size)), jnp.zeros((batch, self.size)))
+            (jnp.zeros((batch, self.state_size)), jnp.zeros((batch, self.size)))
             for _ in range(self.layers)
         )
 
-    def apply(
-        self,
-        params: Any,
-        inputs: jax.Array,
-        carry: Carry,
-        *,
-        reset: jax.Array | None = None,
-        key: Key | None = None,
-    ) -> tuple[jax.Array, Carry]:
-        """inputs [B, T, E] -> (hidden [B, T, R], carry); see Core."""
-        batch, time, _ = inputs.shape
-        if not batch * time:
-            return self._of_nothing(inputs, carry)
-        dtype = inputs.dtype
-        keep = jnp.ones((time, batch, 1), dtype)
-        if reset is not None:
-            keep = 1 - reset.T[:, :, None].astype(dtype)
-        key = None if key is None else keys.of(key, batch)
-        x = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
-        new_carry = []
-        for layer, (weights, (hidden, cell_state)) in enumerate(zip(params, carry, strict=True)):
-            projections = flat(x) @ weights["input"] + weights["bias"][None]
-            projections = projections.reshape(time, batch, -1)
-            x, last = recurrence(
-                projections,
-                self._drop_weights(weights["recurrent"], key, layer),
-                hidden,
-                cell_state,
-                keep,
-                weights.get("projection"),
-            )
-            x = self._drop(x, self.dropout, key, 1 + layer)
-            new_carry.append(last)
-        return jnp.swapaxes(x, 0, 1), tuple(new_carry)
-
-    def _drop(self, x, rate, key, place):
-        """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""
-        if key is None or not rate:
-            return x
-        time = 1 if self.variational else x.shape[0]
-        masks = dropout.masks(dropout.fold_in(key.rows, place), (time, x.shape[-1]), rate, x.dtype)
-        return x * masks.swapaxes(0, 1)
-
-    def _drop_weights(self, recurrent, key, layer):
-        """U with some of its numbers at 0, unless there is no key or nothing to drop."""
-        rate = self.recurrent_dropout
-        if key is None or not rate:
-            return recurrent
-        # Another stream than that of noise words, which the batch's key gives too.
-        of_layer = dropout.fold_in(key.batch[None], 0x75736561 + layer)
-        return recurrent * dropout.masks(of_layer, recurrent.shape, rate, recurrent.dtype)[0]
+    def _recurrence(self, weights, recurrent, projections, state, keep):
+        hidden, cell = state
+        return recurrence(projections, recurrent, hidden, cell, keep, weights.get("projection"))

@@ -33,6 +33,12 @@ class NGram(Core):
       size: D, of each layer. order: n. layers: one or more.
       dropout: rate on every layer's output, the last one's too. input_dropout: on the vectors of
         words; a word is short of the same numbers in all n-grams that it is in.
+
+    Example:
+      >>> core = cores.NGram(size=3, order=4)
+      >>> hidden, carry = core.apply(core.init(key, 4), inputs, core.initial_carry(2))
+      >>> hidden.shape, carry.shape  # the sums for the next two positions
+      ((2, 5, 3), (2, 2, 3))
     """
 
     size: int = 128

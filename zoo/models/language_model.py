@@ -29,12 +29,20 @@ class LanguageModel(Model):
     core's, or then a pair of the core's and the background's.
 
     Attributes:
-      embedding, core, head: the components. A tied head shares the embedding's table.
+      embedding, core, head: the components. A tied head shares the embedding's table. The core is
+        causal: UserError otherwise.
     """
 
     embedding: Embedding = Lookup()
     core: Core = LSTM()
     head: Head = Softmax()
+
+    def __post_init__(self):
+        if isinstance(self.core, Core) and not self.core.causal:
+            raise UserError(
+                f"model.core is {type(self.core).__name__}, whose hidden states know the words to "
+                "come: take a causal core, such as LSTM, for a language model."
+            )
 
     @property
     def background(self) -> Contextual | None:

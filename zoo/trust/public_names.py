@@ -13,7 +13,7 @@ import sys
 COMPONENTS = {
     "zoo": ("Evaluation", "Experiment", "Training"),
     "zoo.adaptation": ("Trained", "WithWordsOf"),
-    "zoo.cores": ("LSTM", "NGram"),
+    "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "NGram"),
     "zoo.data": (
         *("Characters", "Conllu", "Facts", "Micro", "Mixed", "Overnight", "Prefixed"),
         *("Realisations", "Text", "Vocabulary"),

@@ -1,0 +1,226 @@
+"""Elman's network, the GRU and skip connections against numpy loops, and their gradients by hand
+against autodiff of a plain scan and against finite differences."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.cores import GRU, LSTM, Elman
+from zoo.errors import UserError
+from zoo.networks.elman import elman
+from zoo.networks.gru import gru
+
+BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
+RESET = np.zeros((BATCH, TIME), bool)
+RESET[0, [0, 3]] = RESET[2, [1, 2, 4]] = True
+LAYERS = {
+    "elman": (Elman, references.elman_layer),
+    "sigmoid": (
+        functools.partial(Elman, activation="sigmoid"),
+        functools.partial(references.elman_layer, activation=references.sigmoid),
+    ),
+    "gru": (GRU, references.gru_layer),
+    "lstm": (LSTM, references.lstm_layer),
+}
+
+
+# |numbers| of the parameters and the output of an LSTM, before there were skip connections.
+AS_BEFORE = [
+    7.0,
+    19.3285236,
+    3.9461908,
+    14.8837919,
+    7.0,
+    16.2761154,
+    3.7459557,
+    14.1445208,
+    0.0756838,
+]
+
+
+def assert_trees_close(found, expected, **tolerances):
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, **tolerances)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("skip", [False, True], ids=["", "skip"])
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("name", LAYERS)
+def test_values_are_those_of_a_loop(random, name, layers, skip):
+    make, layer = LAYERS[name]
+    core = make(SIZE, layers=layers, skip=skip)
+    assert core.output_size == (layers * SIZE if skip else SIZE)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
+    carry = examples.randomised(core.initial_carry(BATCH), random)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    expected = references.stacked(layer, inputs, params, carry, RESET, skip)
+    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+def test_a_projected_lstm_skips_with_its_projections(random):
+    core = LSTM(SIZE, layers=3, projection=2, skip=True)
+    assert core.output_size == 6
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.7)
+    assert [len(layer["input"]) for layer in params] == [4, 6, 6]
+    carry = examples.randomised(core.initial_carry(BATCH), random)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)))
+    found = jax.jit(core.apply)(params, inputs, carry, reset=RESET)
+    expected = references.lstm(inputs, params, carry, RESET, skip=True)
+    assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", ["elman", "sigmoid", "gru"])
+def test_gradients_are_those_of_a_loop(random, name):
+    make, layer = LAYERS[name]
+    core = make(2, layers=2, skip=True)
+    params = examples.random_params(core, random, 3, scale=0.7)
+    carry = examples.randomised(core.initial_carry(2), random)
+    inputs, reset = jnp.asarray(random.normal(size=(2, 3, 3))), RESET[1:, 1:4]
+    weights = random.normal(size=(2, 3, 4)), random.normal(size=(2, 2, 2))
+    leaves, tree = jax.tree.flatten((params, carry, inputs))
+    arrays = {f"{place:02}": leaf for place, leaf in enumerate(leaves)}
+
+    def weighted_sum(apply, arrays):
+        params, carry, inputs = jax.tree.unflatten(tree, arrays.values())
+        hidden, last = apply(params, inputs, carry)
+        ends = jax.tree.leaves(last)
+        return (hidden * weights[0]).sum() + sum(
+            (end * w).sum() for end, w in zip(ends, weights[1], strict=True)
+        )
+
+    apply = functools.partial(core.apply, reset=reset)
+    gradients = jax.jit(jax.grad(functools.partial(weighted_sum, apply)))(arrays)
+    loop = functools.partial(references.stacked, layer, reset=reset, skip=True)
+    expected = references.finite_differences(
+        lambda arrays: weighted_sum(lambda p, x, c: loop(x, p, c), arrays), arrays
+    )
+    for place, gradient in gradients.items():
+        assert np.abs(gradient).max() > 1e-4
+        np.testing.assert_allclose(gradient, expected[place], rtol=1e-6, atol=1e-8)
+
+
+def plain_elman(activation, projections, recurrent, hidden, keep):
+    function = {"tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}[activation]
+
+    def step(hidden, inputs):
+        hidden = function(inputs[0] + (hidden * inputs[1]) @ recurrent)
+        return hidden, hidden
+
+    return jax.lax.scan(step, hidden, (projections, keep))[::-1]
+
+
+def plain_gru(projections, recurrent, bias, hidden, keep):
+    def step(hidden, inputs):
+        projection, hidden = inputs[0], hidden * inputs[1]
+        product = hidden @ recurrent
+        size = hidden.shape[1]
+        reset = jax.nn.sigmoid(projection[:, :size] + product[:, :size])
+        update = jax.nn.sigmoid(projection[:, size:-size] + product[:, size:-size])
+        of_hidden = product[:, -size:] + bias[None]
+        candidate = jnp.tanh(projection[:, -size:] + reset * of_hidden)
+        hidden = (1 - update) * candidate + update * hidden
+        return hidden, hidden
+
+    return jax.lax.scan(step, hidden, (projections, keep))[::-1]
+
+
+RECURRENCES = {
+    "tanh": (functools.partial(elman, "tanh"), functools.partial(plain_elman, "tanh"), 1),
+    "sigmoid": (functools.partial(elman, "sigmoid"), functools.partial(plain_elman, "sigmoid"), 1),
+    "gru": (gru, plain_gru, 3),
+}
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("shape", [(BATCH, TIME, SIZE), (33, 41, 65)], ids=["small", "large"])
+@pytest.mark.parametrize("name", RECURRENCES)
+def test_gradients_are_those_of_the_plain_scan(random, name, shape):
+    function, plain, blocks = RECURRENCES[name]
+    batch, time, size = shape
+    keep = jnp.asarray(random.uniform(size=(time, batch, 1)) > 0.2, jnp.float64)
+    shapes = [(time, batch, blocks * size), (size, blocks * size), (size,), (batch, size)]
+    if name != "gru":
+        del shapes[2]
+    arguments = [jnp.asarray(random.normal(size=one) * size**-0.5) for one in shapes]
+    cotangents = tuple(
+        jnp.asarray(random.normal(size=s)) for s in ((time, batch, size), shapes[-1])
+    )
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def forward_and_backward(function, *arguments):
+        results, transpose = jax.vjp(lambda *x: function(*x, keep), *arguments)
+        return results, transpose(cotangents)
+
+    found = forward_and_backward(function, *arguments)
+    expected = forward_and_backward(plain, *arguments)
+    assert_trees_close(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@pytest.mark.parametrize("name", ["elman", "gru", "lstm"])
+def test_a_type_of_few_bits_is_kept(random, name, dtype):
+    core = LAYERS[name][0](SIZE, layers=2, skip=True, dropout=0.5)
+    params = examples.random_params(core, random, INPUT_SIZE, scale=0.5)
+    inputs = jnp.asarray(random.normal(size=(BATCH, TIME, INPUT_SIZE)), jnp.float32)
+    carry = core.initial_carry(BATCH)
+    few = jax.tree.map(lambda x: x.astype(dtype), (params, inputs, carry))
+    apply = jax.jit(core.apply)
+    (hidden, _), found = (
+        apply(params, inputs, carry),
+        apply(*few, reset=jnp.zeros((BATCH, TIME), bool)),
+    )
+    assert {leaf.dtype for leaf in jax.tree.leaves(found)} == {jnp.dtype(dtype)}
+    np.testing.assert_allclose(found[0].astype(jnp.float32), hidden, atol=0.05)
+
+
+def test_new_parameters():
+    first, second = GRU(SIZE, layers=2, skip=True).init(jax.random.key(0), INPUT_SIZE)
+    shapes = {name: array.shape for name, array in second.items()}
+    assert shapes == {
+        "input": (SIZE + INPUT_SIZE, 3 * SIZE),
+        "recurrent": (SIZE, 3 * SIZE),
+        "bias": (3 * SIZE,),
+        "recurrent_bias": (SIZE,),
+    }
+    (third,) = Elman(SIZE).init(jax.random.key(0), INPUT_SIZE)
+    assert {name: array.shape for name, array in third.items()} == {
+        "input": (INPUT_SIZE, SIZE),
+        "recurrent": (SIZE, SIZE),
+        "bias": (SIZE,),
+    }
+    for weights in (first, second, third):
+        for name, array in weights.items():
+            if "bias" in name:
+                np.testing.assert_array_equal(array, 0)
+            else:
+                assert 0.8 * SIZE**-0.5 < np.abs(array).max() <= SIZE**-0.5
+
+
+def test_an_lstm_starts_and_computes_as_before_there_were_skip_connections():
+    """Sums of its numbers, as they were then."""
+    core = LSTM(SIZE, layers=2, projection=3, dropout=0.3, recurrent_dropout=0.2)
+    key = jax.random.key(0)
+    params = core.init(key, INPUT_SIZE)
+    inputs = jax.random.normal(key, (BATCH, TIME, INPUT_SIZE))
+    hidden, _ = core.apply(params, inputs, core.initial_carry(BATCH), reset=RESET, key=key)
+    sums = [float(jnp.abs(leaf).sum()) for leaf in (*jax.tree.leaves(params), hidden)]
+    np.testing.assert_allclose(sums, AS_BEFORE, rtol=1e-5)
+
+
+def test_settings_that_cannot_be_are_refused():
+    with pytest.raises(
+        UserError, match=r"model\.core\.activation is 'relu': give one of tanh, sigm"
+    ):
+        Elman(activation="relu")
+    with pytest.raises(UserError, match="layers is 0"):
+        GRU(layers=0)
+    with pytest.raises(UserError, match=r"model\.core\.dropout is 1"):
+        Elman(dropout=1.0)

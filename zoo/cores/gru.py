@@ -1,0 +1,68 @@
+"""The gated recurrent unit (Cho et al. 2014).
+
+For layer input x_t and previous hidden state h:
+
+    r, z = sigmoid(x_t W + h U + b)                    (two blocks of W, U and b)
+    n = tanh(x_t W_n + b_n + r * (h U_n + c))          (the third)
+    h_t = (1 - z) * n + z * h
+
+The reset gate r acts after the product h U_n, as in the first version of the paper, cuDNN and
+PyTorch; in the paper's third version it acts before, tanh(x_t W_n + (r * h) U_n + b_n). So one
+product with h serves all three blocks.
+
+The products x_t W of all positions are one product before the scan, whose backward pass is written
+by hand: see zoo.networks.gru.
+"""
+
+import dataclasses
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.cores.stacked import Stacked
+from zoo.networks.gru import gru
+
+
+@dataclasses.dataclass(frozen=True)
+class GRU(Stacked):
+    """Stacked layers of gated recurrent units, the reset gate after the product with U.
+
+        r, z = sigmoid(x W + h U + b),   n = tanh(x W_n + b_n + r * (h U_n + c))
+        h' = (1 - z) * n + z * h
+
+    The parameters are a tuple of {"input": [*, 3 D], "recurrent": [D, 3 D], "bias": [3 D],
+    "recurrent_bias": c, [D]}, a layer each; the columns are of r, z and n. Weights start uniform in
+    +-1/sqrt(D).
+
+    Attributes:
+      size: D, of each layer. layers: how many.
+      dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
+      recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
+      variational: one mask for all positions of a call instead of one a position.
+      skip: the inputs go to every layer, and every layer's hidden states to the output, side by
+        side: layers * D numbers (Graves 2013, section 2).
+
+    Example:
+      >>> core = cores.GRU(size=3, layers=2, dropout=0.5)
+      >>> params = core.init(key, 4)
+      >>> hidden, carry = core.apply(params, inputs, core.initial_carry(2), key=key)
+      >>> hidden.shape, carry[0].shape
+      ((2, 5, 3), (2, 3))
+    """
+
+    size: int = 256
+    layers: int = 1
+    dropout: float = 0.0
+    input_dropout: float = 0.0
+    recurrent_dropout: float = 0.0
+    variational: bool = False
+    skip: bool = False
+
+    blocks: ClassVar[int] = 3
+
+    def _biases(self) -> dict[str, jax.Array]:
+        return super()._biases() | {"recurrent_bias": jnp.zeros(self.size)}
+
+    def _recurrence(self, weights, recurrent, projections, state, keep):
+        return gru(projections, recurrent, weights["recurrent_bias"], state, keep)

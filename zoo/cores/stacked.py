@@ -1,0 +1,144 @@
+"""Layers of a recurrent network on each other: what `LSTM`, `GRU` and `Elman` have in common.
+
+With x_t the inputs and h^n_t the state of layer n of N,
+
+    without skip:  layer n sees h^(n-1)_t (the first x_t);        the output is h^N_t
+    with skip:     layer n sees x_t and h^(n-1)_t side by side;   the output is h^1_t ... h^N_t so
+
+the latter after Graves (2013), section 2: the input goes to every layer, and every layer's states
+to the output, which has N times as many numbers.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import keys
+from zoo.arrays.types import Carry, Key
+from zoo.cores.core import Core
+from zoo.errors import check_least
+from zoo.networks import dropout
+from zoo.networks.recurrence import flat
+
+
+class Stacked(Core):
+    """A core of layers, each with its own recurrence; subclasses say which.
+
+    The products x_t W + b of all positions are one product before the recurrence.
+    """
+
+    # Columns of W and U, in D.
+    blocks: ClassVar[int]
+
+    if TYPE_CHECKING:  # fields of all
+        layers: int
+        skip: bool
+        dropout: float
+        input_dropout: float
+        recurrent_dropout: float
+        variational: bool
+
+    def __post_init__(self):
+        check_least(self, "model.core", size=1, layers=1)
+        for name in ("dropout", "input_dropout", "recurrent_dropout"):
+            dropout.check_rate(getattr(self, name), f"model.core.{name}")
+
+    @property
+    def state_size(self) -> int:
+        """R, the size of a layer's hidden state."""
+        return self.size
+
+    @property
+    def output_size(self) -> int:
+        """R, or layers * R with `skip`."""
+        return self.state_size * (self.layers if self.skip else 1)
+
+    def _weight_shapes(self, inputs: int) -> dict[str, tuple[int, ...]]:
+        """{name: shape} of a layer's matrices, which start uniform in +-1/sqrt(D)."""
+        columns = self.blocks * self.size
+        return {"input": (inputs, columns), "recurrent": (self.state_size, columns)}
+
+    def _biases(self) -> dict[str, jax.Array]:
+        """{name: value} of a layer's biases at the start of training."""
+        return {"bias": jnp.zeros(self.blocks * self.size)}
+
+    def _recurrence(self, weights, recurrent, projections, state, keep):
+        """(hidden of all positions [T, B, R], the layer's carry) of projections x W + b [T, B, *].
+
+        recurrent is U as dropout leaves it; state the layer's carry; keep [T, B, 1] 0 at resets.
+        """
+        raise NotImplementedError
+
+    def init(self, key: jax.Array, input_size: int) -> Any:
+        """A tuple of {"input", "recurrent", "bias", ...}, a layer each; see the class."""
+        scale = self.size**-0.5
+        params = []
+        for layer in range(self.layers):
+            inputs = input_size
+            if layer:
+                inputs = self.state_size + (input_size if self.skip else 0)
+            shapes = self._weight_shapes(inputs)
+            of_weights = jax.random.split(jax.random.fold_in(key, layer), len(shapes))
+            weights = {
+                name: jax.random.uniform(k, shape, minval=-scale, maxval=scale)
+                for k, (name, shape) in zip(of_weights, shapes.items(), strict=True)
+            }
+            params.append({**weights, **self._biases()})
+        return tuple(params)
+
+    def initial_carry(self, batch: int) -> Carry:
+        """Zeros: for each layer its hidden state [B, D]."""
+        # An array each, never one array twice: the carry of a training step is donated.
+        return tuple(jnp.zeros((batch, self.size)) for _ in range(self.layers))
+
+    def apply(
+        self,
+        params: Any,
+        inputs: jax.Array,
+        carry: Carry,
+        *,
+        reset: jax.Array | None = None,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Carry]:
+        """inputs [B, T, E] -> (hidden [B, T, output_size], carry); see Core."""
+        batch, time, _ = inputs.shape
+        if not batch * time:
+            return self._of_nothing(inputs, carry)
+        dtype = inputs.dtype
+        keep = jnp.ones((time, batch, 1), dtype)
+        if reset is not None:
+            keep = 1 - reset.T[:, :, None].astype(dtype)
+        key = None if key is None else keys.of(key, batch)
+        inputs = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
+        outputs: list[jax.Array] = []
+        new_carry = []
+        for layer, (weights, state) in enumerate(zip(params, carry, strict=True)):
+            x = outputs[-1] if outputs else inputs
+            if outputs and self.skip:
+                x = jnp.concatenate([inputs, x], axis=-1)
+            projections = flat(x) @ weights["input"] + weights["bias"][None]
+            projections = projections.reshape(time, batch, -1)
+            recurrent = self._drop_weights(weights["recurrent"], key, layer)
+            hidden, last = self._recurrence(weights, recurrent, projections, state, keep)
+            outputs.append(self._drop(hidden, self.dropout, key, 1 + layer))
+            new_carry.append(last)
+        hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
+        return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
+
+    def _drop(self, x, rate, key, place):
+        """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""
+        if key is None or not rate:
+            return x
+        time = 1 if self.variational else x.shape[0]
+        masks = dropout.masks(dropout.fold_in(key.rows, place), (time, x.shape[-1]), rate, x.dtype)
+        return x * masks.swapaxes(0, 1)
+
+    def _drop_weights(self, recurrent, key, layer):
+        """U with some of its numbers at 0, unless there is no key or nothing to drop."""
+        rate = self.recurrent_dropout
+        if key is None or not rate:
+            return recurrent
+        # Another stream than that of noise words, which the batch's key gives too.
+        of_layer = dropout.fold_in(key.batch[None], 0x75736561 + layer)
+        return recurrent * dropout.masks(of_layer, recurrent.shape, rate, recurrent.dtype)[0]
