@@ -94,3 +94,14 @@ def test_the_losses_of_the_page_are_computed():
     # No weights yet: all words are alike.
     np.testing.assert_allclose(names["total"], 7 * np.log(10_000), rtol=1e-6)
     assert names["loss"].shape == (2, 4)
+
+
+def test_unknown_words_of_the_page_are_put_in():
+    (snippet,) = snippets("alignments.md")
+    names = {}
+    exec(snippet, names)
+    assert names["seen"] == (
+        ["the", "<unk>", "in", "<unk>"],
+        ["le", "<unkpos_0>", "de", "<unkpos_0>"],
+    )
+    assert names["translation"] == names["target"]

@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 # A room may use those on the floors below it, and no other.
 FLOORS = (
     ("errors", "version"),
-    ("arrays", "trust"),
+    ("arrays", "trust", "alignment"),
     ("losses", "lexicon", "recipes", "sources", "optimizers"),
     ("networks", "priors"),
     ("heads", "cores", "embeddings", "data"),

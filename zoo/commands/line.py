@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from zoo.commands import (
     agreement,
+    align,
     called,
     compare,
     evaluate,
@@ -28,6 +29,7 @@ COMMANDS = {
     "evaluate": (evaluate, "judges a trained model, and keeps each figure with its passport"),
     "generate": (generate, "samples text from a language model"),
     "score": (score, "log-probabilities of sentences, or of the hypotheses of n-best lists"),
+    "align": (align, "aligns the words of two files of translations, and writes Pharaoh's format"),
     "words": (words, "prints the words of a run, as a table"),
     "compare": (compare, "puts the results of runs side by side"),
     "sweep": (sweep, "draws the results of runs against one number of their experiments"),

@@ -41,12 +41,17 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
     """Rows of as many values as there are columns, under a header; see `line`."""
+    write_lines(file, map(line, (columns, *rows)), "the table")
 
-    def lines(path):
-        with open(path, "w", encoding="utf-8", newline="\n") as table:
-            table.writelines(map(line, (columns, *rows)))
 
-    write(file, lines)
+def write_lines(file: str | pathlib.Path, lines: Iterable[str], what: str):
+    """Lines with their ends, as a file called `what`; UserError as `check`."""
+
+    def write_all(path):
+        with open(path, "w", encoding="utf-8", newline="\n") as text:
+            text.writelines(lines)
+
+    write(file, write_all, what)
 
 
 def line(values: Iterable) -> str:

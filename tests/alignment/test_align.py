@@ -1,0 +1,82 @@
+"""zoo align, and files of alignments and dictionaries."""
+
+import re
+import sys
+
+import pytest
+
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.sources import alignments
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """call(*arguments) -> (exit code, what was printed, errors), in a folder of pairs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.en").write_text("the house\nThe book\na book\n\nhouse\n")
+    (tmp_path / "b.fr").write_text("la maison\nle livre\nun livre\n\nmaison\n")
+
+    def calling(*arguments):
+        monkeypatch.setattr(sys, "argv", ["zoo", "align", *map(str, arguments)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+def test_alignments_are_written_and_read_again(call, tmp_path):
+    code, printed, errors = call("a.en", "b.fr", "--lower-case", "--dictionary", "d.tsv")
+    assert (code, printed) == (0, "0-0 1-1\n0-0 1-1\n0-0 1-1\n\n0-0\n")
+    found = re.findall(r"target given source, step \d of 5: (-\d\.\d{4}) nats per word", errors)
+    assert len(found) == 6 and found == sorted(found, reverse=True)
+    code, printed, _ = call("a.en", "b.fr", "--lower-case", "--output", "al")
+    assert (code, printed) == (0, "")
+    words = [["the", "house"], ["the", "book"], ["a", "book"], [], ["house"]]
+    links = [[(0, 0), (1, 1)]] * 3 + [[], [(0, 0)]]
+    assert alignments.read_alignments("al", words, words) == links
+    dictionary = alignments.read_dictionary("d.tsv")
+    assert dictionary["book"] == "livre" and dictionary["house"] == "maison"
+
+
+def test_wrong_files_are_sentences(call, tmp_path):
+    (tmp_path / "c.fr").write_text("la maison\n")
+    code, _, errors = call("a.en", "c.fr")
+    assert code == 2
+    assert "a.en has 5 lines and c.fr 1: give files whose lines are translations" in errors
+    code, _, errors = call("a.en", "b.fr", "--iterations", 0)
+    assert code == 2 and "--iterations 0: give at least 1." in errors
+    code, _, errors = call("a.en", "b.fr", "--output", "no/al")
+    assert code == 2 and "the alignments" in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0-0\n", r"al has 1 lines for 2 sentence pairs"),
+        ("0-0\n0-0 2-0\n", r"al, line 2: the link 2-0 lies outside its pair of 2 source and 1"),
+        ("0-1\n0-1\n", r"al, line 2: the link 0-1 lies outside its pair"),
+        ("0-0 1\n\n", r"al, line 1: '1' is no link"),
+        ("0--1\n\n", r"al, line 1: '0--1' is no link"),
+        ("²-0\n\n", r"al, line 1: '²-0' is no link"),
+    ],
+)
+def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
+    (tmp_path / "al").write_text(text)
+    with pytest.raises(UserError, match=message):
+        alignments.read_alignments(str(tmp_path / "al"), [["a"], ["b", "c"]], [["d", "e"], ["f"]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tb\nc d\n", r"d, line 2: 'c d' is no entry"),
+        ("a\tb c\n", r"d, line 1: 'a\\tb c' is no entry"),
+        ("a\tb\na\tc\n", r"d, line 2: the source word 'a' is there twice"),
+    ],
+)
+def test_wrong_dictionaries_name_file_and_line(text, message, tmp_path):
+    (tmp_path / "d").write_text(text)
+    with pytest.raises(UserError, match=message):
+        alignments.read_dictionary(str(tmp_path / "d"))

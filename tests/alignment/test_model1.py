@@ -1,0 +1,119 @@
+"""IBM model 1 against values by hand and a loop over words."""
+
+import math
+
+import numpy as np
+import pytest
+
+from zoo.alignment import Model1, model1
+
+# Brown et al.'s example in small: the pair of one word tells which word "house" is.
+SOURCES = [["the", "house"], ["house"]]
+TARGETS = [["la", "maison"], ["maison"]]
+
+
+def random_pairs(seed, pairs=9, words=7):
+    generator = np.random.default_rng(seed)
+
+    def side(prefix):
+        lengths = generator.integers(0, 6, pairs)
+        return [[f"{prefix}{w}" for w in generator.integers(0, words, n)] for n in lengths]
+
+    return side("e"), side("f")
+
+
+def by_loop(sources, targets, iterations):
+    """({(source, target): t}, log-likelihoods), by sums over words; None is the null word."""
+    size = len({word for target in targets for word in target})
+    t = {
+        (e, f): 1 / size
+        for source, target in zip(sources, targets, strict=True)
+        for f in target
+        for e in (*source, None)
+    }
+    log_likelihoods = []
+    for step in range(iterations + 1):
+        counts, log_likelihood = dict.fromkeys(t, 0.0), 0.0
+        for source, target in zip(sources, targets, strict=True):
+            for f in target:
+                total = sum(t[e, f] for e in (*source, None))
+                log_likelihood += math.log(total / (len(source) + 1))
+                for e in (*source, None):
+                    counts[e, f] += t[e, f] / total
+        log_likelihoods.append(log_likelihood)
+        if step < iterations:
+            totals = {}
+            for (e, _), count in counts.items():
+                totals[e] = totals.get(e, 0) + count
+            t = {(e, f): count / totals[e] for (e, f), count in counts.items()}
+    return t, log_likelihoods
+
+
+def test_one_step_by_hand():
+    model = Model1.train(SOURCES, TARGETS, iterations=1)
+    # t is 1/2 everywhere; "la" has 1/3 from each of three words, "maison" too, and 1/2 from each of
+    # two in the second pair. c(la, house) = 1/3, c(maison, house) = 1/3 + 1/2.
+    assert model.probability("maison", "house") == pytest.approx((5 / 6) / (5 / 6 + 1 / 3))
+    assert model.probability("la", "the") == pytest.approx(1 / 2)
+    assert model.probability("maison", None) == pytest.approx((5 / 6) / (5 / 6 + 1 / 3))
+    assert model.probability("la", "nothing") == model.probability("nothing", "the") == 0
+    first, second = model.log_likelihoods
+    assert first == pytest.approx(3 * math.log(1 / 2))
+    # The words' sums: la 1/2 + 2/7 + 2/7, maison 1/2 + 5/7 + 5/7, maison 5/7 + 5/7.
+    expected = math.log(15 / 14 / 3) + math.log(27 / 14 / 3) + math.log(10 / 7 / 2)
+    assert second == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("block", [model1.BLOCK, 8])
+def test_equals_a_loop_over_words(monkeypatch, block):
+    monkeypatch.setattr(model1, "BLOCK", block)
+    sources, targets = random_pairs(0)
+    model = Model1.train(sources, targets, iterations=4)
+    expected, log_likelihoods = by_loop(sources, targets, iterations=4)
+    assert len(model.keys) == len(expected)
+    for (source, target), value in expected.items():
+        assert model.probability(target, source) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(model.log_likelihoods, log_likelihoods, rtol=1e-12)
+    sums = {}
+    for (source, target), _ in expected.items():
+        sums[source] = sums.get(source, 0) + model.probability(target, source)
+    np.testing.assert_allclose([*sums.values()], 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_log_likelihood_never_falls(seed):
+    said = []
+    sources, targets = random_pairs(seed, pairs=20)
+    model = Model1.train(sources, targets, 30, lambda *step: said.append(step))
+    assert (np.diff(model.log_likelihoods) >= -1e-9).all()
+    assert said == [*enumerate(model.log_likelihoods)]
+
+
+def test_aligns_by_the_most_probable_word_then_the_nearest():
+    model = Model1.train(SOURCES, TARGETS, iterations=5)
+    assert model.align(SOURCES, TARGETS) == [[(0, 0), (1, 1)], [(0, 0)]]
+    # Twice the same word: each takes the one beside the diagonal. Words never seen have no link.
+    twice = ["house", "the", "house"], ["maison", "zut", "maison"]
+    assert model.align([twice[0]], [twice[1]]) == [[(0, 0), (2, 2)]]
+    assert model.align([["zut"], [], ["house"]], [["la"], ["la"], []]) == [[], [], []]
+
+
+def test_the_null_word_takes_what_no_word_explains():
+    sources = [["a"], ["b"], ["c"], ["d"]]
+    targets = [["A", "x"], ["B", "x"], ["C", "x"], ["D", "x"]]
+    model = Model1.train(sources, targets, iterations=10)
+    assert model.align(sources, targets) == [[(0, 0)]] * 4
+
+
+def test_equal_pairs_make_equal_models():
+    one, other = (Model1.train(*random_pairs(1)) for _ in range(2))
+    np.testing.assert_array_equal(one.probabilities, other.probabilities)
+    assert one.log_likelihoods == other.log_likelihoods
+
+
+def test_sides_of_other_lengths_and_of_no_words():
+    with pytest.raises(ValueError, match="2 source and 1 target"):
+        Model1.train(SOURCES, TARGETS[:1])
+    empty = Model1.train([[], []], [[], []])
+    assert empty.align([["a"]], [["b"]]) == [[]]
+    assert Model1.train([], []).align([], []) == []

@@ -1,0 +1,32 @@
+"""Word alignments of sentence pairs: IBM model 1, its two directions put together, a dictionary.
+
+An alignment is a set of links (i, j): the target word at position j translates the source word at
+position i, both from 0. The room knows words and arrays, no files: `zoo.sources.alignments` reads
+and writes these.
+"""
+
+from zoo.alignment.dictionary import learn_dictionary, translate_word
+from zoo.alignment.model1 import Model1
+from zoo.alignment.symmetrise import METHODS, symmetrise
+from zoo.alignment.unknown_words import (
+    STRATEGIES,
+    Copyable,
+    PositionalAll,
+    PositionalUnknown,
+    UnknownWords,
+    restore_by_attention,
+)
+
+__all__ = [
+    "METHODS",
+    "STRATEGIES",
+    "Copyable",
+    "Model1",
+    "PositionalAll",
+    "PositionalUnknown",
+    "UnknownWords",
+    "learn_dictionary",
+    "restore_by_attention",
+    "symmetrise",
+    "translate_word",
+]

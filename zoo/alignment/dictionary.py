@@ -1,0 +1,43 @@
+"""A dictionary of words learnt from aligned pairs (Luong et al. 2015, section 3)."""
+
+import collections
+from collections.abc import Iterable, Mapping, Sequence
+
+Link = tuple[int, int]
+
+
+def learn_dictionary(
+    sources: Iterable[Sequence[str]],
+    targets: Iterable[Sequence[str]],
+    alignments: Iterable[Iterable[Link]],
+    least: int = 1,
+) -> dict[str, str]:
+    """{source word: the target word that it is linked with most often}.
+
+    Of equally frequent ones the word is taken that is aligned with fewer words besides, and then
+    the first in the order of code points, so that the order of the pairs does not matter.
+
+    Args:
+      sources, targets, alignments: as many of each: words, words and links (i, j).
+      least: how often a pair of words must be linked to be taken.
+
+    Raises:
+      ValueError: the numbers of sentences or alignments differ.
+    """
+    counts: collections.Counter = collections.Counter()
+    for source, target, links in zip(sources, targets, alignments, strict=True):
+        counts.update((source[i], target[j]) for i, j in links)
+    of_target: collections.Counter = collections.Counter()
+    for (_, target_word), count in counts.items():
+        of_target[target_word] += count
+    best: dict[str, tuple[int, int, str]] = {}
+    for (source_word, target_word), count in counts.items():
+        rank = (-count, of_target[target_word], target_word)
+        if count >= least and (source_word not in best or rank < best[source_word]):
+            best[source_word] = rank
+    return {word: best[word][2] for word in sorted(best)}
+
+
+def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
+    """The dictionary's translation, or the word itself: names and numbers are mostly copied."""
+    return dictionary.get(word, word)

@@ -1,0 +1,225 @@
+"""IBM model 1, a word-translation model without order, trained by EM (Brown et al. 1993).
+
+A target sentence f_0 ... f_{J-1} is made of a source sentence e_0 ... e_{I-1} and a null word e_I:
+
+    p(f | e) = prod_j 1 / (I + 1) sum_{i <= I} t(f_j | e_i)
+
+Its log-likelihood has one maximum but for ties, and no step of EM lowers it.
+
+P. Brown, S. Della Pietra, V. Della Pietra, R. Mercer: The Mathematics of Statistical Machine
+Translation, Computational Linguistics 19 (1993), section 4.2.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+Sentence = Sequence[str]
+Link = tuple[int, int]
+# Pairs of a source and a target token that are held at a time as float64; all as int32 rows.
+BLOCK = 1 << 22
+NULL = 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Model1:
+    """Translation probabilities t(target word given source word), and alignments by them.
+
+    Attributes:
+      source_ids, target_ids: {word: its number}; 0 is the null word, among the source words.
+      keys: int64 [pairs], sorted: source number times the number of target words, plus target
+        number, of the words that were seen together in a sentence pair.
+      probabilities: float64 [pairs], t of each.
+      log_likelihoods: of the training pairs, in nats: before each step of EM, and at the end.
+    """
+
+    source_ids: dict[str, int]
+    target_ids: dict[str, int]
+    keys: np.ndarray
+    probabilities: np.ndarray
+    log_likelihoods: tuple[float, ...]
+
+    @classmethod
+    def train(
+        cls,
+        sources: Sequence[Sentence],
+        targets: Sequence[Sentence],
+        iterations: int = 5,
+        progress: Callable[[int, float], None] = lambda step, log_likelihood: None,
+    ) -> "Model1":
+        """Trains from uniform probabilities; the same pairs make the same model, bit for bit.
+
+        Memory is 4 bytes for each pair of a source and a target token of one sentence pair, and
+        some 40 for each pair of types; time is proportional to the former.
+
+        Args:
+          sources, targets: as many sentences of words; some may be empty.
+          iterations: steps of EM.
+          progress: called as progress(step, log_likelihood) before each step, and at the end.
+
+        Raises:
+          ValueError: the sides have not the same number of sentences.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(
+                f"{len(sources)} source and {len(targets)} target sentences: give pairs"
+            )
+        source_ids, target_ids = _number(sources, first=1), _number(targets, first=0)
+        size = max(1, len(target_ids))
+        blocks = [
+            _together(sources[start:stop], targets[start:stop], source_ids, target_ids)
+            for start, stop in _blocks(sources, targets)
+        ]
+        keys = [np.unique(block.keys(size)) for block in blocks]
+        pairs = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+        indexed = [
+            (np.searchsorted(pairs, block.keys(size)).astype(np.int32), block.starts)
+            for block in blocks
+        ]
+        constant = -sum(float(np.log(block.choices).sum()) for block in blocks)
+
+        def expected(probabilities):
+            """(expected counts of the pairs, log-likelihood)."""
+            counts, log_likelihood = np.zeros(len(pairs)), constant
+            for index, starts in indexed:
+                if not len(starts):
+                    continue
+                scores = probabilities[index]
+                totals = np.add.reduceat(scores, starts)
+                log_likelihood += float(np.log(totals).sum())
+                scores /= np.repeat(totals, np.diff(starts, append=len(index)))
+                counts += np.bincount(index, scores, minlength=len(pairs))
+            return counts, log_likelihood
+
+        of_source = pairs // size
+        probabilities = np.full(len(pairs), 1 / size)
+        log_likelihoods = []
+        for step in range(iterations + 1):
+            counts, log_likelihood = expected(probabilities)
+            log_likelihoods.append(log_likelihood)
+            progress(step, log_likelihood)
+            if step < iterations:
+                totals = np.bincount(of_source, counts, minlength=len(source_ids) + 1)
+                probabilities = counts / np.maximum(totals[of_source], np.finfo(float).tiny)
+                # A probability that underflows would take the pair out of the model for ever.
+                probabilities = np.maximum(probabilities, np.finfo(float).tiny)
+        return cls(source_ids, target_ids, pairs, probabilities, tuple(log_likelihoods))
+
+    def probability(self, target: str, source: str | None) -> float:
+        """t(target given source), of the null word for None; 0 of words never seen together."""
+        number = NULL if source is None else self.source_ids.get(source, -1)
+        if number < 0 or target not in self.target_ids:
+            return 0.0
+        key = number * len(self.target_ids) + self.target_ids[target]
+        return float(self._look_up(np.array([key]))[0])
+
+    def align(self, sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[list[Link]]:
+        """The most probable source word of each target word, of each pair; none for the null word.
+
+        Model 1 knows no order, so that a word that occurs twice is equally probable at both
+        positions: of the most probable ones the nearest to the diagonal is taken, |i/I - j/J|, then
+        the earlier; of a word and the null word the former. Words never seen have no link.
+
+        Returns:
+          Links (i, j) of each pair, by target position.
+        """
+        links: list[list[Link]] = []
+        size = max(1, len(self.target_ids))
+        for start, stop in _blocks(sources, targets):
+            block = _together(
+                sources[start:stop], targets[start:stop], self.source_ids, self.target_ids
+            )
+            found: list[list[Link]] = [[] for _ in range(stop - start)]
+            scores = self._look_up(block.keys(size))
+            best = _best(scores, block.distance, block.starts)
+            linked = (block.position[best] < block.choices - 1) & (scores[best] > 0)
+            for sentence, i, j in zip(
+                *(block.sentence[linked], block.position[best][linked], block.target[linked]),
+                strict=True,
+            ):
+                found[sentence].append((int(i), int(j)))
+            links += found
+        return links
+
+    def _look_up(self, keys):
+        """t of each key, float64; 0 of what was not seen together."""
+        if not len(self.keys):
+            return np.zeros(len(keys))
+        rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[rows] == keys, self.probabilities[rows], 0.0)
+
+
+class _Together(NamedTuple):
+    """Pairs of a source and a target token: all of a target token, then of the next.
+
+    Of each pair: source, the source word's number; position, its place; distance, |i/I - j/J|, of
+    the null word infinite; word, the target word's number. Of each target token: starts, its first
+    pair; choices, how many there are; sentence, target: where it stands.
+    """
+
+    source: np.ndarray
+    position: np.ndarray
+    distance: np.ndarray
+    word: np.ndarray
+    starts: np.ndarray
+    choices: np.ndarray
+    sentence: np.ndarray
+    target: np.ndarray
+
+    def keys(self, size: int) -> np.ndarray:
+        """int64 of each pair; negative where a word is not known."""
+        unknown = (self.source < 0) | (self.word < 0)
+        return np.where(unknown, -1, self.source.astype(np.int64) * size + self.word)
+
+
+def _number(sentences, first):
+    words = dict.fromkeys(word for sentence in sentences for word in sentence)
+    return {word: number for number, word in enumerate(words, first)}
+
+
+def _blocks(sources, targets):
+    """Ranges (start, stop) of sentence pairs, each of about `BLOCK` pairs of tokens."""
+    sizes = [(len(s) + 1) * len(t) for s, t in zip(sources, targets, strict=True)]
+    of_block = (np.cumsum([0, *sizes])[:-1]) // BLOCK
+    bounds = [*np.flatnonzero(np.diff(of_block)) + 1]
+    ends = [0, *map(int, bounds), len(sizes)]
+    return [(a, b) for a, b in itertools.pairwise(ends) if a < b]
+
+
+def _together(sources, targets, source_ids, target_ids):
+    """All pairs of tokens of some sentence pairs."""
+    choices_of = np.array([len(s) + 1 for s in sources], np.int64)
+    lengths = np.array([len(t) for t in targets], np.int64)
+    source = np.array(
+        [i for s in sources for i in (*(source_ids.get(word, -1) for word in s), NULL)], np.int64
+    )
+    words = np.array([target_ids.get(word, -1) for t in targets for word in t], np.int64)
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    target = np.arange(len(words)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    choices = choices_of[sentence]
+    starts = np.cumsum(choices) - choices
+    token = np.repeat(np.arange(len(words)), choices)
+    position = np.arange(len(token)) - starts[token]
+    first = (np.cumsum(choices_of) - choices_of)[sentence][token]
+    length = np.maximum(choices - 1, 1)[token]
+    distance = np.abs(position / length - (target / np.maximum(lengths[sentence], 1))[token])
+    distance[position == choices[token] - 1] = np.inf
+    row = source[first + position]
+    return _Together(row, position, distance, words[token], starts, choices, sentence, target)
+
+
+def _best(scores, distance, starts):
+    """Of each target token its best pair: the most probable, then the nearest, then the first."""
+    if not len(starts):
+        return np.empty(0, np.int64)
+    counts = np.diff(starts, append=len(scores))
+    most = np.repeat(np.maximum.reduceat(scores, starts), counts)
+    # The null word is infinitely far: it is taken if nothing else is as probable.
+    near = np.where(scores == most, distance, np.inf)
+    nearest = np.repeat(np.minimum.reduceat(near, starts), counts)
+    candidate = (scores == most) & (near == nearest)
+    rows = np.where(candidate, np.arange(len(scores)), len(scores))
+    return np.minimum.reduceat(rows, starts)

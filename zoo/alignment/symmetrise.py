@@ -1,0 +1,78 @@
+"""Alignments of both directions put together (Och and Ney 2003; Koehn et al. 2003, 2005).
+
+Intersection has few links and good ones, union many; the grown ones start from the intersection and
+take links of the union beside those they have, as long as these cover a word that had none.
+"""
+
+from collections.abc import Collection, Iterable
+
+Link = tuple[int, int]
+METHODS = ("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union")
+# The diagonal ones last, as in the published pseudo-code: the order decides what covers a word.
+_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrise(
+    forward: Collection[Link], backward: Collection[Link], method: str = "grow-diag"
+) -> list[Link]:
+    """One alignment of a sentence pair made of two.
+
+    Args:
+      forward: links (source position, target position) of the model of targets given sources.
+      backward: those of the model of sources given targets, also (source, target).
+      method: "intersection"; "union"; "grow-diag", which grows from the first within the second by
+        the eight neighbours; "grow-diag-final", which then takes any link of `forward`, and after
+        that of `backward`, one of whose words has none yet; "grow-diag-final-and", if neither has.
+
+    Returns:
+      Links sorted by source position, then by target position.
+
+    Raises:
+      ValueError: `method` is none of these.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method {method!r}: give one of {', '.join(METHODS)}")
+    both, either = {*forward} & {*backward}, {*forward} | {*backward}
+    if method in ("intersection", "union"):
+        return sorted(both if method == "intersection" else either)
+    grown = _Growing(both)
+    grown.grow(either)
+    if method != "grow-diag":
+        # Each direction in turn: the first one's links are there when the second is looked at.
+        for links in (forward, backward):
+            grown.add(sorted(links), strict=method.endswith("-and"))
+    return sorted(grown.links)
+
+
+class _Growing:
+    """Links, and the words that they cover."""
+
+    def __init__(self, links):
+        self.links = {*links}
+        self.sources, self.targets = {i for i, _ in links}, {j for _, j in links}
+
+    def put(self, link):
+        """Adds a link."""
+        self.links.add(link)
+        self.sources.add(link[0])
+        self.targets.add(link[1])
+
+    def grow(self, either: Collection[Link]):
+        """Takes neighbours within `either` that cover a word, until there is none."""
+        grown = True
+        while grown:
+            grown = False
+            for i, j in sorted(self.links):
+                for down, right in _NEIGHBOURS:
+                    link = (i + down, j + right)
+                    new = link[0] not in self.sources or link[1] not in self.targets
+                    if link in either and link not in self.links and new:
+                        self.put(link)
+                        grown = True
+
+    def add(self, links: Iterable[Link], strict: bool):
+        """Takes each link that covers a word that has none, or if `strict` two such words."""
+        for link in links:
+            free = (link[0] not in self.sources, link[1] not in self.targets)
+            if all(free) if strict else any(free):
+                self.put(link)

@@ -1,0 +1,88 @@
+"""zoo align: which word translates which, of two files that are translations line by line."""
+
+import argparse
+import sys
+
+from zoo.alignment.symmetrise import METHODS
+from zoo.errors import UserError
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the command's options."""
+    add = parser.add_argument
+    add("source", metavar="SOURCE", help="sentences, one a line, words between blanks")
+    add("target", metavar="TARGET", help="their translations, line by line")
+    add("--output", metavar="FILE", help="the alignments to write; default: prints them")
+    add("--dictionary", metavar="FILE", help="writes the most frequent translation of each word")
+    add(
+        "--symmetrise",
+        choices=METHODS,
+        default="grow-diag",
+        help="how the models of both directions are put together; default: %(default)s",
+    )
+    add("--iterations", type=int, default=5, metavar="N", help="steps of EM; default: %(default)s")
+    add("--lower-case", action="store_true", help="compares words without regard to case")
+
+
+def run(arguments: argparse.Namespace):
+    """Writes the alignments, a line for each pair, and says how far it is on stderr."""
+    from zoo.alignment import learn_dictionary
+    from zoo.runs import outputs
+    from zoo.sources import alignments
+
+    if arguments.iterations < 1:
+        raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
+    for file, what in ((arguments.output, "the alignments"), (arguments.dictionary, "the table")):
+        if file:
+            outputs.check(file, what)
+    sources, targets = _pairs(arguments)
+    links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
+    lines = [alignments.pharaoh(one) + "\n" for one in links]
+    if arguments.output:
+        outputs.write_lines(arguments.output, lines, "the alignments")
+    else:
+        sys.stdout.writelines(lines)
+    if arguments.dictionary:
+        entries = alignments.dictionary_lines(learn_dictionary(sources, targets, links))
+        outputs.write_lines(arguments.dictionary, entries, "the dictionary")
+
+
+def _pairs(arguments):
+    """(source sentences, target sentences), lists of words."""
+    from zoo.sources import files
+
+    sides = []
+    for path in (arguments.source, arguments.target):
+        text = files.read_text(files.find(path)).removesuffix("\n")
+        text = text.lower() if arguments.lower_case else text
+        sides.append([[*map(sys.intern, line.split())] for line in text.split("\n")])
+    sources, targets = sides
+    if len(sources) != len(targets):
+        raise UserError(
+            f"{arguments.source} has {len(sources):,} lines and {arguments.target} "
+            f"{len(targets):,}: give files whose lines are translations of each other."
+        )
+    return sources, targets
+
+
+def _align(sources, targets, iterations, method):
+    """The links of each pair, by the models of both directions."""
+    from zoo.alignment import Model1, symmetrise
+
+    def say(direction, words):
+        def progress(step, log_likelihood):
+            print(
+                f"{direction}, step {step} of {iterations}: "
+                f"{log_likelihood / max(1, words):.4f} nats per word",
+                file=sys.stderr,
+            )
+
+        return progress
+
+    sizes = [sum(map(len, side)) for side in (sources, targets)]
+    forward = Model1.train(sources, targets, iterations, say("target given source", sizes[1]))
+    there = forward.align(sources, targets)
+    del forward
+    backward = Model1.train(targets, sources, iterations, say("source given target", sizes[0]))
+    back = [[(i, j) for j, i in links] for links in backward.align(targets, sources)]
+    return [symmetrise(a, b, method) for a, b in zip(there, back, strict=True)]
