@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.decoding import feed, sample
+from zoo.decoding import feed, force, sample
 from zoo.errors import UserError
 
 # p(next | word): a Markov chain over three words.
@@ -81,3 +81,86 @@ def test_feeding_reads_every_word():
     carry = jnp.zeros((), jnp.int32)
     assert feed(STEP, jnp.array([[0, 1, 2]]), carry) == 3
     assert feed(STEP, jnp.zeros((1, 0), jnp.int32), carry) == 0
+
+
+# Ten words with ties: 0.2 twice, 0.05 three times.
+TEN = np.array([0.05, 0.2, 0.05, 0.1, 0.2, 0.05, 0.12, 0.08, 0.15, 0.0])
+
+
+def truncated(probs, temperature=1.0, top_k=None, nucleus=None):
+    """The distribution that is drawn from, in float64, by its definition."""
+    probs = np.asarray(probs, np.float64) ** (1 / temperature)
+    order = sorted(range(len(probs)), key=lambda word: (-probs[word], word))[:top_k]
+    probs = probs / probs[order].sum()
+    kept, mass = [], 0.0
+    for word in order:
+        if kept and nucleus is not None and mass >= nucleus:
+            break
+        kept.append(word)
+        mass += probs[word]
+    found = np.zeros(len(probs))
+    found[kept] = probs[kept] / probs[kept].sum()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ({"top_k": 1}, 1),
+        ({"top_k": 6}, 6),  # the last is one of three equals: the first of them
+        ({"nucleus": 0.5}, 3),
+        ({"nucleus": 0.9, "temperature": 2.0}, 8),
+        ({"top_k": 4, "nucleus": 0.5, "temperature": 0.5}, 2),
+        ({"nucleus": 1.0}, 9),
+        ({"top_k": 100}, 9),
+        ({"nucleus": 1e-9}, 1),
+    ],
+    ids=str,
+)
+def test_words_are_drawn_from_the_truncated_distribution(options, kept):
+    step = jax.tree_util.Partial(chain_step, np.tile(TEN.astype(np.float32), (10, 1)))
+    words, log_prob = draw([0] * 10000, 1, step, **options)
+    expected = truncated(TEN, **options)
+    assert (expected > 0).sum() == kept
+    frequencies = np.bincount(words[:, 0], minlength=10) / len(words)
+    assert not frequencies[expected == 0].any()
+    # Four standard deviations of a frequency over 10,000 draws are at most 0.02.
+    np.testing.assert_allclose(frequencies, expected, atol=0.02)
+    np.testing.assert_allclose(log_prob[:, 0], np.log(TEN[words[:, 0]]), rtol=1e-6)
+
+
+def test_rows_have_words_of_their_own():
+    words, _ = draw([0, 1, 2] * 50, 1, nucleus=0.6)
+    for word, kept in enumerate([{1, 2}, {0}, {2}]):
+        assert {*words[word::3, 0].tolist()} == kept
+
+
+def test_what_keeps_all_words_draws_as_before():
+    plain = draw([0] * 50, 5)[0]
+    np.testing.assert_array_equal(draw([0] * 50, 5, top_k=3, nucleus=1.0)[0], plain)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"top_k": 0}, "top-k is 0"),
+        ({"nucleus": 0.0}, "nucleus is 0.0"),
+        ({"nucleus": 1.5}, "nucleus is 1.5"),
+        ({"nucleus": float("nan")}, "nucleus is nan"),
+    ],
+    ids=str,
+)
+def test_truncations_out_of_range_are_refused(chosen, message):
+    with pytest.raises(UserError, match=message):
+        draw([0], 1, **chosen)
+
+
+def test_forced_sequences_have_the_log_probs_of_their_words():
+    carry = jnp.zeros(2, jnp.int32)
+    targets = np.array([[[1, 2, 0], [0, 0, 1]], [[2, 2, 2], [1, 0, 2]]])
+    found = force(STEP, np.array([0, 2]), carry, targets)
+    for b, n in np.ndindex(2, 2):
+        before = [(0, 2)[b], *targets[b, n, :-1]]
+        expected = [np.log(CHAIN[pair]) for pair in zip(before, targets[b, n], strict=True)]
+        np.testing.assert_allclose(found[b, n], expected, rtol=1e-6)
+    np.testing.assert_array_equal(force(STEP, np.array([0, 2]), carry, targets[:, 1]), found[:, 1])

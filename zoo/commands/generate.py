@@ -10,6 +10,13 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
     add("--temperature", type=float, default=1.0, help="0: always the most probable word")
+    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
+    add(
+        "--nucleus",
+        type=float,
+        metavar="P",
+        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
+    )
     add("--seed", type=int, default=0)
     add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
     add("--count", type=int, default=5, help="texts")
@@ -22,16 +29,24 @@ def run(arguments: argparse.Namespace):
     """Prints the texts, one a line, or one a paragraph with --features."""
     from zoo.decoding import spelled
     from zoo.decoding.generate import generate, with_features
+    from zoo.errors import UserError
     from zoo.evaluation.run import Run
 
     run = Run.load(options.folder_of(arguments))
     model, vocabulary = run.experiment.model, run.experiment.vocabulary
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
+    truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}
     if arguments.spell:
+        if any(value is not None for value in truncation.values()):
+            raise UserError(
+                "--spell draws letters, from all of them: leave out --top-k and --nucleus."
+            )
         texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:
-        texts = generate(model, run.params, run.tables, run.lexicon, vocabulary, **chosen)
+        texts = generate(
+            model, run.params, run.tables, run.lexicon, vocabulary, **chosen, **truncation
+        )
     for words in texts:
         if arguments.features:
             opened = vocabulary.open_words(run.lexicon)

@@ -1,5 +1,7 @@
 """Decoding: from a step function to words. Only `steps` and `generate` know of models."""
 
-from zoo.decoding.sampling import feed, sample
+from zoo.decoding.beam import BeamSearch, Hypotheses
+from zoo.decoding.ensembles import average, fuse
+from zoo.decoding.sampling import feed, force, sample
 
-__all__ = ["feed", "sample"]
+__all__ = ["BeamSearch", "Hypotheses", "average", "feed", "force", "fuse", "sample"]

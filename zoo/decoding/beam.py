@@ -1,86 +1,288 @@
-"""Beam search over sequences that end with a mark or at a greatest length.
+"""Beam search over a batch of sentences, compiled once a shape.
 
-At each length the `width` most probable unfinished sequences are kept, the beam. Finished ones are
-kept apart, as many as are wanted, and are never lost to unfinished ones. A sequence is at most as
-probable as each of its beginnings: so whatever was let go, with all that could have become of it,
-is at most as probable as the best beginning that was let go, and where that is below the last of
-what was found, the search is known to have been exact.
+At each length the `beam` most probable unfinished hypotheses of a sentence are kept open. Those
+that have ended are kept apart, as many as are wanted, and are never lost to open ones.
+
+Scores are log-probabilities, perhaps normalised by length. A hypothesis is at most as probable as
+each of its beginnings, and no normaliser is larger than that of the greatest length n*:
+
+    log p(w_1 ... w_n) / norm(n)  <=  log p(w_1 ... w_t) / norm(n*),    t <= n <= n*.
+
+So an open hypothesis whose bound, the right side, is not above the last of the finished ones that
+are wanted cannot win any more; the search stops when all are such. And where no bound of what was
+let go for want of room is above the last one found, the search is known to have been exact.
 """
 
-from collections.abc import Callable
+import dataclasses
+import functools
+import math
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
+NORMALISERS = ("length", "gnmt")
 
-class Found(NamedTuple):
-    """log_probs: [count], nats, the most probable first; -inf where there are no more sequences.
-    sequences: int32 [count, length], filled up with the end mark. missed: a scalar, nats, at least
-    the log-probability of every sequence that is not among them for want of room in the beam."""
 
+class Hypotheses(NamedTuple):
+    """The N hypotheses of each of B sentences, those of the highest score first.
+
+    Attributes:
+      words: int32 [B, N, longest], filled up with the boundary.
+      log_probs: [B, N, longest], nats, of each token given those before; 0 after the last.
+      log_prob: [B, N], nats, their sum; -inf where a sentence has no more hypotheses.
+      score: [B, N], `log_prob` divided by the normaliser of the length.
+      lengths: int32 [B, N], tokens, the boundary among them; 0 where there is no hypothesis.
+      complete: bool [B, N], whether it ended by the boundary, and not at the greatest length.
+      missed: [B], at least the score of every hypothesis that was lost for want of room in the
+        beam. Where it is not above the last score, these are the best of all hypotheses.
+    """
+
+    words: jax.Array
     log_probs: jax.Array
-    sequences: jax.Array
+    log_prob: jax.Array
+    score: jax.Array
+    lengths: jax.Array
+    complete: jax.Array
     missed: jax.Array
 
 
-def search(
-    step: Callable[[jax.Array, Any], tuple[jax.Array, Any]],
-    state: Any,
-    *,
-    start: int,
-    end: int,
-    length: int,
-    count: int,
-    width: int,
-) -> Found:
-    """The most probable sequences c_1 ... c_m by sum_j log p(c_j | c_<j).
+@dataclasses.dataclass(frozen=True)
+class BeamSearch:
+    """Searches for the hypotheses w_1 ... w_n of the highest score,
 
-    c_m is the end mark, the only one, or m = length. A pure function of arrays, to be jitted and
-    mapped by the caller.
+        score = sum_j log p(w_j | w_<j) / norm(n),    norm(n) = n^alpha  or  ((5 + n) / 6)^alpha.
 
-    Args:
-      step: from the last symbols int32 [width] and a state to (log p of each symbol [width, A] in
-        nats, state). state: before the first symbol, every leaf [width, ...].
-      start: the symbol before the first. count: sequences wanted. width: of the beam.
+    w_n is the boundary, the only one, or n = longest. Lengths count tokens, the boundary among
+    them. The second normaliser is that of Wu et al. (2016, equation 14).
+
+    Attributes:
+      beam: hypotheses that are kept open at each length. nbest: those that are wanted.
+      length_normalisation: alpha, 0 or more; 0 ranks by log p alone, which favours short ones.
+      normaliser: "length" or "gnmt", the first or the second of the two above.
+      shortest: tokens of a hypothesis at least; 2 asks for a word before the boundary.
+      longest: tokens at most. A hypothesis that reaches this without the boundary is kept, ranked
+        with the others, and not `complete`.
 
     Raises:
-      UserError: the beam is too narrow for so many sequences.
+      UserError: a number is out of range; nbest is above beam.
     """
-    if not 1 <= count <= width:
-        raise UserError(f"a beam of {width} cannot find {count} sequences: give 1 to {width}.")
 
-    def best(log_probs, sequences):
-        log_probs, places = jax.lax.top_k(log_probs, count)
-        return log_probs, sequences[places]
+    beam: int = 12
+    nbest: int = 1
+    length_normalisation: float = 0.0
+    normaliser: str = "length"
+    shortest: int = 1
+    longest: int = 100
 
-    def joined(finished, log_probs, sequences):
-        return best(
-            jnp.concatenate([finished[0], log_probs]), jnp.concatenate([finished[1], sequences])
+    def __post_init__(self):
+        if not 1 <= self.nbest <= self.beam:
+            raise UserError(
+                f"a beam of {self.beam} cannot find {self.nbest} hypotheses: give 1 to "
+                f"{max(self.beam, 1)}, or a wider beam."
+            )
+        if not 0 <= self.length_normalisation < math.inf:
+            raise UserError(
+                f"length_normalisation is {self.length_normalisation}: give 0 or a number above it."
+            )
+        if self.normaliser not in NORMALISERS:
+            raise UserError(
+                f"normaliser is {self.normaliser!r}: give {' or '.join(map(repr, NORMALISERS))}."
+            )
+        if not 1 <= self.shortest <= self.longest:
+            raise UserError(
+                f"shortest {self.shortest} and longest {self.longest} are no bounds of a length in "
+                "tokens: give 1 <= shortest <= longest."
+            )
+
+    def norm(self, lengths: jax.Array) -> jax.Array:
+        """What log-probabilities of hypotheses of these lengths are divided by."""
+        base = lengths if self.normaliser == "length" else (5 + lengths) / 6
+        return base**self.length_normalisation
+
+    def search(
+        self,
+        step: Step,
+        words: jax.Array | np.ndarray,
+        carry: Any,
+        *,
+        boundary: int,
+        longest: jax.Array | np.ndarray | None = None,
+    ) -> Hypotheses:
+        """The best hypotheses of each sentence.
+
+        Args:
+          step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is given the rows
+            of all open hypotheses, b * beam + k for the k-th of sentence b.
+          words: int32 [B], the word before the first of each sentence. carry: the state before it,
+            every leaf [B, ...]. boundary: the word that ends a hypothesis.
+          longest: int [B], the greatest length of each sentence, from `shortest` up to the field
+            `longest`, which it is by default.
+
+        Raises:
+          ValueError: the carry, or what the step gives, has other shapes.
+        """
+        words = jnp.asarray(words, jnp.int32)
+        limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
+        limits = jnp.clip(limits, self.shortest, self.longest).astype(jnp.int32)
+        for leaf in jax.tree.leaves(carry):
+            if jnp.shape(leaf)[:1] != words.shape:
+                raise ValueError(
+                    f"a leaf of the carry has the shape {jnp.shape(leaf)}: the first axis of all "
+                    f"is of the {len(words)} sentences"
+                )
+        return _search(as_tree(step), words, carry, limits, settings=self, boundary=boundary)
+
+
+class _Kept(NamedTuple):
+    """Hypotheses of each sentence, leaves [B, n, ...], as those of `Hypotheses`."""
+
+    words: jax.Array
+    log_probs: jax.Array
+    log_prob: jax.Array
+    score: jax.Array
+    lengths: jax.Array
+    complete: jax.Array
+
+    def best(self, count: int) -> "_Kept":
+        """Those of the highest scores, of equal ones the first."""
+        _, chosen = jax.lax.top_k(self.score, count)
+        return jax.tree.map(lambda leaf: _rows(leaf, chosen), self)
+
+
+class _State(NamedTuple):
+    """Of the search after `time` tokens. words, log_probs [B, K, longest] and log_prob [B, K] are
+    of the open hypotheses, -inf for none; missed [B]; every leaf of the carry [B * K, ...]."""
+
+    time: jax.Array
+    words: jax.Array
+    log_probs: jax.Array
+    log_prob: jax.Array
+    last: jax.Array
+    finished: _Kept
+    missed: jax.Array
+    carry: Any
+
+
+def _rows(leaf, chosen):
+    """leaf [B, n, ...], chosen [B, m] -> [B, m, ...]."""
+    return leaf[jnp.arange(len(leaf))[:, None], chosen]
+
+
+def _best_words(log_prob, boundary, count):
+    """(log_prob [B, K, V] without the boundary's, the highest first [B, count], the hypotheses that
+    they continue and their words, int32)."""
+    sentences, beam, size = log_prob.shape
+    longer = jnp.where(jnp.arange(size)[None, None] == boundary, -jnp.inf, log_prob)
+    longer = longer.reshape(sentences, beam * size)
+    if beam * size < count:  # there is the boundary and no other word
+        longer = jnp.pad(longer, ((0, 0), (0, count)), constant_values=-jnp.inf)
+    best, chosen = jax.lax.top_k(longer, count)
+    parents, words = jnp.divmod(chosen.astype(jnp.int32), size)
+    return best, jnp.minimum(parents, beam - 1), words
+
+
+def _longer(state, step, limits, settings, boundary):
+    """The state after a token more."""
+    sentences, beam = state.log_prob.shape
+    token_log_probs, carry = step(state.last.ravel(), state.carry)
+    token_log_probs = token_log_probs.astype(state.log_prob.dtype).reshape(sentences, beam, -1)
+    log_prob = state.log_prob[..., None] + token_log_probs
+    length = state.time + 1
+
+    def kept(words, log_probs, log_prob, complete):
+        return _Kept(
+            words,
+            log_probs,
+            log_prob,
+            log_prob / settings.norm(length),
+            jnp.full(log_prob.shape, length),
+            jnp.full(log_prob.shape, complete),
         )
 
-    def lengthen(carry, position):
-        beam, sequences, last, state, finished, missed = carry
-        log_probs, state = step(last, state)
-        log_probs += beam[:, None]
-        # From here on all sequences have the end mark, so these are the finished ones too.
-        finished = joined(finished, log_probs[:, end], sequences)
-        longer = log_probs.at[:, end].set(-jnp.inf)
-        beam, places = jax.lax.top_k(longer.ravel(), width + 1)
-        missed, beam, places = jnp.maximum(missed, beam[-1]), beam[:-1], places[:-1]
-        parents, last = jnp.divmod(places.astype(jnp.int32), log_probs.shape[1])
-        sequences = sequences[parents].at[:, position].set(last)
-        state = jax.tree.map(lambda leaf: leaf[parents], state)
-        return (beam, sequences, last, state, finished, missed), None
+    ended = kept(
+        state.words,  # filled up with the boundary
+        state.log_probs.at[:, :, state.time].set(token_log_probs[..., boundary]),
+        jnp.where(length >= settings.shortest, log_prob[..., boundary], -jnp.inf),
+        True,
+    )
+    # One more than there is room for: the best of those that are let go.
+    best, parents, last = _best_words(log_prob, boundary, beam + 1)
+    bound = best / settings.norm(limits)[:, None]
+    missed = jnp.maximum(state.missed, bound[:, -1])
+    best, bound, parents, last = (array[:, :beam] for array in (best, bound, parents, last))
+    chosen = _rows(token_log_probs, parents)
+    chosen = jnp.take_along_axis(chosen, last[..., None], axis=-1)[..., 0]
+    words = _rows(state.words, parents).at[:, :, state.time].set(last)
+    log_probs = _rows(state.log_probs, parents).at[:, :, state.time].set(chosen)
+    full = (length >= limits)[:, None]
+    cut = kept(words, log_probs, jnp.where(full, best, -jnp.inf), False)
+    finished = jax.tree.map(
+        lambda *leaves: jnp.concatenate(leaves, axis=1), state.finished, ended, cut
+    ).best(settings.nbest)
+    hopeless = bound <= finished.score[:, -1:]
+    rows = (jnp.arange(sentences)[:, None] * beam + parents).ravel()
+    return _State(
+        length,
+        words,
+        log_probs,
+        jnp.where(full | hopeless, -jnp.inf, best),
+        last,
+        finished,
+        missed,
+        jax.tree.map(lambda leaf: leaf[rows], carry),
+    )
 
-    sequences = jnp.full((width, length), end, jnp.int32)
+
+@functools.partial(jax.jit, static_argnames=("settings", "boundary"))
+def _search(step, words, carry, limits, *, settings, boundary):
+    sentences, beam, length = len(words), settings.beam, settings.longest
+    carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beam, axis=0), carry)
+    last = jnp.repeat(words[:, None], beam, axis=1)
+    shape, _ = jax.eval_shape(step, last.ravel(), carry)
+    if len(shape.shape) != 2 or len(shape) != sentences * beam:
+        raise ValueError(
+            f"the step gives log_probs of the shape {shape.shape} for {sentences * beam} rows: "
+            "they have the shape [rows, V]"
+        )
+    dtype = jnp.promote_types(shape.dtype, jnp.float32)
+
+    def none(count):
+        return _Kept(
+            jnp.full((sentences, count, length), boundary, jnp.int32),
+            jnp.zeros((sentences, count, length), dtype),
+            jnp.full((sentences, count), -jnp.inf, dtype),
+            jnp.full((sentences, count), -jnp.inf, dtype),
+            jnp.zeros((sentences, count), jnp.int32),
+            jnp.zeros((sentences, count), bool),
+        )
+
+    start = none(beam)
     # One hypothesis to begin with; the other places of the beam are empty.
-    beam = jnp.where(jnp.arange(width) == 0, 0.0, -jnp.inf)
-    finished = jnp.full(count, -jnp.inf), sequences[:count]
-    carry: Any = beam, sequences, jnp.full(width, start, jnp.int32), state, finished, -jnp.inf
-    carry, _ = jax.lax.scan(lengthen, carry, jnp.arange(length))
-    beam, sequences, _, _, finished, missed = carry
-    log_probs, sequences = joined(finished, beam, sequences)
-    return Found(log_probs, sequences, missed)
+    state = _State(
+        jnp.zeros((), jnp.int32),
+        start.words,
+        start.log_probs,
+        start.log_prob.at[:, 0].set(0),
+        last,
+        none(settings.nbest),
+        jnp.full(sentences, -jnp.inf, dtype),
+        carry,
+    )
+    state = jax.lax.while_loop(
+        lambda state: (state.time < length) & (state.log_prob > -jnp.inf).any(),
+        lambda state: _longer(state, step, limits, settings, boundary),
+        state,
+    )
+    # Empty places hold what was of no probability.
+    exists = state.finished.score > -jnp.inf
+
+    def emptied(found, empty):
+        return jnp.where(exists.reshape(exists.shape + (1,) * (found.ndim - 2)), found, empty)
+
+    found = jax.tree.map(emptied, state.finished, none(settings.nbest))
+    return Hypotheses(**found._asdict(), missed=state.missed)

@@ -23,12 +23,14 @@ def generate(
     count: int = 5,
     length: int = 30,
     temperature: float = 1.0,
+    top_k: int | None = None,
+    nucleus: float | None = None,
     seed: int = 0,
 ) -> list[list[str]]:
     """`count` texts that begin with the prompt, as words.
 
     Each starts from an empty state and the boundary word, and ends before the next boundary or
-    after `length` words beside the prompt's.
+    after `length` words beside the prompt's. How words are drawn says `zoo.decoding.sample`.
 
     Raises:
       UserError: a word of the prompt is unknown where the vocabulary refuses those; there is
@@ -56,6 +58,8 @@ def generate(
         jax.random.key(seed),
         length,
         temperature=temperature,
+        top_k=top_k,
+        nucleus=nucleus,
         boundary=boundary,
     )
     opened, generator = vocabulary.open_words(lexicon), np.random.default_rng(seed)

@@ -1,29 +1,15 @@
-"""Sampling: words drawn one after the other.
-
-A step function says what comes next:
-
-    step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry)
-
-Give it as `jax.tree_util.Partial(function, params, tables)`: the arrays then are arguments of the
-compiled loop. Those that a plain closure holds become constants of the program.
-"""
+"""Sampling: words drawn one after the other, by a step function (see `zoo.decoding.steps`)."""
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
-
-Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
-
-
-def _as_tree(step):
-    return step if isinstance(step, jax.tree_util.Partial) else jax.tree_util.Partial(step)
 
 
 def sample(
@@ -34,47 +20,84 @@ def sample(
     length: int,
     *,
     temperature: float = 1.0,
+    top_k: int | None = None,
+    nucleus: float | None = None,
     boundary: int | None = None,
 ) -> tuple[jax.Array, jax.Array]:
-    """Draws w_t from p(. | w_<t)^(1 / temperature), renormalised, until the boundary or `length`.
+    """Draws w_t from q(. | w_<t), proportional to p^(1 / temperature), until boundary or `length`.
+
+    With `top_k` and `nucleus` q is 0 outside some words and renormalised over them: first the k
+    most probable ones are kept; then, of these, renormalised, the fewest most probable ones whose
+    probabilities add up to at least `nucleus` (Holtzman et al. 2020, section 3.1). Of equally
+    probable words the one with the lower id comes first.
 
     Args:
       words: int32 [B], the word before the first draw of each row. carry: the state before it.
       temperature: 1 samples the model itself; 0 takes the most probable word, the first of equals.
+      top_k: at least 1; None, or as many as there are words, keeps all.
+      nucleus: above 0 and at most 1; None or 1 keeps all.
       boundary: the word that ends a row, or None if nothing does.
 
     Returns:
       (words int32 [B, length], log_prob [B, length]): the words drawn and their log-probability
-      under the model itself whatever the temperature, nats. After a boundary a row has further
-      boundaries, of log-probability 0.
+      under the model itself, whatever the temperature and the words kept, nats. After a boundary a
+      row has further boundaries, of log-probability 0.
 
     Raises:
-      UserError: the temperature is below 0, or not finite.
+      UserError: the temperature is below 0, or not finite; top_k or nucleus is out of range.
     """
-    if not 0 <= temperature < math.inf:
-        raise UserError(f"the temperature is {temperature}: give 0 (greedy) or a number above it.")
+    check(temperature, top_k, nucleus)
     greedy = temperature == 0
     return _sample(
-        _as_tree(step),
+        as_tree(step),
         jnp.asarray(words, jnp.int32),
         carry,
         key,
         1.0 if greedy else temperature,
+        None if nucleus == 1 else nucleus,
         length=length,
         greedy=greedy,
+        top_k=top_k,
         boundary=boundary,
     )
 
 
-@functools.partial(jax.jit, static_argnames=("length", "greedy", "boundary"))
-def _sample(step, words, carry, key, temperature, *, length, greedy, boundary):
+def check(temperature: float, top_k: int | None, nucleus: float | None):
+    """UserError if no words can be drawn so."""
+    if not 0 <= temperature < math.inf:
+        raise UserError(f"the temperature is {temperature}: give 0 (greedy) or a number above it.")
+    if top_k is not None and top_k < 1:
+        raise UserError(f"top-k is {top_k}: give the number of words to keep, 1 or more.")
+    if nucleus is not None and not 0 < nucleus <= 1:
+        raise UserError(f"the nucleus is {nucleus}: give a probability above 0 and at most 1.")
+
+
+def _draw(key, scores, top_k, nucleus):
+    """Words [B] drawn from softmax(scores [B, V]), of those that are kept."""
+    size = scores.shape[-1]
+    if nucleus is None and (top_k is None or top_k >= size):
+        return jax.random.categorical(key, scores)
+    scores, words = jax.lax.top_k(scores, size if top_k is None else min(top_k, size))
+    if nucleus is not None:
+        probs = jax.nn.softmax(scores)
+        before = jnp.cumsum(probs, axis=-1) - probs
+        # The first one stays, whatever rounding makes of 0.
+        beyond = (before >= nucleus).at[:, 0].set(False)
+        scores = jnp.where(beyond, -jnp.inf, scores)
+    drawn = jax.random.categorical(key, scores)
+    return jnp.take_along_axis(words, drawn[:, None], axis=-1)[:, 0]
+
+
+@functools.partial(jax.jit, static_argnames=("length", "greedy", "top_k", "boundary"))
+def _sample(step, words, carry, key, temperature, nucleus, *, length, greedy, top_k, boundary):
     def draw(state, time):
         words, carry, finished = state
         log_probs, carry = step(words, carry)
         if greedy:
             drawn = jnp.argmax(log_probs, axis=-1)
         else:
-            drawn = jax.random.categorical(jax.random.fold_in(key, time), log_probs / temperature)
+            now = jax.random.fold_in(key, time)
+            drawn = _draw(now, log_probs / temperature, top_k, nucleus)
         drawn = drawn.astype(jnp.int32)
         log_prob = jnp.take_along_axis(log_probs, drawn[:, None], axis=-1)[:, 0]
         if boundary is not None:
@@ -98,4 +121,35 @@ def _feed(step, words, carry):
 
 def feed(step: Step, words: jax.Array | np.ndarray, carry: Any) -> Any:
     """The carry after reading words int32 [B, T], T perhaps 0."""
-    return _feed(_as_tree(step), jnp.asarray(words, jnp.int32), carry)
+    return _feed(as_tree(step), jnp.asarray(words, jnp.int32), carry)
+
+
+def force(
+    step: Step, words: jax.Array | np.ndarray, carry: Any, targets: jax.Array | np.ndarray
+) -> jax.Array:
+    """log p(target_t | target_<t), of given sequences: forced decoding, as re-ranking needs it.
+
+    Args:
+      words: int32 [B], the word before the first target. carry: the state before it, every leaf
+        [B, ...]. targets: int32 [B, T], or [B, N, T], the sequences of an n-best list for each.
+
+    Returns:
+      Of the shape of the targets, nats, of padding after a sequence too: sum with a mask.
+    """
+    targets = jnp.asarray(targets, jnp.int32)
+    return _force(as_tree(step), jnp.asarray(words, jnp.int32), carry, targets)
+
+
+@jax.jit
+def _force(step, words, carry, targets):
+    rows = targets.reshape(-1, targets.shape[-1])
+    each = len(rows) // len(words)
+    words, carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, each, axis=0), (words, carry))
+
+    def read(state, target):
+        log_probs, carry = step(*state)
+        found = jnp.take_along_axis(log_probs, target[:, None], axis=-1)[:, 0]
+        return (target, carry), found
+
+    _, log_probs = jax.lax.scan(read, (words, carry), rows.T)
+    return log_probs.T.reshape(targets.shape)

@@ -1,10 +1,24 @@
 """The most probable spellings of a head that spells, by beam search over letters."""
 
+import dataclasses
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from zoo.decoding import beam
+from zoo.decoding.beam import BeamSearch
 from zoo.lexicon.spelling import BEGIN, END, PADDING
+
+
+@dataclasses.dataclass(frozen=True)
+class _NextLetter:
+    """A step whose words are letters, counted from the end mark."""
+
+    head: Any
+
+    def __call__(self, params, projected, symbols, state):
+        projected = jnp.repeat(projected, len(symbols) // len(projected), axis=0)
+        return self.head.spelling_step(params, projected, END + symbols, state)
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):
@@ -22,20 +36,13 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     Raises:
       UserError: k is above the width.
     """
-
-    def of_position(projected):
-        projected = jnp.repeat(projected[None], width, axis=0)
-        found = beam.search(
-            lambda symbols, state: head.spelling_step(params, projected, END + symbols, state),
-            head.spelling_start(projected),
-            start=BEGIN - END,
-            end=0,
-            length=head.spelling.longest,
-            count=k,
-            width=width,
-        )
-        ends = found.sequences == 0
-        ended = jnp.cumsum(ends, axis=-1) - ends > 0
-        return found._replace(sequences=jnp.where(ended, PADDING, END + found.sequences))
-
-    return tuple(jax.vmap(of_position)(head.hidden_projection(params, hidden)))
+    settings = BeamSearch(width, k, longest=head.spelling.longest)
+    projected = head.hidden_projection(params, hidden)
+    found = settings.search(
+        jax.tree_util.Partial(_NextLetter(head), params, projected),
+        jnp.full(len(hidden), BEGIN - END),
+        head.spelling_start(projected),
+        boundary=0,
+    )
+    there = jnp.arange(head.spelling.longest)[None, None] < found.lengths[..., None]
+    return found.log_prob, jnp.where(there, END + found.words, PADDING), found.missed

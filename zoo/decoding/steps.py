@@ -1,9 +1,30 @@
-"""Step functions of models, in the form that decoders take."""
+"""Step functions: what all decoders take, and those of models.
+
+A step function says what comes next, and is all that a decoder knows of a model:
+
+    step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry)
+
+Every leaf of the carry is [rows, ...]; decoders repeat, reorder and drop its rows. A search over
+B sentences with K hypotheses each has rows = B * K, row b * K + k being hypothesis k of sentence b.
+What is constant for a sentence, such as the states that an attention reads, need not be carried: a
+step that holds arrays [B, ...] itself finds K = rows // B.
+
+Give it as `jax.tree_util.Partial(function, params, tables)`: the arrays then are arguments of the
+compiled loop. Those that a plain closure holds become constants of the program.
+"""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
+
+Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
+
+
+def as_tree(step: Step) -> jax.tree_util.Partial:
+    """The step as an argument of compiled functions."""
+    return step if isinstance(step, jax.tree_util.Partial) else jax.tree_util.Partial(step)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
     log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
 
-each sentence from the boundary and an empty state. The format of n-best lists is that of Moses and
-Joshua, a hypothesis a line: id ||| words ||| whatever else.
+each sentence from the boundary and an empty state. The format of n-best lists is that of
+`zoo.sources.nbest`.
 """
 
 import collections
@@ -21,6 +21,7 @@ from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
 from zoo.runs import outputs
 from zoo.sources import files, given
+from zoo.sources import nbest as nbest_lists
 from zoo.sources.given import GivenText, Reading
 
 # The figures do not depend on these two; they suit sentences of about ten words.
@@ -152,12 +153,11 @@ def read(
     """
     found = files.find(path)
     place = 1 + nbest if column is None else column
-    separator = "|||" if nbest else "\t"
     if place < 1:
         raise UserError(f"--column {place}: fields are counted from 1.")
     words, ids = [], []
     for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
-        fields = line.split(separator)
+        fields = nbest_lists.fields(line) if nbest else line.split("\t")
         if len(fields) < max(place, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(

@@ -1,0 +1,248 @@
+"""Beam search against all sequences, enumerated, and against a beam in a Python loop."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from zoo.decoding import BeamSearch
+from zoo.errors import UserError
+
+SENTENCES, WORDS, LONGEST, BOUNDARY = 3, 5, 4, 2
+# Contexts are numbered as the nodes of a tree of all sequences.
+CONTEXTS = sum(WORDS**length for length in range(LONGEST))
+
+
+def next_word(tables, words, carry):
+    """p(. | all words before), of each sentence by its own table [B, contexts, V]."""
+    context, fresh = carry
+    context = jnp.where(fresh, 0, WORDS * context + words + 1)
+    sentence = jnp.arange(len(words)) // (len(words) // len(tables))
+    return tables[sentence, context], (context, jnp.zeros_like(fresh))
+
+
+def first_carry(sentences=SENTENCES):
+    return jnp.zeros(sentences, jnp.int32), jnp.ones(sentences, bool)
+
+
+@pytest.fixture(params=[0.3, 3.0], ids=["peaked", "flat"])
+def tables(request, random):
+    """log p [B, contexts, V]; the first sentence has words of probability 0."""
+    tables = random.dirichlet([request.param] * WORDS, (SENTENCES, CONTEXTS))
+    tables[0, ::7, 1] = 0
+    tables /= tables.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(tables, 1e-30) * (tables > 0)).astype(np.float32)
+
+
+def token_log_probs(table, words):
+    context, found = 0, []
+    for word in words:
+        found.append(float(table[context, word]))
+        context = WORDS * context + int(word) + 1
+    return found
+
+
+def norm(settings, length):
+    base = length if settings.normaliser == "length" else (5 + length) / 6
+    return base**settings.length_normalisation
+
+
+def enumerated(table, settings, longest):
+    """{words: score} of all sequences that the settings allow, of probability above 0."""
+    others = [word for word in range(WORDS) if word != BOUNDARY]
+    scores = {}
+    for length in range(1, longest + 1):
+        for words in itertools.product(others, repeat=length - 1):
+            last = [BOUNDARY] if length >= settings.shortest else []
+            for word in last + (others if length == longest else []):
+                log_prob = sum(token_log_probs(table, (*words, word)))
+                if log_prob > -np.inf:
+                    scores[*words, word] = log_prob / norm(settings, length)
+    return scores
+
+
+def in_a_loop(table, settings, longest):
+    """[(score, words)] of a beam that runs to the end, the best first."""
+    hypotheses, done = [(0.0, ())], []
+    for length in range(1, longest + 1):
+        longer = []
+        for log_prob, words in hypotheses:
+            for word, more in enumerate(table[token_context(words)].astype(float)):
+                if word != BOUNDARY:
+                    longer.append((log_prob + more, (*words, word)))
+                elif length >= settings.shortest:
+                    done.append(((log_prob + more) / norm(settings, length), (*words, word)))
+        longer = [one for one in longer if one[0] > -np.inf]
+        hypotheses = sorted(longer, reverse=True)[: settings.beam]
+    done += [(log_prob / norm(settings, longest), words) for log_prob, words in hypotheses]
+    return sorted((one for one in done if one[0] > -np.inf), reverse=True)[: settings.nbest]
+
+
+def token_context(words):
+    context = 0
+    for word in words:
+        context = WORDS * context + word + 1
+    return context
+
+
+def search(settings, tables, longest=None, sentences=slice(None)):
+    tables = jnp.asarray(tables[sentences])
+    step = jax.tree_util.Partial(next_word, tables)
+    words = np.full(len(tables), BOUNDARY)
+    return settings.search(
+        step, words, first_carry(len(tables)), boundary=BOUNDARY, longest=longest
+    )
+
+
+def sequences(found, sentence):
+    """The words of each hypothesis that there is."""
+    lengths = np.asarray(found.lengths[sentence])
+    rows = np.asarray(found.words[sentence])
+    return [tuple(row[:length].tolist()) for row, length in zip(rows, lengths, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        {},
+        {"length_normalisation": 1.0, "shortest": 2},
+        {"length_normalisation": 0.6, "longest": 3},
+        {"length_normalisation": 2.0, "normaliser": "gnmt", "shortest": 3},
+        {"shortest": 4},
+    ],
+    ids=str,
+)
+def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
+    settings = BeamSearch(beam=64, nbest=50, **{"longest": LONGEST, **lengths})
+    found = search(settings, tables)
+    for sentence, table in enumerate(tables):
+        scores = enumerated(table, settings, settings.longest)
+        best = sorted(scores, key=scores.get, reverse=True)[:50]
+        count = len(best)
+        assert sequences(found, sentence)[:count] == best
+        np.testing.assert_allclose(
+            found.score[sentence, :count], [scores[words] for words in best], rtol=1e-5
+        )
+        np.testing.assert_array_equal(found.score[sentence, count:], -np.inf)
+        assert found.missed[sentence] <= found.score[sentence, -1]
+        ended = [words[-1] == BOUNDARY for words in best]
+        assert found.complete[sentence, :count].tolist() == ended
+        assert not found.complete[sentence, count:].any()
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam, alpha):
+    settings = BeamSearch(beam, min(beam, 3), alpha, longest=LONGEST)
+    found = search(settings, tables)
+    for sentence, table in enumerate(tables):
+        expected = in_a_loop(table, settings, LONGEST)
+        words = sequences(found, sentence)[: len(expected)]
+        assert words == [words for _, words in expected]
+        np.testing.assert_allclose(
+            found.score[sentence, : len(expected)], [score for score, _ in expected], rtol=1e-5
+        )
+        # Each token has its log-probability, and nothing comes after the last.
+        for rank, sequence in enumerate(words):
+            np.testing.assert_allclose(
+                found.log_probs[sentence, rank, : len(sequence)],
+                token_log_probs(table, sequence),
+                rtol=1e-6,
+            )
+            np.testing.assert_array_equal(found.words[sentence, rank, len(sequence) :], BOUNDARY)
+        np.testing.assert_allclose(
+            found.log_probs[sentence].sum(axis=-1)[: len(words)],
+            found.log_prob[sentence, : len(words)],
+            rtol=1e-5,
+        )
+        # What was lost is not above the bound.
+        scores = enumerated(table, settings, LONGEST)
+        lost = [score for words, score in scores.items() if words not in sequences(found, sentence)]
+        assert max(lost) <= max(found.missed[sentence], found.score[sentence, -1]) + 1e-5
+
+
+def test_a_batch_of_sentences_is_one_by_one(tables):
+    settings = BeamSearch(3, 3, 0.7, longest=LONGEST)
+    limits = np.array([4, 2, 3])
+    found = search(settings, tables, limits)
+    for sentence in range(SENTENCES):
+        one = slice(sentence, sentence + 1)
+        alone = search(settings, tables, limits[one], one)
+        for name, leaf in found._asdict().items():
+            np.testing.assert_array_equal(leaf[one], getattr(alone, name), err_msg=name)
+        expected = in_a_loop(tables[sentence], settings, limits[sentence])
+        assert sequences(found, sentence)[: len(expected)] == [words for _, words in expected]
+
+
+def test_the_search_stops_when_no_open_hypothesis_can_win():
+    """p(boundary) = 0.6 after any word: the best ends at once, the second after a word."""
+    calls = []
+    log_probs = jnp.log(jnp.array([0.3, 0.1, 0.6]))
+
+    def step(words, carry):
+        jax.debug.callback(lambda: calls.append(1))
+        return jnp.tile(log_probs, (len(words), 1)), carry
+
+    words, steps = np.full(2, 2), {}
+    for nbest, alpha, longest in [(1, 0.0, 50), (2, 0.0, 50), (1, 1.0, 50), (1, 1.0, 3)]:
+        calls.clear()
+        settings = BeamSearch(2, nbest, alpha, longest=longest)
+        found = settings.search(step, words, (), boundary=2)
+        jax.effects_barrier()
+        steps[nbest, alpha, longest] = len(calls)
+        np.testing.assert_allclose(found.score[:, 0], np.log(0.6), rtol=1e-6)
+    # Of two, 0.6 and 0.3 * 0.6 = 0.18: 0.09 is left of the open ones after two words. Normalised,
+    # 0.6 is above 0.3 ** (t / longest) only when t > longest * log 0.6 / log 0.3 = 21.2.
+    assert steps == {(1, 0.0, 50): 1, (2, 0.0, 50): 2, (1, 1.0, 50): 22, (1, 1.0, 3): 2}
+
+
+def test_a_beam_that_has_more_room_than_there_are_sequences():
+    """Of the boundary alone, and of one word beside it."""
+
+    def step(log_probs, words, carry):
+        return jnp.tile(log_probs, (len(words), 1)), carry
+
+    settings = BeamSearch(7, 7, longest=3)
+    only = jax.tree_util.Partial(step, jnp.zeros(1))
+    found = settings.search(only, np.zeros(1), (), boundary=0)
+    assert found.lengths.tolist() == [[1, 0, 0, 0, 0, 0, 0]]
+    two = jax.tree_util.Partial(step, jnp.log(jnp.array([0.25, 0.75])))
+    found = settings.search(two, np.zeros(1), (), boundary=0)
+    assert found.words[0, :4].tolist() == [[1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 0]]
+    assert found.complete.tolist() == [[False, True, True, True, False, False, False]]
+    np.testing.assert_allclose(
+        np.exp(found.log_prob[0]), [0.75**3, 0.25, 0.1875, 0.140625, 0, 0, 0], rtol=1e-6
+    )
+    assert found.missed[0] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"beam": 2, "nbest": 3}, "a beam of 2 cannot find 3 hypotheses: give 1 to 2"),
+        ({"beam": 0, "nbest": 0}, "a beam of 0 cannot find 0"),
+        ({"nbest": 0}, "cannot find 0"),
+        ({"length_normalisation": -0.5}, "length_normalisation is -0.5"),
+        ({"length_normalisation": float("nan")}, "length_normalisation is nan"),
+        ({"normaliser": "words"}, "normaliser is 'words': give 'length' or 'gnmt'"),
+        ({"shortest": 0}, "shortest 0 and longest 100"),
+        ({"shortest": 5, "longest": 4}, "shortest 5 and longest 4"),
+    ],
+    ids=str,
+)
+def test_settings_out_of_range_are_refused(chosen, message):
+    with pytest.raises(UserError, match=message):
+        BeamSearch(**chosen)
+
+
+def test_wrong_shapes_are_named():
+    def step(words, carry):
+        return jnp.zeros((len(words), 1, 3)), carry
+
+    with pytest.raises(ValueError, match=r"carry has the shape \(4, 2\).* the 3 sentences"):
+        BeamSearch().search(step, np.zeros(3), jnp.zeros((4, 2)), boundary=0)
+    with pytest.raises(ValueError, match=r"shape \(36, 1, 3\) for 36 rows"):
+        BeamSearch().search(step, np.zeros(3), jnp.zeros(3), boundary=0)

@@ -1,0 +1,125 @@
+"""Steps made of several steps: ensembles, and a language model beside a translator.
+
+Each is a step function again, for all decoders. Its carry is the tuple of the carries of its
+members, which may be any models, with heads of any kind, over the same words in the same order.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.decoding.steps import Step, as_tree
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+
+AVERAGES = ("probabilities", "logs")
+
+
+def _read(steps, words, carries):
+    """(the log-probabilities of each member, their carries)."""
+    found = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
+    sizes = {log_probs.shape[-1] for log_probs, _ in found}
+    if len(sizes) > 1:
+        raise ValueError(f"the steps of an ensemble know {sorted(sizes)} words: they are the same")
+    return [log_probs for log_probs, _ in found], tuple(carry for _, carry in found)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Average:
+    of: str
+
+    def __call__(self, steps, weights, words, carries):
+        log_probs, carries = _read(steps, words, carries)
+        stacked = jnp.stack(log_probs)
+        weights = weights.astype(stacked.dtype)[:, None, None]
+        if self.of == "probabilities":
+            return jax.nn.logsumexp(stacked, axis=0, b=weights), carries
+        # A member that says 0 says so for all of them; one without a weight says nothing.
+        weighted = jnp.where(weights > 0, weights * stacked, 0).sum(axis=0)
+        return jax.nn.log_softmax(weighted), carries
+
+
+def average(
+    steps: Sequence[Step], weights: Sequence[float] | None = None, of: str = "probabilities"
+) -> jax.tree_util.Partial:
+    """The step of an ensemble, with weights a_i that add up to 1:
+
+        p(w) = sum_i a_i p_i(w)  of "probabilities",   p(w) = prod_i p_i(w)^a_i / Z  of "logs".
+
+    Args:
+      weights: one for each step, 0 or more, of any sum above 0; None for equal ones.
+
+    Raises:
+      UserError: there is no step, or the weights are not such, or there is no such average.
+    """
+    if of not in AVERAGES:
+        raise UserError(f"no average is of {of!r}: give {' or '.join(map(repr, AVERAGES))}.")
+    if not steps:
+        raise UserError("an ensemble has no steps: give at least one.")
+    shares = np.ones(len(steps)) if weights is None else np.asarray(weights, np.float64)
+    if shares.shape != (len(steps),) or not ((shares >= 0).all() and 0 < shares.sum() < np.inf):
+        raise UserError(
+            f"the weights of an ensemble of {len(steps)} are {weights}: give as many numbers, none "
+            "below 0, and one above it."
+        )
+    return jax.tree_util.Partial(
+        _Average(of), tuple(map(as_tree, steps)), jnp.asarray(shares / shares.sum())
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fusion:
+    renormalised: bool
+
+    def __call__(self, steps, weight, words, carries):
+        (log_probs, of_language), carries = _read(steps, words, carries)
+        scores = log_probs + jnp.where(weight > 0, weight.astype(log_probs.dtype) * of_language, 0)
+        return jax.nn.log_softmax(scores) if self.renormalised else scores, carries
+
+
+def fuse(
+    step: Step, language_model: Step, weight: float, renormalised: bool = False
+) -> jax.tree_util.Partial:
+    """The step of a translator and a language model, shallow fusion (Gulcehre et al. 2015, 4.1):
+
+        score(w) = log p(w) + weight * log p_lm(w).
+
+    Its carry is (the translator's, the language model's). The scores are not normalised, as is
+    usual: a beam search adds them up, and every word costs more than without the language model.
+
+    Args:
+      weight: 0 or more. renormalised: takes log_softmax of the scores at each word instead, as
+        sampling does anyway.
+
+    Raises:
+      UserError: the weight is below 0 or not finite.
+    """
+    if not 0 <= weight < np.inf:
+        raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
+    steps = as_tree(step), as_tree(language_model)
+    return jax.tree_util.Partial(_Fusion(renormalised), steps, jnp.asarray(weight, jnp.float32))
+
+
+def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
+    """Checks that models can be combined.
+
+    Args:
+      lexicons: of the words that each model says. names: of the models, for the message.
+
+    Raises:
+      UserError: two do not have the same words in the same order, with the same marks.
+    """
+    first = lexicons[0]
+    for lexicon, name in zip(lexicons[1:], names[1:], strict=True):
+        marks = "boundary", "unknown"
+        if lexicon.words != first.words:
+            other = f"the words of {name} are not those of {names[0]}"
+        elif any(getattr(lexicon, mark) != getattr(first, mark) for mark in marks):
+            other = f"boundary or unknown word of {name} are not those of {names[0]}"
+        else:
+            continue
+        raise UserError(f"{other}: combine runs that were trained with one lexicon.")
