@@ -1,6 +1,7 @@
 """Checkpoints: whole or not at all, and what happens when they are damaged after all."""
 
 import errno
+import logging
 import os
 import pathlib
 import shutil
@@ -151,6 +152,20 @@ def test_reading_changes_nothing(checkpoints):
     jax.tree.map(np.testing.assert_array_equal, reading.restore("best", STATE)[1], STATE)
     reading.close()
     assert sorted(checkpoints.folder.rglob("*")) == before
+
+
+def test_reading_is_silent(checkpoints, caplog):
+    checkpoints.save("best", 1, STATE, {})
+    caplog.clear()
+    absl = logging.getLogger("absl")  # the programs silence it; who loads a run elsewhere does not
+    absl.addHandler(caplog.handler)
+    try:
+        reading = Checkpoints(checkpoints.folder, ("best",), read_only=True)
+        assert reading.restore("best", STATE)[0] == 1
+        reading.close()
+    finally:
+        absl.removeHandler(caplog.handler)
+    assert [line for line in caplog.records if line.levelno >= logging.WARNING] == []
 
 
 def test_where_none_can_be_read_nothing_is_overwritten(checkpoints):

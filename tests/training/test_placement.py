@@ -3,6 +3,8 @@
 import dataclasses
 import gc
 import signal
+import subprocess
+import sys
 import weakref
 
 import jax
@@ -83,7 +85,7 @@ def test_a_run_holds_its_state_once_and_so_does_it_resumed(
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_each_leaf_is_gone_before_the_next_is_placed(monkeypatch, count):
-    values = [np.arange(7.0, dtype=np.float32) + place for place in range(5)]
+    values = [np.arange(7.0, dtype=np.float32) + number for number in range(5)]
     leaves = [jax.numpy.array(value) for value in values]
     given = [weakref.ref(leaf) for leaf in leaves]
     alive = []
@@ -103,6 +105,61 @@ def test_each_leaf_is_gone_before_the_next_is_placed(monkeypatch, count):
     assert alive == [left for left in (5, 4, 3, 2, 1) for _ in range(count)]
     for leaf, value in zip(devices.first(placed), values, strict=True):
         np.testing.assert_array_equal(leaf, value)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_leaves_of_a_checkpoint_are_given_back_one_by_one(count):
+    """JAX holds what it copies from the host until it next has something to do."""
+    values = [np.arange(999_999.0, dtype=np.float32) + number for number in range(20)]
+    leaves = [value.copy() for value in values]
+    given = [weakref.ref(leaf) for leaf in leaves]
+    devices = Devices(count, batch=2)
+    gc.disable()  # not by luck
+    try:
+        placed = devices.taken(leaves)
+        left = sum(reference() is not None for reference in given)
+    finally:
+        gc.enable()
+    assert left <= len(values) // 2  # some callbacks are late
+    for leaf, value in zip(devices.first(placed), values, strict=True):
+        np.testing.assert_array_equal(leaf, value)
+
+
+# Prints the bytes of a state, and the most that was held at once while it was put on the devices.
+RESUME = """
+import pathlib, sys
+import jax
+from tests.training import small, test_placement
+from zoo.runs.checkpoints import Checkpoints
+
+def held(name):
+    status = pathlib.Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition(f"{name}:")[2].split()[0])
+
+folder = pathlib.Path(sys.argv[1])
+trainer = small.trainer(test_placement.LARGE, folder)
+checkpoints = Checkpoints(folder / "checkpoints")
+# What the libraries that read a checkpoint need themselves is not of the state.
+first = Checkpoints(folder / "first")
+first.save("last", 1, {"ones": jax.numpy.ones(3)}, {})
+first.restore("last", {"ones": jax.numpy.ones(3)})
+before = held("VmRSS")
+trainer._begin(checkpoints)
+print(test_placement.size(trainer._state), held("VmHWM") - before)
+"""
+LARGE = small.experiment(
+    dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)), optimizer=Adam()
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_run_is_resumed_through_little_more_than_its_state(tmp_path, beside_the_state):
+    beside_the_state.train_until(small.trainer(LARGE, tmp_path), 1)
+    command = [sys.executable, "-c", RESUME, str(tmp_path)]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    state, most = map(int, told.split())
+    assert state < most < 1.5 * state
 
 
 def test_an_array_that_stands_twice_is_placed_twice_and_one_of_numpy_is_copied():

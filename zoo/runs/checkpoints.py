@@ -33,10 +33,11 @@ class Checkpoints:
     ):
         """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed."""
         self.folder = folder.absolute()
+        # orbax's own `read_only` has two warnings for each folder that is opened, and holds back
+        # what nobody asks for here: nothing is saved or deleted but by `save`.
         options = ocp.CheckpointManagerOptions(
-            max_to_keep=2,
+            max_to_keep=None if read_only else 2,
             create=not read_only,
-            read_only=read_only,
             enable_async_checkpointing=False,
         )
         self._managers = {

@@ -1,6 +1,7 @@
 """One device or several, behind one interface: the only file that names `pmap`."""
 
 import functools
+import gc
 
 import jax
 import numpy as np
@@ -69,11 +70,17 @@ class Devices:
                 placed.append(jax.block_until_ready(self._on_each(leaf)))
                 if isinstance(leaf, jax.Array):
                     leaf.delete()  # at once: NumPy's view of it and the array hold each other
+                _let_go(placed[-1])
+                del leaf
                 continue
             # A step may neither donate an array twice nor what belongs to NumPy.
-            new = not isinstance(leaf, jax.Array) or leaf.unsafe_buffer_pointer() in found
+            of_numpy = not isinstance(leaf, jax.Array)
+            new = of_numpy or leaf.unsafe_buffer_pointer() in found
             placed.append(jax.device_put(leaf, self.devices[0], may_alias=not new))
             found.add(placed[-1].unsafe_buffer_pointer())
+            if of_numpy:
+                _let_go(placed[-1])
+            del leaf
         return placed
 
     def _on_each(self, leaf) -> jax.Array:
@@ -126,3 +133,12 @@ class Devices:
         return jax.tree.map(
             lambda x: np.asarray(x.addressable_shards[0].data).reshape(x.shape[1:]), tree
         )
+
+
+def _let_go(copy: jax.Array) -> None:
+    """Waits for a copy, and makes JAX give back the array on the host that it was made from.
+
+    JAX keeps such an array until it runs something, or Python's collector does.
+    """
+    jax.block_until_ready(copy)
+    gc.collect(0)
