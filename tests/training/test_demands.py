@@ -7,11 +7,12 @@ import pytest
 
 from tests import examples
 from tests.training import small
+from zoo.arrays import memory
 from zoo.cores import LSTM
 from zoo.errors import UserError
 from zoo.heads import NCE, MixtureOfSoftmaxes
 from zoo.optimizers import Adam
-from zoo.training import demands, memory
+from zoo.training import demands
 
 GB = 10**9
 

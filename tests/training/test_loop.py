@@ -19,6 +19,7 @@ from zoo.optimizers import SGD, Schedule
 from zoo.priors import Background, TopWords
 from zoo.priors.prior import token_counts
 from zoo.training.devices import Devices
+from zoo.training.tasks import language_modelling
 
 STILL = SGD(learning_rate=0.0)
 
@@ -132,6 +133,28 @@ def test_the_steps_of_all_epochs_are_known_before_the_first(tmp_path):
     steps = [len(trainer.task.lanes(epoch)) for epoch in range(9)]
     assert trainer.task.total_steps == sum(steps)
     assert len({*steps}) > 1
+
+
+def test_more_steps_than_a_run_can_count_are_refused_at_once(tmp_path, monkeypatch):
+    recipe = small.experiment(sentences=9, state="sentences", shuffle=True, epochs=10**12)
+    monkeypatch.setattr(language_modelling, "batch_count", None)  # none is counted
+    with pytest.raises(UserError, match=r"^training.epochs=1000000000000 of [45] steps each are "):
+        small.trainer(recipe, tmp_path)
+    carried = small.experiment(sentences=9, epochs=10**12)
+    with pytest.raises(UserError, match=r"2,147,483,647 steps that a run can count: give at most"):
+        small.trainer(carried, tmp_path)
+
+
+def test_epochs_that_nobody_waits_for_are_estimated(tmp_path, monkeypatch):
+    settings = {"sentences": 9, "state": "sentences", "shuffle": True, "length": 4}
+    all_counted = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
+    monkeypatch.setattr(language_modelling, "COUNTED_EPOCHS", 20)
+    task = small.trainer(small.experiment(**settings, epochs=40), tmp_path).task
+    first = sum(len(task.lanes(epoch)) for epoch in range(20))
+    assert task.total_steps == 2 * first
+    assert abs(task.total_steps - all_counted.total_steps) < 0.1 * all_counted.total_steps
+    millions = small.trainer(small.experiment(**settings, epochs=10**8), tmp_path).task
+    assert millions.total_steps == first * 10**8 // 20
 
 
 def test_a_run_compiles_its_step_once(tmp_path):

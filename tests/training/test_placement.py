@@ -148,7 +148,8 @@ trainer._begin(checkpoints)
 print(test_placement.size(trainer._state), held("VmHWM") - before)
 """
 LARGE = small.experiment(
-    dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)), optimizer=Adam()
+    dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)),
+    optimizer=Adam(),
 )
 
 

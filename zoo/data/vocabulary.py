@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo import lexicon as lexicons
+from zoo.arrays import memory
 from zoo.data import unicode_forms
 from zoo.data.encoded import EncodedText, Strings
 from zoo.data.open_words import OpenWords
@@ -81,8 +82,8 @@ class Vocabulary:
         """(the lexicon, the corpora of all splits).
 
         Raises:
-          UserError: there is a background, or a class of strings, without features, or what the
-            priors raise.
+          UserError: there is a background, or a class of strings, without features, there are more
+            boundary marks than this machine has memory for, or what the priors raise.
         """
         # Not when the recipe is made: of two settings, background and features, one comes first.
         if self.background is not None and not self.features:
@@ -95,6 +96,7 @@ class Vocabulary:
                 f"vocabulary.open_classes has {self.open_classes[0].name}, whose strings are known "
                 "by their features: set vocabulary.features."
             )
+        memory.check_fields(self, "vocabulary", boundary_marks=4)  # of each sentence, in int32
         corpora = {split: self.read(source, split) for split in source.splits()}
         entries = self._entries(source)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources.corpus import Corpus, Source
 from zoo.sources.tables import read_table
@@ -19,6 +20,8 @@ FORMS = (
     ("who asked for the {r} of {c} ?", "nobody asked for its {r} today ."),
 )
 STREAMS = {"train": 1, "validation": 2, "known": 3, "test": 4}
+# Bytes at least of a question with its answer: the words and their features, two lists.
+QUESTION_BYTES = 160
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +56,16 @@ class Facts(Source):
         return tuple(STREAMS)
 
     def read(self, split):
-        """Draws the questions of a split; UserError for an unknown one or too small a table."""
+        """Draws the questions of a split.
+
+        Raises:
+          UserError: there is no such split, the table is too small, or this machine has not the
+            memory for so many questions, in whichever split.
+        """
         if split not in STREAMS:
             raise UserError(f"there is no split {split!r}: the data have {', '.join(STREAMS)}.")
+        counts = dict.fromkeys(("train_questions", "other_questions"), QUESTION_BYTES)
+        memory.check_fields(self, "data", **counts)
         relations, facts = read_table(self.path)
         facts = {subject: known for subject, known in facts.items() if len(known) >= 2}
         held = self.validation + self.test

@@ -13,6 +13,7 @@ import re
 
 import numpy as np
 
+from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources import files
 from zoo.sources.corpus import Corpus, Mixture, Source
@@ -99,7 +100,13 @@ class Mixed(Source):
         return tuple(f"{name}.{split}" for name in self.names)
 
     def read(self, split):
-        """A split, or a part of one."""
+        """A split, or a part of one.
+
+        Raises:
+          UserError: there is no such split, or this machine has not the memory for the numbers of
+            as many sentences as an epoch draws.
+        """
+        memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
             found = [corpus.read(split) for corpus in self.corpora]
             return _joined(found, self._mixture(found) if split == "train" else None)

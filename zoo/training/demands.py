@@ -11,10 +11,10 @@ from typing import Any
 
 import jax
 
+from zoo.arrays import memory
 from zoo.experiment import Experiment
 from zoo.recipes import walk
 from zoo.recipes.changes import changed
-from zoo.training import memory
 from zoo.training.choice import choose_updates
 
 # Fields that say how often something is built: each of it is traced and compiled, which takes more
@@ -63,9 +63,14 @@ def needs(experiment: Experiment, lexicon, devices: int = 1) -> Iterator[tuple[s
     ):
         count, length = getattr(recipe, lanes), recipe.length
         vectors = count * length * _NUMBER * model.embedding.size  # that go into the core
-        needed = memory.batch_bytes(count, length) + vectors
+        needed = _batch_bytes(count, length) + vectors
         yield f"{where}.{lanes}={count} x {where}.length={length}", needed
     yield from _of_state(experiment, lexicon, devices)
+
+
+def _batch_bytes(lanes: int, length: int) -> int:
+    """What a batch of a text takes at least: words, targets, positions and two masks."""
+    return lanes * length * (4 + 4 + 8 + 1 + 1)
 
 
 def _of_state(experiment, lexicon, devices):

@@ -22,7 +22,7 @@ from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import TrainState, train_step
-from zoo.training.task import Task
+from zoo.training.task import Task, check_steps
 
 
 class Trainer:
@@ -46,6 +46,7 @@ class Trainer:
         """
         self.task, self.recipe, self.workdir, self.say = task, recipe, workdir, say
         self.init_from = init_from
+        check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
         parts.check_frozen(self._shapes, recipe.frozen)
         parts.check_rates(self._shapes, recipe.frozen, recipe.rates)

@@ -17,6 +17,9 @@ from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs.seen_texts import SeenTexts
 
+# The number of a step is an int32 on the devices.
+MOST_STEPS = 2**31 - 1
+
 
 class Batch(NamedTuple):
     """What a training step is fed: all that it knows of the data.
@@ -54,6 +57,22 @@ class Start(NamedTuple):
     params: dict[str, Any]
     record: dict
     lines: list[str]
+
+
+def check_steps(epoch_steps: int, epochs: int):
+    """Refuses more steps than a run can number, in int32.
+
+    Args:
+      epoch_steps: steps of an epoch. epochs: `training.epochs`.
+
+    Raises:
+      UserError: there are 2**31 or more; names the epochs.
+    """
+    if epoch_steps * epochs > MOST_STEPS:
+        raise UserError(
+            f"training.epochs={epochs} of {epoch_steps:,} steps each are more than the "
+            f"{MOST_STEPS:,} steps that a run can count: give at most {MOST_STEPS // epoch_steps}."
+        )
 
 
 class Task(abc.ABC):

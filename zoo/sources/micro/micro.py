@@ -15,6 +15,7 @@ from itertools import cycle, islice, product
 
 import numpy as np
 
+from zoo.arrays import memory
 from zoo.errors import UserError, check_above, check_seed
 from zoo.sources.corpus import Corpus, Source
 from zoo.sources.micro.grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
@@ -57,6 +58,8 @@ LAST_YEAR = 1999
 # Symbols that emit a word agreeing with a noun to its left.
 AGREEING = {"core", "transitive", "predicative", "adjective", "modifier"}
 STREAMS = {"train": 1, "validation": 2, "test": 3}
+# Bytes at least: of the words and the features of a sentence, two lists; of the forms of a lemma.
+SENTENCE_BYTES, LEMMA_BYTES = 160, 200
 
 
 class _Rules:
@@ -123,10 +126,14 @@ class Micro(Source):
     def read(self, split: str) -> Corpus:
         """Draw the sentences of a split, each split from a random stream of its own.
 
-        Every token carries the features of its form. Raises UserError for an unknown split.
+        Every token carries the features of its form. Raises UserError for an unknown split, and
+        for more sentences or lemmas than this machine has memory for, in whichever split.
         """
         if split not in STREAMS:
             raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
+        lemmas = dict.fromkeys(("nouns", "adjectives", "verbs", "places"), LEMMA_BYTES)
+        sentences_of = dict.fromkeys((f"{name}_sentences" for name in STREAMS), SENTENCE_BYTES)
+        memory.check_fields(self, "data", **lemmas, **sentences_of)
         generator = np.random.default_rng((self.seed, STREAMS[split]))
         count = getattr(self, f"{split}_sentences")
         sentences = [self.grammar.sample(generator) for _ in range(count)]

@@ -9,7 +9,10 @@ from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.runs import text_history
 from zoo.training import start
-from zoo.training.task import Batch, Task, Validation
+from zoo.training.task import Batch, Task, Validation, check_steps
+
+# Epochs whose steps are counted one by one where they differ.
+COUNTED_EPOCHS = 1000
 
 
 class Words(NamedTuple):
@@ -39,7 +42,8 @@ class LanguageModelling(Task):
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:
-          UserError: no token of the validation text is counted.
+          UserError: no token of the validation text is counted, or there are more steps than a
+            run can count.
         """
         self.experiment, self.corpora = experiment, corpora
         self.model, self.recipe = experiment.model, experiment.training
@@ -60,12 +64,21 @@ class LanguageModelling(Task):
         first = self.lanes(0)
         self.epoch_steps = len(first)
         self.usual_weight = max(1.0, first.trained_tokens / len(first))
-        self.total_steps = self.epoch_steps * self.recipe.epochs
-        if self.mixture or (self.recipe.shuffle and self.recipe.state == "sentences"):
-            # Which sentences are drawn, or how well they fill the lanes in their order.
-            layout = self.recipe.batch, self.recipe.length, self.recipe.state, self.boundary
-            orders = map(self._order, range(self.recipe.epochs))
-            self.total_steps = sum(batch_count(self.text.lengths[o], *layout) for o in orders)
+        self.total_steps = self._count_steps()
+
+    def _count_steps(self) -> int:
+        """Steps of all epochs; UserError if they are more than a run can count."""
+        recipe, epochs = self.recipe, self.recipe.epochs
+        check_steps(self.epoch_steps, epochs)
+        if not (self.mixture or (recipe.shuffle and recipe.state == "sentences")):
+            return self.epoch_steps * epochs
+        # Which sentences are drawn, or how well they fill the lanes in their order. Further epochs
+        # than anybody waits for are taken to be as long as those before them on average.
+        layout = recipe.batch, recipe.length, recipe.state, self.boundary
+        counted = min(epochs, COUNTED_EPOCHS)
+        orders = map(self._order, range(counted))
+        steps = sum(batch_count(self.text.lengths[order], *layout) for order in orders)
+        return steps * epochs // counted
 
     def init(self, key):
         """{"embedding", "core", "head"}: the parameters of each component."""

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+from typing import Any
 
 import jax
 
@@ -34,19 +35,37 @@ def of_host() -> int | None:
     return min(found)
 
 
-def check(what: str, needed: int):
-    """UserError if something, in words, needs more bytes than there are at all, used or not."""
-    found = there()
-    if found is not None and needed > found:
+def check(what: str, needed: int, available: int | None = None):
+    """Refuses what needs more memory than there is at all, used or not.
+
+    Args:
+      what: what needs it, in words, for the message.
+      needed: bytes that it needs at least. available: bytes that there are; `there()` without it.
+
+    Raises:
+      UserError: it needs more than there is; names both numbers of bytes.
+    """
+    available = there() if available is None else available
+    if available is not None and needed > available:
         raise UserError(
-            f"{what} needs at least {_told(needed)}, and there are {_told(found)}: give a smaller "
-            "number, or a machine with more memory."
+            f"{what} needs at least {_told(needed)}, and there are {_told(available)}: give a "
+            "smaller number, or a machine with more memory."
         )
 
 
-def batch_bytes(lanes: int, length: int) -> int:
-    """What a batch of a text takes at least: words, targets, places and two masks."""
-    return lanes * length * (4 + 4 + 8 + 1 + 1)
+def check_fields(recipe: Any, name: str, **item_bytes: int):
+    """Refuses fields of a recipe that ask for more of something than this machine can hold.
+
+    Args:
+      recipe: whose fields they are. name: what it is called in messages.
+      item_bytes: {field, a number of items: bytes that one of them takes at least}.
+
+    Raises:
+      UserError: as `check`, for the first such field.
+    """
+    for field, size in item_bytes.items():
+        count = getattr(recipe, field)
+        check(f"{name}.{field}={count}", count * size, of_host())
 
 
 def _told(count: int) -> str:
