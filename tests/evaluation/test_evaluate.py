@@ -86,6 +86,9 @@ def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tm
     code, _, errors = call(evaluate, "--workdir", workdir, "--split", "validation")
     assert (code, errors) == (0, "")
     assert note in call(commands, "score", workdir, text)[2]
+    code, output, errors = call(commands, "generate", workdir, "--prompt", "le zèbre", "--count=1")
+    assert code == 0 and output.startswith("le zèbre")
+    assert errors.startswith(note) and errors.count("\n") == 1
 
 
 def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):

@@ -2,7 +2,6 @@
 
 import argparse
 import pathlib
-import sys
 from collections.abc import Sequence
 
 from zoo.commands import options
@@ -70,7 +69,7 @@ def run(arguments: argparse.Namespace):
         if arguments.surprisal:  # before anything is printed: the reader may go, as head does
             given = given or run.given_split(split, corpus)
             surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
-        _say(run.notes(corpus.sentences))
+        options.print_notes(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
         print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
         if arguments.exact_match:
@@ -79,20 +78,14 @@ def run(arguments: argparse.Namespace):
             print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
-        _say(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
+        options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
         figures = passport.of_pairs(run, path, pairs, scores)
         result = passport.write(run, figures)
         table = arguments.pairs_table or result.with_suffix(".tsv")
         columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
         outputs.write_table(table, columns, rows)
         print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
-        _say(overlap.warnings(figures))
-
-
-def _say(notes):
-    """Prints what is to be known of a text, where it is not among the figures."""
-    for note in notes:
-        print(note, file=sys.stderr)
+        options.print_notes(overlap.warnings(figures))
 
 
 def main(words: Sequence[str] | None = None):

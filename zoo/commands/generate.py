@@ -28,12 +28,13 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Prints the texts, one a line, or one a paragraph with --features."""
     from zoo.decoding import spelled
-    from zoo.decoding.generate import generate, with_features
+    from zoo.decoding.generate import generate, prompt_words, with_features
     from zoo.errors import UserError
     from zoo.evaluation.run import Run
 
     run = Run.load(options.folder_of(arguments))
     model, vocabulary = run.experiment.model, run.experiment.vocabulary
+    options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}
     truncation = {"top_k": arguments.top_k, "nucleus": arguments.nucleus}

@@ -1,7 +1,8 @@
 """Options that commands share: a run's folder; which words, normalised over what; trust."""
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 from zoo.commands import compilation_cache
 from zoo.errors import UserError
@@ -113,3 +114,9 @@ def run_of(workdir: str, arguments: argparse.Namespace):
         )
     run = Run.load(workdir).with_lexicon(file, arguments.spread_unknown, bool(arguments.add_words))
     return run.renormalised() if arguments.renormalise else run
+
+
+def print_notes(notes: Iterable[str]):
+    """Prints what is to be known of a text and is no part of the output, each on a line."""
+    for note in notes:
+        print(note, file=sys.stderr)

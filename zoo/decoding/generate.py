@@ -70,11 +70,17 @@ def generate(
     return [words + [spelled(word) for word in _until(row, boundary)] for row in np.asarray(drawn)]
 
 
+def prompt_words(prompt: str, lexicon: Lexicon, vocabulary: Vocabulary) -> list[str]:
+    """The words of a prompt, or its characters where these are the words, in the vocabulary's
+    case."""
+    prompt = prompt.lower() if vocabulary.lower_case else prompt
+    return [*prompt] if lexicon.of_characters else prompt.split()
+
+
 def words_of(
     prompt: str, count: int, length: int, seed: int, lexicon: Lexicon, vocabulary: Vocabulary
 ) -> list[str]:
-    """The words of a prompt, or its characters where these are the words, in the vocabulary's case,
-    if texts can be made with these options.
+    """The words of a prompt (`prompt_words`), if texts can be made with these options.
 
     Raises:
       UserError: there is neither prompt nor boundary to start from, or a number is out of range.
@@ -82,8 +88,7 @@ def words_of(
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length} should both be 1 or more.")
     check_seed(seed, "the seed")
-    prompt = prompt.lower() if vocabulary.lower_case else prompt
-    words = [*prompt] if lexicon.of_characters else prompt.split()
+    words = prompt_words(prompt, lexicon, vocabulary)
     if lexicon.boundary is None and not words:
         raise UserError("this vocabulary has no boundary to start from: give a --prompt.")
     return words
