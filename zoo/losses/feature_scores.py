@@ -159,7 +159,7 @@ def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
     zero = jnp.zeros((), softmax.accumulator(hidden))
     initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
     (total, of_weights, of_bias), of_tokens = jax.lax.scan(step, initial, columns)
-    of_tokens = (x.reshape(-1, *x.shape[2:])[: len(hidden)] for x in of_tokens)
+    of_tokens = blocks.joined(of_tokens, len(hidden))
     return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), *of_tokens)
 
 

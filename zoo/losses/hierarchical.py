@@ -98,7 +98,7 @@ def _backward(vocabulary, block, arguments, cotangents):
     columns = blocks.of_rows((hidden, classes, places, cotangents), min(block, len(hidden)))
     initial = tuple(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias))
     (of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
-    of_hidden = of_hidden.reshape(-1, hidden.shape[1])[: len(hidden)]
+    of_hidden = blocks.joined(of_hidden, len(hidden))
     return of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden, None, None
 
 

@@ -38,8 +38,8 @@ def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measu
 
     tokens = hidden.shape[0]
     columns = blocks.of_rows((hidden, targets, contexts), min(block, tokens), filling="edge")
-    losses, log_zs = jax.lax.map(of_block, columns)
-    return losses.reshape(-1)[:tokens], log_zs.reshape(-1)[:tokens]
+    results = jax.lax.map(of_block, columns)
+    return blocks.joined(results, tokens)
 
 
 def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts, width=0):

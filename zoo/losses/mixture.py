@@ -205,9 +205,7 @@ def _over_token_blocks(data, weights, bias, block, *, with_gradients):
     (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
         step, initial, (inputs, weight_blocks)
     )
-    of_contexts, of_prior, of_token_weights = (
-        x.reshape(-1, *x.shape[2:])[:tokens] for x in of_blocks
-    )
+    of_contexts, of_prior, of_token_weights = blocks.joined(of_blocks, tokens)
     gradients = (of_contexts, of_prior, weights_gradient, bias_gradient, of_token_weights)
     like = (contexts, log_prior, weights, bias, token_weights)
     return total, tuple(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True))

@@ -105,7 +105,7 @@ def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with
         return total, None
     initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
     (total, weights_gradient, bias_gradient), of_tokens = jax.lax.scan(step, initial, inputs)
-    hidden_gradient, of_token_weights = (x.reshape(-1, *x.shape[2:])[:tokens] for x in of_tokens)
+    hidden_gradient, of_token_weights = blocks.joined(of_tokens, tokens)
     gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
     return total, (hidden_gradient, *gradients, of_token_weights)
 
