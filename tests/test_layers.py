@@ -17,7 +17,7 @@ FLOORS = (
     ("models", "decoding"),
     ("experiment",),
     ("runs",),
-    ("evaluation", "adaptation"),
+    ("evaluation", "adaptation", "interop"),
     ("training",),
     ("commands",),
     ("__main__",),

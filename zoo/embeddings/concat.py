@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError
@@ -40,6 +41,12 @@ class Concat(Embedding):
         """Those of the parts."""
         parts = enumerate(self.parts)
         return tuple(f"{place}/{name}" for place, part in parts for name in part.row_tables)
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Those of the parts."""
+        axes = [part.parameter_axes.items() for part in self.parts]
+        return {f"{place}/{name}": n for place, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
         """A tuple: those of each part."""

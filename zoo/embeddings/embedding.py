@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
+from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
@@ -18,6 +19,7 @@ class Embedding(FormerNames):
     init(key, lexicon) -> params
     apply(params, tables, words [...]) -> [..., E]
     for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
+    partition(lexicon) -> names of the axes of the parameters, a tree like `init`'s
     """
 
     # Subclasses are dataclasses.
@@ -40,6 +42,16 @@ class Embedding(FormerNames):
         """Names of the parameters that `apply` reads by `zoo.arrays.rows.take` alone; see
         Head.row_tables. None, unless an embedding says otherwise."""
         return ()
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Names of the axes of the parameters that have some: see `partition`."""
+        return {}
+
+    def partition(self, lexicon: Lexicon) -> Params:
+        """The names of the axes of the parameters, a tree like `init`'s; see Head.partition."""
+        shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), lexicon))
+        return named(shapes, self.parameter_axes)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """The parameters at the start of training; every embedding writes this itself."""

@@ -8,6 +8,7 @@ import dataclasses
 
 import jax
 
+from zoo.arrays.partition import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
@@ -27,6 +28,8 @@ class Features(Embedding):
     size: int = 256
     initial_scale: float = 0.05
     kinds: tuple[str, ...] = ()
+
+    parameter_axes = axes(table=(FEATURES, HIDDEN))
 
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import rows
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import UserError, check_least
@@ -24,6 +25,7 @@ class Lookup(Embedding):
     initial_scale: float = 0.05
 
     row_tables = ("table",)
+    parameter_axes = axes(table=(WORDS, HIDDEN))
 
     def __post_init__(self):
         check_least(self, "model.embedding", size=1)

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, WORDS, Axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.head import Head
@@ -41,6 +42,14 @@ class AdaptiveSoftmax(Head):
             raise UserError(
                 f"model.head.cutoffs={self.cutoffs}: give one or more whole numbers that rise."
             )
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Those of the head are of words and clusters."""
+        axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
+        for place in range(len(self.cutoffs)):
+            axes |= {f"projection_{place}": (HIDDEN, None), f"tail_{place}": (WORDS, None)}
+        return axes
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see clusters.frequency_tables."""

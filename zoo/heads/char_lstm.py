@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.by_length import map_by_length
+from zoo.arrays.partition import HIDDEN, axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
@@ -61,6 +62,7 @@ class CharLSTM(Head):
     initial_scale: float = 0.5
 
     spells = True
+    parameter_axes = axes(hidden=(HIDDEN, None))
 
     def __post_init__(self):
         check_least(self, "model.head", size=1, letter_size=1)

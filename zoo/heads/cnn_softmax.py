@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import rows
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
@@ -58,6 +59,8 @@ class CNNSoftmax(Head):
     correction: int = 0
     sampled: Head | None = None
     initial_scale: float = 0.05
+
+    parameter_axes = axes(correction=(WORDS, None), projection=(None, HIDDEN))
 
     def __post_init__(self):
         check_least(self, "model.head", correction=0)

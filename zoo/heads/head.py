@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
+from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads import arguments
@@ -50,6 +51,10 @@ class Head(FormerNames):
         prepared(params, tables) -> arrays that judging needs anew for every batch, or None
         for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
 
+    and one for layouts on several devices:
+
+        partition(lexicon) -> names of the axes of the parameters, a tree like `init`'s
+
     `log_prob` and the methods below it take these arrays as `prepared=`, and compute them without.
     A head that prepares nothing need not know the argument: it is not handed any.
 
@@ -91,6 +96,11 @@ class Head(FormerNames):
         See zoo.training.row_sparse. None, unless a head says otherwise."""
         return ()
 
+    @property
+    def parameter_axes(self) -> Axes:
+        """Names of the axes of the parameters that have some: see `partition`."""
+        return {}
+
     # A prior that runs along the sequence and gives `context`; the model feeds it.
     if TYPE_CHECKING:  # a field of some heads
 
@@ -113,6 +123,16 @@ class Head(FormerNames):
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The parameters at the start of training; every head writes this itself."""
         raise self._unwritten("init")
+
+    def partition(self, lexicon: Lexicon) -> Params:
+        """The names of the axes of the parameters, a tree like `init`'s of `PartitionSpec`s.
+
+        A name is "words" (rows of words, or of what they are grouped into), "features", "hidden"
+        (numbers of a hidden state), or None. `zoo.arrays.partition.on_mesh` makes of it what the
+        `in_shardings` of `jax.jit` take.
+        """
+        shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), 1, lexicon))
+        return named(shapes, self.parameter_axes)
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Nothing, unless a head says otherwise."""

@@ -6,6 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
@@ -37,6 +38,13 @@ class HierarchicalSoftmax(Head):
 
     row_tables = ("weights", "bias")
     ordered_by_frequency = True
+    # Cut between classes.
+    parameter_axes = axes(
+        classes=(WORDS, HIDDEN),
+        class_bias=(WORDS,),
+        weights=(WORDS, None, HIDDEN),
+        bias=(WORDS, None),
+    )
 
     def __post_init__(self):
         check_least(self, "model.head", classes=0)

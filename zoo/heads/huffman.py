@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
@@ -30,6 +31,7 @@ class HuffmanSoftmax(Head):
 
     row_tables = ("weights", "bias")
     ordered_by_frequency = True
+    parameter_axes = axes(weights=(WORDS, HIDDEN), bias=(WORDS,))
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""

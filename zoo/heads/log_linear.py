@@ -27,6 +27,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.head import Head
@@ -79,6 +80,8 @@ class LogLinear(Head):
     penalty: float = 0.0
     penalty_norm: float = 2.0
     form: str = "auto"
+
+    parameter_axes = axes(weights=(FEATURES, HIDDEN), bias=(FEATURES,))
 
     def __post_init__(self):
         check_least(self, "model.head", penalty=0, penalty_norm=1)

@@ -19,6 +19,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.errors import check_least
 from zoo.heads.softmax import Softmax, WordVectors
@@ -30,6 +31,13 @@ from zoo.losses import mixture, softmax, softmax_words
 class _Mixture(WordVectors):
     components: int = 5
     size: int = 0
+
+    parameter_axes = axes(
+        weights=(WORDS, None),  # of words and the g_m, which are no hidden states
+        bias=(WORDS,),
+        prior=(HIDDEN, None),
+        projection=(HIDDEN, None),
+    )
 
     def __post_init__(self):
         check_least(self, "model.head", components=1, size=0)

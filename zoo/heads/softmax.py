@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Context, Key, Params, Tables
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -24,6 +25,8 @@ class WordVectors(Head):
     tied: bool = False
     bias: bool = True
     initial_scale: float = 0.05
+
+    parameter_axes = axes(weights=(WORDS, HIDDEN), bias=(WORDS,))
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""

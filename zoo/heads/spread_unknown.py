@@ -13,6 +13,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import Axes
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
@@ -54,6 +55,11 @@ class SpreadUnknown(Head):
     def ordered_by_frequency(self) -> bool:
         """As the head."""
         return self.head.ordered_by_frequency
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """As the head."""
+        return self.head.parameter_axes
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"head": those of the head, "place", "log_share": see zoo.lexicon.shares}.

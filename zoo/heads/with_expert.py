@@ -20,6 +20,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays.partition import HIDDEN, Axes
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
@@ -61,6 +62,12 @@ class WithExpert(Head):
     def ordered_by_frequency(self) -> bool:
         """As the head within."""
         return self.head.ordered_by_frequency
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Those of the head within, and of the expert's weight."""
+        inner = {f"head/{name}": axes for name, axes in self.head.parameter_axes.items()}
+        return {**inner, "weights": (HIDDEN,)}
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": those of the head, "weights": u, [D], "bias": c, []}."""

@@ -1,0 +1,273 @@
+"""Linen modules hand their variables to heads, embeddings and cores, and compute nothing else."""
+
+import dataclasses
+import re
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.heads import head_references
+from zoo import cores, embeddings, heads, priors
+from zoo.data.encoded import EncodedText
+from zoo.interop import linen
+
+SIZE = 5
+HIDDEN = jnp.asarray(np.random.default_rng(3).normal(size=(2, 3, SIZE)), jnp.float32)
+TARGETS = jnp.array([[0, 4, 12], [9, 10, 6]])
+WEIGHTS = jnp.array([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+HEADS = {
+    "softmax": heads.Softmax(),
+    "log-linear": heads.LogLinear(penalty=0.1),
+    "sampled": heads.NCE(samples=4, learned_partition=True),
+    "mixture": heads.MixtureOfSoftmaxes(components=2, size=3),
+    # A parameter called "head", as the field of the module; a tree of parameters in a parameter.
+    "adaptive": heads.AdaptiveSoftmax(cutoffs=(3, 8)),
+    "letters": heads.CNNSoftmax(head_references.NETWORK),
+}
+
+
+def same(found, expected):
+    jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+class Model(nn.Module):
+    """What one writes: a head in place of a Dense, in a compact method."""
+
+    head: heads.Head
+    lexicon: object
+
+    @nn.compact
+    def __call__(self, hidden, targets, token_weights):
+        head = linen.Head(self.head, self.lexicon, name="head")
+        return head.weighted_loss(hidden, targets, token_weights), head.log_prob(hidden, targets)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_variables_are_those_of_the_head(name, lexicon):
+    head = HEADS[name]
+
+    def init(key):
+        return Model(head, lexicon).init(key, HIDDEN, TARGETS, WEIGHTS)
+
+    found = jax.eval_shape(init, jax.random.key(0))
+    params = jax.eval_shape(lambda key: head.init(key, SIZE, lexicon), jax.random.key(0))
+    assert jax.tree.map(jnp.shape, found["params"]["head"]) == jax.tree.map(jnp.shape, params)
+    tables = jax.tree.map(jnp.shape, head.tables(lexicon))
+    expected = {"head": {"arrays": tables}} if tables else {}
+    assert jax.tree.map(jnp.shape, found.get("tables", {})) == expected
+
+
+def test_a_module_is_its_head(lexicon):
+    head, rngs = HEADS["sampled"], {"noise": jax.random.key(7)}
+    model = Model(head, lexicon)
+    variables = model.init(jax.random.key(0), HIDDEN, TARGETS, WEIGHTS)
+    params, tables = variables["params"]["head"], variables["tables"]["head"]["arrays"]
+    same(tables, head.tables(lexicon))
+
+    def loss(params):
+        return model.apply({**variables, "params": params}, HIDDEN, TARGETS, WEIGHTS, rngs=rngs)
+
+    (value, log_prob), gradient = jax.value_and_grad(loss, has_aux=True)(variables["params"])
+    key = KeyOf().apply({}, rngs=rngs)
+    arguments = params, tables, HIDDEN, TARGETS
+    expected, of_params = jax.value_and_grad(head.weighted_loss)(*arguments, WEIGHTS, key=key)
+    np.testing.assert_array_equal(value, expected)
+    same(gradient["head"], of_params)
+    np.testing.assert_array_equal(log_prob, head.log_prob(*arguments))
+
+
+class KeyOf(nn.Module):
+    """The key that a module called "head" within another gets of the stream "noise"."""
+
+    @nn.compact
+    def __call__(self):
+        return Noise(name="head")()
+
+
+class Noise(nn.Module):
+    def __call__(self):
+        return self.make_rng("noise")
+
+
+def test_parameters_are_those_of_init_bit_for_bit(lexicon):
+    keys = []
+
+    @dataclasses.dataclass(frozen=True)
+    class Recorded(heads.Softmax):
+        def init(self, key, hidden_size, lexicon):
+            if not isinstance(key, jax.core.Tracer):
+                keys.append(key)
+            return super().init(key, hidden_size, lexicon)
+
+    variables = linen.Head(Recorded(), lexicon).init(jax.random.key(3), HIDDEN)
+    (key,) = keys  # once for all parameters
+    same(variables["params"], heads.Softmax().init(key, SIZE, lexicon))
+
+
+@pytest.mark.parametrize(
+    "method", ["__call__", "log_probs", "loss", "log_prob", "log_prob_and_log_z", "top_k", "sample"]
+)
+def test_methods_can_be_named(method, lexicon):
+    head = HEADS["log-linear"]
+    module = linen.Head(head, lexicon)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    others = {"top_k": (2,), "sample": (jax.random.key(1),), "__call__": (), "log_probs": ()}
+    others = others.get(method, (TARGETS,))
+    found = module.apply(variables, HIDDEN, *others, method=method)
+    function = getattr(head, "log_probs" if method == "__call__" else method)
+    same(found, function(variables["params"], head.tables(lexicon), HIDDEN, *others))
+
+
+def test_a_loss_and_its_penalty(lexicon):
+    head = HEADS["log-linear"]
+    module = linen.Head(head, lexicon)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    arguments = HIDDEN, TARGETS, WEIGHTS
+    found = module.apply(variables, *arguments, method="weighted_loss_and_penalty")
+    given = variables["params"], head.tables(lexicon), *arguments
+    same(found, head.weighted_loss_and_penalty(*given))
+    assert found[1] > 0
+
+
+def test_what_is_prepared_is_taken(lexicon):
+    module = linen.Head(HEADS["letters"], lexicon)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    prepared = module.apply(variables, method="prepared")
+    assert prepared.shape == (13, SIZE)
+    found = module.apply(variables, HIDDEN, prepared=2 * prepared, method="log_probs")
+    expected = jax.nn.log_softmax(HIDDEN @ (2 * prepared).T)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+class Tied(nn.Module):
+    lexicon: object
+
+    def setup(self):
+        self.embedding = linen.Embedding(embeddings.Lookup(SIZE), self.lexicon)
+        self.core = linen.Core(cores.LSTM(SIZE, dropout=0.5))
+        self.head = linen.Head(heads.Softmax(tied=True), self.lexicon)
+
+    def __call__(self, words):
+        hidden, _ = self.core(self.embedding(words))
+        return self.head(hidden, tied_weights=self.embedding.tied_weights())
+
+
+def test_embedding_core_and_tied_head(lexicon):
+    module = Tied(lexicon)
+    variables = module.init(jax.random.key(0), TARGETS)
+    params = variables["params"]
+    assert params["head"].keys() == {"bias"}
+    embedding, core = embeddings.Lookup(SIZE), cores.LSTM(SIZE, dropout=0.5)
+    inputs = embedding.apply(params["embedding"], {}, TARGETS)
+    hidden, _ = core.apply((params["core"]["0"],), inputs, core.initial_carry(2))
+    of_head = {**params["head"], "weights": params["embedding"]["table"]}
+    expected = heads.Softmax(tied=True).log_probs(of_head, {}, hidden)
+    np.testing.assert_array_equal(module.apply(variables, TARGETS), expected)
+    dropped = module.apply(variables, TARGETS, rngs={"dropout": jax.random.key(1)})
+    assert np.abs(dropped - expected).max() > 1e-5
+
+
+def test_dropout_can_be_left_out():
+    module, inputs = linen.Core(cores.LSTM(4, dropout=0.5)), HIDDEN
+    variables = module.init(jax.random.key(0), inputs)
+    plain, _ = module.apply(variables, inputs)
+    rngs = {"dropout": jax.random.key(1)}
+    found, _ = module.apply(variables, inputs, deterministic=True, rngs=rngs)
+    np.testing.assert_array_equal(found, plain)
+
+
+class WithBackground(nn.Module):
+    head: heads.Head
+    lexicon: object
+
+    @nn.compact
+    def __call__(self, words, hidden, targets):
+        head = linen.Head(self.head, self.lexicon, name="head")
+        context, carry = head.context_of(words)
+        return head.log_prob(hidden, targets, context=context), carry
+
+
+def test_a_background_runs_along(lexicon):
+    words = np.array([1, 4, 2, 2, 4, 1, 9, 12, 3], np.int32)
+    background = priors.NGram(order=2)
+    text = EncodedText(words, np.ones(9, bool), np.ones(9, bool), np.array([0]))
+    prepared = background.prepare(lexicon, {"train": text})
+    known = dataclasses.replace(lexicon, background_tables=prepared)
+    head = heads.LogLinear(initial_scale=0.0, background=background)
+    module, before = WithBackground(head, known), jnp.array([[1, 4, 2], [4, 1, 9]])
+    variables = module.init(jax.random.key(0), before, HIDDEN, TARGETS)
+    log_prob, carry = module.apply(variables, before, HIDDEN, TARGETS)
+    tables = head.tables(known)
+    context, expected = background.apply(tables["background"], before, background.initial_carry(2))
+    same(carry, expected)
+    np.testing.assert_allclose(
+        log_prob, background.log_prob(tables["background"], context, TARGETS), rtol=1e-5
+    )
+
+
+def test_axes_have_the_names_of_the_project(lexicon):
+    axes = {"words": "vocab", "hidden": "embed"}
+    module = linen.Head(heads.AdaptiveSoftmax(cutoffs=(3, 8)), lexicon, axes=axes)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    specs = nn.get_partition_spec(variables)["params"]
+    assert tuple(specs["head"]) == ("vocab", "embed")
+    assert tuple(specs["projection_0"]) == ("embed", None)
+    assert tuple(specs["tail_1"]) == ("vocab", None)
+    plain = linen.Head(module.head, lexicon).init(jax.random.key(0), HIDDEN)
+    same(nn.unbox(variables), plain)
+    np.testing.assert_array_equal(module.apply(variables, HIDDEN), module.apply(plain, HIDDEN))
+    with pytest.raises(ValueError, match="axes has 'vocab'"):
+        linen.Head(heads.Softmax(), lexicon, axes={"vocab": "model"}).init(
+            jax.random.key(0), HIDDEN
+        )
+
+
+def test_types_can_be_chosen(lexicon):
+    module = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16, param_dtype=jnp.bfloat16)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    assert {x.dtype for x in jax.tree.leaves(variables)} == {jnp.dtype(jnp.bfloat16)}
+    params = heads.Softmax().init(jax.random.key(0), SIZE, lexicon)
+    found = linen.Head(heads.Softmax(), lexicon, dtype=jnp.bfloat16).apply(
+        {"params": params}, HIDDEN
+    )
+    assert found.dtype == jnp.float32  # summed in full
+    in_half = jax.tree.map(lambda x: x.astype(jnp.bfloat16), (params, HIDDEN))
+    same(found, heads.Softmax().log_probs(in_half[0], {}, in_half[1]))
+
+
+@pytest.mark.parametrize(
+    ("head", "change", "error", "message"),
+    [
+        (
+            "log-linear",
+            lambda v: {"params": v["params"]},
+            ValueError,
+            "the collection 'tables'",
+        ),
+        (
+            "softmax",
+            lambda v: {"params": {**v["params"], "bias": jnp.zeros(12)}},
+            ValueError,
+            r"the parameter bias has the shape \(12,\), and these inputs need \(13,\)",
+        ),
+    ],
+)
+def test_what_is_not_given_is_named(head, change, error, message, lexicon):
+    module = linen.Head(HEADS[head], lexicon)
+    variables = module.init(jax.random.key(0), HIDDEN)
+    with pytest.raises(error, match=message):
+        module.apply(change(variables), HIDDEN)
+
+
+def test_ties_and_contexts_that_are_none(lexicon):
+    key = jax.random.key(0)
+    with pytest.raises(TypeError, match=re.escape("Softmax(tied=True) shares the embedding's")):
+        linen.Head(heads.Softmax(tied=True), lexicon).init(key, HIDDEN)
+    with pytest.raises(TypeError, match="takes no tied_weights"):
+        linen.Head(heads.Softmax(), lexicon).init(key, HIDDEN, tied_weights=jnp.zeros((13, SIZE)))
+    module = linen.Head(heads.Softmax(), lexicon)
+    with pytest.raises(TypeError, match="Softmax has no background"):
+        module.apply(module.init(key, HIDDEN), TARGETS, method="context_of")

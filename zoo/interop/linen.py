@@ -1,0 +1,185 @@
+"""Heads, embeddings and cores as modules of flax.linen.
+
+Parameters are in the collection "params", what is known of the words in the collection "tables",
+which is not trained: `init` gives both, and `apply` wants both.
+
+    variables = model.init(key, ...)
+    loss = model.apply({"params": params, "tables": variables["tables"]}, ...)
+
+With `axes`, a name for each of "words", "features" and "hidden", parameters carry the names of
+their axes as `nn.LogicallyPartitioned`, for `nn.get_partition_spec` and `nn.logical_axis_rules`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import flax.linen as nn
+import jax
+
+from zoo import cores, embeddings, heads
+from zoo.arrays.types import Carry, Params, Tables
+from zoo.interop.operations import HeadOperations, cast, renamed
+from zoo.lexicon import Lexicon
+
+TABLES = "tables"
+
+
+class Head(nn.Module, HeadOperations):
+    """A head as a module: `Head(heads.LogLinear(), lexicon)(hidden)`, or any of its methods.
+
+    The parameters have the size of the first hidden states that it sees. A loss that draws noise
+    words takes its key from the stream "noise" of `rngs`, unless it is given one.
+
+    Attributes:
+      head: from zoo.heads. lexicon: the words.
+      axes: names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
+        parameters without names.
+      dtype: in which hidden states and parameters are handed to the head; None for their own.
+      param_dtype: of the parameters; None for that of `head.init`, float32.
+    """
+
+    head: heads.Head
+    lexicon: Lexicon
+    axes: Mapping[str, Any] | None = None
+    dtype: Any = None
+    param_dtype: Any = None
+
+    @nn.compact
+    def _arrays(self, hidden_size: int | None) -> tuple[Params, Tables]:
+        def init(key):
+            assert hidden_size is not None
+            return self.head.init(key, hidden_size, self.lexicon)
+
+        params = _parameters(self, init, self.head.partition(self.lexicon), hidden_size is not None)
+        return params, _tables(self, lambda: self.head.tables(self.lexicon))
+
+    def _noise(self, key: Any) -> Any:
+        if key is None and (self.has_rng("noise") or self.is_initializing()):
+            return self.make_rng("noise")
+        return key
+
+
+class Embedding(nn.Module):
+    """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon)(words)`.
+
+    Attributes:
+      embedding: from zoo.embeddings. lexicon, axes, dtype, param_dtype: as of `Head`.
+    """
+
+    embedding: embeddings.Embedding
+    lexicon: Lexicon
+    axes: Mapping[str, Any] | None = None
+    dtype: Any = None
+    param_dtype: Any = None
+
+    @nn.compact
+    def _arrays(self) -> tuple[Params, Tables]:
+        def init(key):
+            return self.embedding.init(key, self.lexicon)
+
+        params = _parameters(self, init, self.embedding.partition(self.lexicon), True)
+        return params, _tables(self, lambda: self.embedding.tables(self.lexicon))
+
+    def __call__(self, words) -> jax.Array:
+        """The vectors of words int32 [...], [..., E]."""
+        params, tables = self._arrays()
+        return self.embedding.apply(cast(params, self.dtype), tables, words)
+
+    def tied_weights(self) -> jax.Array:
+        """The table that a tied head shares: its `tied_weights`."""
+        return self._arrays()[0]["table"]
+
+
+class Core(nn.Module):
+    """A core as a module: `hidden, carry = Core(cores.LSTM(64))(inputs)`.
+
+    Dropout takes its key from the stream "dropout" of `rngs`; without one there is none.
+
+    Attributes:
+      core: from zoo.cores. dtype, param_dtype: as of `Head`.
+    """
+
+    core: cores.Core
+    dtype: Any = None
+    param_dtype: Any = None
+    axes = None
+
+    @nn.compact
+    def __call__(
+        self, inputs, carry: Carry = None, *, reset=None, deterministic: bool = False
+    ) -> tuple[jax.Array, Carry]:
+        """(hidden [B, T, D], carry) of inputs [B, T, E]; a carry of None is the initial one."""
+        inputs = cast(inputs, self.dtype)
+        shapes = jax.eval_shape(lambda: self.core.init(jax.random.key(0), inputs.shape[-1]))
+
+        def init(key):
+            return self.core.init(key, inputs.shape[-1])
+
+        params = cast(_parameters(self, init, shapes, True), self.dtype)
+        carry = self.core.initial_carry(inputs.shape[0]) if carry is None else carry
+        has_key = self.has_rng("dropout") and not deterministic
+        key = self.make_rng("dropout") if has_key else None
+        return self.core.apply(params, inputs, carry, reset=reset, key=key)
+
+
+def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> Any:
+    """The parameters of a module, of the collection "params", made by `init` if it has none yet.
+
+    Args:
+      partition: a tree like the parameters, with the names of their axes if the module has `axes`.
+      is_sized: whether `init` knows their shapes.
+
+    Raises:
+      ValueError: there are parameters of other shapes.
+    """
+    names = list(partition) if isinstance(partition, dict) else [*map(str, range(len(partition)))]
+    made: Any = {}
+    if not is_sized and not module.has_variable("params", names[0]) and module.is_initializing():
+        return {}  # what asks for tables alone, before there are hidden states
+    if module.is_mutable_collection("params") and not module.has_variable("params", names[0]):
+        values = cast(init(module.make_rng("params")), module.param_dtype)
+        if module.axes is not None:
+            values = jax.tree.map(lambda x, of_x: _boxed(x, of_x, module.axes), values, partition)
+        made = values if isinstance(values, dict) else dict(zip(names, values, strict=True))
+    found = [module.variable("params", name, lambda name=name: made[name]).value for name in names]
+    params = dict(zip(names, found, strict=True)) if isinstance(partition, dict) else tuple(found)
+    if is_sized:
+        _check_shapes(module, params, jax.eval_shape(lambda: init(jax.random.key(0))))
+    return params
+
+
+def _boxed(array, names, axes):
+    return nn.LogicallyPartitioned(array, names=renamed(tuple(names), axes))
+
+
+def _check_shapes(module, params, wanted):
+    """ValueError unless the parameters have the shapes that `init` gives."""
+
+    def check(path, array, like):
+        if array.shape != like.shape:
+            name = "/".join((*module.path, jax.tree_util.keystr(path, simple=True, separator="/")))
+            raise ValueError(
+                f"the parameter {name} has the shape {array.shape}, and these inputs need "
+                f"{like.shape}: it was made for others"
+            )
+
+    jax.tree.map_with_path(check, params, wanted)
+
+
+def _tables(module: Any, make: Callable) -> Tables:
+    """What the component knows of the words, of the collection "tables".
+
+    Raises:
+      ValueError: `apply` is not given it.
+    """
+    if module.has_variable(TABLES, "arrays"):
+        return module.variable(TABLES, "arrays").value
+    tables = make()
+    if not jax.tree.leaves(tables):
+        return tables
+    if not module.is_mutable_collection(TABLES):
+        raise ValueError(
+            f"the module {'/'.join(module.path)} needs the collection 'tables', which `init` gave "
+            "beside 'params': apply({'params': params, 'tables': variables['tables']}, ...)"
+        )
+    return module.variable(TABLES, "arrays", lambda: tables).value

@@ -1,0 +1,196 @@
+"""What a module can do with the head that it holds, whichever library's module it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from zoo import heads
+from zoo.arrays.partition import NAMES
+from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
+
+
+class HeadOperations:
+    """The methods of a head, without `params` and `tables`, which the module knows.
+
+    Arguments and results are those of `zoo.heads.Head`, and so are the errors. Some arguments are
+    the same in all methods:
+
+      tied_weights: of a tied head, the table of the embedding that it shares, and None of others.
+      key: of a loss that draws noise words.
+      context: what the head's background or expert knows of each position: see `context_of`.
+      prepared: what `prepared` gives, to compute it once for many calls.
+    """
+
+    head: heads.Head
+
+    def _arrays(self, hidden_size: int | None) -> tuple[Params, Tables]:
+        """The parameters and the tables that the module holds."""
+        raise NotImplementedError
+
+    def _noise(self, key: Any) -> Key | None:
+        """The key of a loss that draws noise words."""
+        return key
+
+    def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
+        """(params, tables, hidden): what the methods of a head begin with."""
+        params, tables = self._arrays(hidden.shape[-1])
+        dtype = getattr(self, "dtype", None)
+        params = with_tied(self.head, params, tied_weights)
+        return cast(params, dtype), tables, cast(hidden, dtype)
+
+    def __call__(self, hidden, *, context: Context = None, tied_weights=None) -> jax.Array:
+        """log p of every word, nats, [..., V]: logits whose softmax is themselves."""
+        return self.log_probs(hidden, context=context, tied_weights=tied_weights)
+
+    def loss(
+        self, hidden, targets, *, key: Any = None, context: Context = None, tied_weights=None
+    ) -> jax.Array:
+        """What is trained, nats, [...]."""
+        given = self._given(hidden, tied_weights)
+        return self.head.loss(*given, targets, key=self._noise(key), context=context)
+
+    def weighted_loss(
+        self,
+        hidden,
+        targets,
+        token_weights,
+        *,
+        key: Any = None,
+        context: Context = None,
+        tied_weights=None,
+    ) -> jax.Array:
+        """sum of token_weights * loss, a scalar in nats: what to train on."""
+        given = self._given(hidden, tied_weights)
+        options: dict[str, Any] = {"key": self._noise(key), "context": context}
+        return self.head.weighted_loss(*given, targets, token_weights, **options)
+
+    def weighted_loss_and_penalty(
+        self,
+        hidden,
+        targets,
+        token_weights,
+        *,
+        key: Any = None,
+        context: Context = None,
+        tied_weights=None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """(weighted_loss, the part of it that the head's penalty is), scalars in nats."""
+        given = self._given(hidden, tied_weights)
+        options: dict[str, Any] = {"key": self._noise(key), "context": context}
+        return self.head.weighted_loss_and_penalty(*given, targets, token_weights, **options)
+
+    def log_prob(
+        self,
+        hidden,
+        targets,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+        tied_weights=None,
+    ) -> jax.Array:
+        """log p(targets | hidden), nats, [...]; exact, whatever the loss is."""
+        given = self._given(hidden, tied_weights)
+        return self.head.log_prob(*given, targets, context=context, prepared=prepared)
+
+    def log_prob_and_log_z(
+        self,
+        hidden,
+        targets,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+        tied_weights=None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """(log p(targets | hidden), log Z), nats, [...] each."""
+        given = self._given(hidden, tied_weights)
+        return self.head.log_prob_and_log_z(*given, targets, context=context, prepared=prepared)
+
+    def log_probs(
+        self, hidden, *, context: Context = None, prepared: Prepared = None, tied_weights=None
+    ) -> jax.Array:
+        """log p of every word, nats, [..., V]."""
+        given = self._given(hidden, tied_weights)
+        return self.head.log_probs(*given, context=context, prepared=prepared)
+
+    def sample(
+        self, hidden, key, *, context: Context = None, prepared: Prepared = None, tied_weights=None
+    ) -> jax.Array:
+        """Words drawn from p(. | hidden), int32 [...]."""
+        given = self._given(hidden, tied_weights)
+        return self.head.sample(*given, key, context=context, prepared=prepared)
+
+    def top_k(
+        self,
+        hidden,
+        k: int,
+        *,
+        context: Context = None,
+        prepared: Prepared = None,
+        tied_weights=None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+        given = self._given(hidden, tied_weights)
+        return self.head.top_k(*given, k, context=context, prepared=prepared)
+
+    def prepared(self, *, tied_weights=None) -> Prepared:
+        """What `log_prob` and the like would compute anew in every call, for their `prepared`."""
+        params, tables = self._arrays(None)
+        params = with_tied(self.head, params, tied_weights)
+        return self.head.prepared(cast(params, getattr(self, "dtype", None)), tables)
+
+    def context_of(self, words, carry: Carry = None, *, reset=None) -> tuple[Context, Carry]:
+        """(the context of each position [B, T], the carry) after words int32 [B, T].
+
+        Args:
+          carry: what the call before gave; None at the beginning of the texts. reset: bool [B, T],
+            positions before which a text begins.
+
+        Raises:
+          TypeError: the head has no background and no expert.
+        """
+        background = self.head.background
+        if background is None:
+            raise TypeError(
+                f"this {type(self.head).__name__} has no background and needs no context"
+            )
+        _, tables = self._arrays(None)
+        carry = background.initial_carry(words.shape[0]) if carry is None else carry
+        return background.apply(tables["background"], words, carry, reset=reset)
+
+
+def with_tied(head: heads.Head, params: Params, tied_weights) -> Params:
+    """The parameters, with the shared table of a tied head.
+
+    Raises:
+      TypeError: a tied head gets none, or one that is not tied gets one.
+    """
+    name = type(head).__name__
+    if head.tied == (tied_weights is not None):
+        return {**params, "weights": tied_weights} if head.tied else params
+    if head.tied:
+        raise TypeError(
+            f"a {name}(tied=True) shares the embedding's table: give it as tied_weights="
+        )
+    raise TypeError(f"this {name} has weights of its own and takes no tied_weights")
+
+
+def cast(tree: Any, dtype: Any) -> Any:
+    """The floating-point arrays of a tree in this type; as they are if it is None."""
+    if dtype is None:
+        return tree
+
+    def of_array(array):
+        is_floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
+        return jnp.asarray(array, dtype) if is_floating else array
+
+    return jax.tree.map(of_array, tree)
+
+
+def renamed(names: tuple[Any, ...], axes: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Names of axes in the words of another project; ValueError for what is no name of ours."""
+    for name in axes:
+        if name not in NAMES:
+            raise ValueError(f"axes has {name!r}: give names for {', '.join(NAMES)}")
+    return tuple(None if name is None else axes.get(name) for name in names)
