@@ -11,8 +11,8 @@ import pytest
 from tests import examples, references
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
-from zoo.networks.elman import elman
-from zoo.networks.gru import gru
+from zoo.networks.elman import elman, elman_reference
+from zoo.networks.gru import gru, gru_reference
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -107,35 +107,14 @@ def test_gradients_are_those_of_a_loop(random, name):
         np.testing.assert_allclose(gradient, expected[place], rtol=1e-6, atol=1e-8)
 
 
-def plain_elman(activation, projections, recurrent, hidden, keep):
-    function = {"tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}[activation]
-
-    def step(hidden, inputs):
-        hidden = function(inputs[0] + (hidden * inputs[1]) @ recurrent)
-        return hidden, hidden
-
-    return jax.lax.scan(step, hidden, (projections, keep))[::-1]
-
-
-def plain_gru(projections, recurrent, bias, hidden, keep):
-    def step(hidden, inputs):
-        projection, hidden = inputs[0], hidden * inputs[1]
-        product = hidden @ recurrent
-        size = hidden.shape[1]
-        reset = jax.nn.sigmoid(projection[:, :size] + product[:, :size])
-        update = jax.nn.sigmoid(projection[:, size:-size] + product[:, size:-size])
-        of_hidden = product[:, -size:] + bias[None]
-        candidate = jnp.tanh(projection[:, -size:] + reset * of_hidden)
-        hidden = (1 - update) * candidate + update * hidden
-        return hidden, hidden
-
-    return jax.lax.scan(step, hidden, (projections, keep))[::-1]
-
-
 RECURRENCES = {
-    "tanh": (functools.partial(elman, "tanh"), functools.partial(plain_elman, "tanh"), 1),
-    "sigmoid": (functools.partial(elman, "sigmoid"), functools.partial(plain_elman, "sigmoid"), 1),
-    "gru": (gru, plain_gru, 3),
+    "tanh": (functools.partial(elman, "tanh"), functools.partial(elman_reference, "tanh"), 1),
+    "sigmoid": (
+        functools.partial(elman, "sigmoid"),
+        functools.partial(elman_reference, "sigmoid"),
+        1,
+    ),
+    "gru": (gru, gru_reference, 3),
 }
 
 

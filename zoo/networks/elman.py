@@ -19,6 +19,19 @@ ACTIVATIONS = {
 }
 
 
+def elman_reference(activation, projections, recurrent, hidden, keep):
+    """The plain scan that `elman` is tested against: same arguments, same results."""
+    function, _ = ACTIVATIONS[activation]
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = function(projection + (hidden * kept) @ recurrent)
+        return hidden, hidden
+
+    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
+    return hiddens, last
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def elman(activation, projections, recurrent, hidden, keep):
     """h_t = f(x_t W + b + h_(t-1) U) at all positions.
@@ -37,14 +50,7 @@ def elman(activation, projections, recurrent, hidden, keep):
 
 
 def _forward(activation, projections, recurrent, hidden, keep):
-    function, _ = ACTIVATIONS[activation]
-
-    def step(hidden, inputs):
-        projection, kept = inputs
-        hidden = function(projection + (hidden * kept) @ recurrent)
-        return hidden, hidden
-
-    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
+    hiddens, last = elman_reference(activation, projections, recurrent, hidden, keep)
     return (hiddens, last), (recurrent, hidden, keep, hiddens)
 
 

@@ -22,6 +22,20 @@ def _gates(projection, hidden, recurrent, bias):
     return reset_gate, update, jnp.tanh(of_inputs[2] + reset_gate * product), product
 
 
+def gru_reference(projections, recurrent, bias, hidden, keep):
+    """The plain scan that `gru` is tested against: same arguments, same results."""
+
+    def step(hidden, inputs):
+        projection, kept = inputs
+        hidden = hidden * kept
+        _, update, candidate, _ = _gates(projection, hidden, recurrent, bias)
+        hidden = candidate + update * (hidden - candidate)
+        return hidden, hidden
+
+    last, hiddens = jax.lax.scan(step, hidden, (projections, keep))
+    return hiddens, last
+
+
 @jax.custom_vjp
 def gru(projections, recurrent, bias, hidden, keep):
     """The recurrent part of a layer, whose columns are of the reset gate, update gate, candidate.

@@ -1,0 +1,110 @@
+"""The recurrent cores, their backward passes by hand against autodiff, and PyTorch's layers.
+
+Forward and backward of layers on given inputs, with the gradients of parameters and inputs: B = 32,
+T = 35, D = 256, two layers; once with freed memory kept, once without. Autodiff is that of a plain
+scan over the same products. PyTorch's side (`pip install torch==2.13.0`) is left out without it;
+its layers have two biases a gate, ours one, and its GRU is the same function as ours.
+
+    python -m benchmarks.cores [--size 512 --batch 64]
+"""
+
+import argparse
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo.cores import GRU, LSTM, Elman, lstm
+from zoo.cores import elman as elman_core
+from zoo.cores import gru as gru_core
+from zoo.networks.elman import elman_reference
+from zoo.networks.gru import gru_reference
+from zoo.networks.recurrence import recurrence_reference
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+LENGTH, LAYERS = 35, 2
+CORES = {"LSTM": LSTM, "GRU": GRU, "Elman": Elman}
+
+
+PLAIN = {
+    "LSTM": (lstm, "recurrence", recurrence_reference),
+    "GRU": (gru_core, "gru", gru_reference),
+    "Elman": (elman_core, "elman", elman_reference),
+}
+
+
+def zoo_side(core, inputs, cotangent):
+    """A function that does one step."""
+    params, carry = core.init(jax.random.key(0), inputs.shape[-1]), core.initial_carry(len(inputs))
+
+    def objective(params, inputs, carry):
+        hidden, carry = core.apply(params, inputs, carry)
+        return jnp.sum(hidden * cotangent), carry
+
+    step = jax.jit(jax.grad(objective, argnums=(0, 1), has_aux=True))
+    step = step.lower(params, inputs, carry).compile()
+    return lambda: jax.block_until_ready(step(params, inputs, carry))
+
+
+def autodiff_side(name, core, inputs, cotangent):
+    """The same with the recurrence replaced by its plain scan."""
+    module, attribute, plain = PLAIN[name]
+    by_hand = getattr(module, attribute)
+    setattr(module, attribute, plain)
+    try:
+        return zoo_side(core, inputs, cotangent)
+    finally:
+        setattr(module, attribute, by_hand)
+
+
+def torch_side(name, size, inputs, cotangent):
+    """The same of PyTorch's layers."""
+    kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "Elman": torch.nn.RNN}[name]
+    layers = kind(size, size, LAYERS, batch_first=True)
+    inputs = torch.from_numpy(np.array(inputs)).requires_grad_()
+    cotangent = torch.from_numpy(np.array(cotangent))
+
+    def step():
+        layers.zero_grad(set_to_none=True)
+        inputs.grad = None
+        hidden, _ = layers(inputs)
+        hidden.backward(cotangent)
+
+    return step
+
+
+def main():
+    """Prints a table a core."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--size", type=int, default=256, help="cells of a layer")
+    parser.add_argument("--batch", type=int, default=32)
+    arguments = parser.parse_args()
+    size, batch = arguments.size, arguments.batch
+    if torch is not None:
+        torch.set_num_threads(os.cpu_count())
+    random = np.random.default_rng(0)
+    inputs, cotangent = jnp.asarray(random.normal(size=(2, batch, LENGTH, size)), jnp.float32)
+    for name, kind in CORES.items():
+        core = kind(size, LAYERS)
+        sides = {
+            "by hand": zoo_side(core, inputs, cotangent),
+            "autodiff": autodiff_side(name, core, inputs, cotangent),
+        }
+        if torch is not None:
+            sides["PyTorch"] = torch_side(name, size, inputs, cotangent)
+        timing.print_table(
+            f"{LAYERS} x {name}-{size}, B = {batch}, T = {LENGTH}; medians of {arguments.rounds}",
+            timing.medians(sides, arguments.rounds),
+            "by hand",
+        )
+
+
+if __name__ == "__main__":
+    timing.in_each_memory("benchmarks.cores", main)
