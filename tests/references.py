@@ -247,9 +247,10 @@ def finite_differences(function, arrays, step=1e-5):
         for place in np.ndindex(array.shape):
             middle = array[place]
             array[place] = middle + step
-            above = function(arrays)
+            # As floats: JAX computes later, and may read the array then instead of a copy.
+            above = float(function(arrays))
             array[place] = middle - step
-            below = function(arrays)
+            below = float(function(arrays))
             array[place] = middle
             gradients[name][place] = (above - below) / (2 * step)
     return gradients

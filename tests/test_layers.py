@@ -13,7 +13,7 @@ FLOORS = (
     ("arrays", "trust", "alignment"),
     ("losses", "lexicon", "recipes", "sources", "optimizers"),
     ("networks", "priors"),
-    ("heads", "cores", "embeddings", "data"),
+    ("heads", "cores", "embeddings", "attention", "data"),
     ("models", "decoding"),
     ("experiment",),
     ("runs",),

@@ -1,0 +1,242 @@
+"""Attention against loops in numpy, its gradients against finite differences and plain autodiff."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo import attention as package
+from zoo.attention import Bahdanau, Luong
+from zoo.errors import UserError
+from zoo.networks import attention
+
+BATCH, TIME, SOURCE, SIZE, MEMORY = 3, 5, 4, 7, 6
+KINDS = {
+    "luong": Luong(),
+    "luong, larger": Luong(size=9),
+    "bahdanau": Bahdanau(),
+    "bahdanau, units": Bahdanau(size=2, units=8),
+}
+# A full row, one with padding on the left, and one without memory.
+MASK = np.array([[True] * 4, [False, False, True, True], [False] * 4])
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def component(request):
+    return request.param
+
+
+def problem(component, random, batch=BATCH):
+    """(params, hidden, memory)."""
+    params = examples.random_params(component, random, SIZE, MEMORY, scale=0.6)
+    hidden = jnp.asarray(random.normal(size=(batch, TIME, SIZE)))
+    return params, hidden, jnp.asarray(random.normal(size=(batch, SOURCE, MEMORY)))
+
+
+def score(params, h, m):
+    """s(h, m) of two vectors."""
+    if "vector" in params:
+        inside = h @ params["queries"] + m @ params["keys"] + params["keys_bias"]
+        return np.tanh(inside) @ params["vector"]
+    return h @ (m @ params["keys"])
+
+
+def reference(params, hidden, memory, mask):
+    """(states, weights), a loop a sum."""
+    params = {name: np.asarray(array, np.float64) for name, array in params.items()}
+    hidden, memory = np.asarray(hidden, np.float64), np.asarray(memory, np.float64)
+    states = np.zeros((*hidden.shape[:2], len(params["state_bias"])))
+    weights = np.zeros((*hidden.shape[:2], memory.shape[1]))
+    for row, time in np.ndindex(hidden.shape[:2]):
+        h, context = hidden[row, time], np.zeros(memory.shape[2])
+        places = np.flatnonzero(mask[row])
+        scores = [score(params, h, memory[row, place]) for place in places]
+        for place, one in zip(places, scores, strict=True):
+            weights[row, time, place] = np.exp(one - references.log_sum_exp(scores))
+            context += weights[row, time, place] * memory[row, place]
+        both = np.concatenate([context, h])
+        states[row, time] = np.tanh(both @ params["state"] + params["state_bias"])
+    return states, weights
+
+
+@pytest.mark.usefixtures("float64")
+def test_values_are_those_of_a_loop(component, random):
+    params, hidden, memory = problem(component, random)
+    states, weights = jax.jit(component.apply)(params, hidden, memory, jnp.asarray(MASK))
+    expected_states, expected_weights = reference(params, hidden, memory, MASK)
+    np.testing.assert_allclose(states, expected_states, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(weights, expected_weights, rtol=1e-12, atol=1e-13)
+    assert states.shape[-1] == component.output_size(SIZE)
+    np.testing.assert_array_equal(np.where(MASK[:, None], 0, weights), 0)
+    np.testing.assert_allclose(weights.sum(-1), [[1] * TIME, [1] * TIME, [0] * TIME])
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("name", ["luong", "bahdanau"])
+def test_gradients_are_those_of_finite_differences(random, name):
+    component = KINDS[name]
+    params, hidden, memory = problem(component, random)
+    arrays = {**params, "hidden": hidden[:, :2], "memory": memory}
+    factors = random.normal(size=(BATCH, 2, SIZE)), random.normal(size=(BATCH, 2, SOURCE))
+    apply = jax.jit(component.apply)
+
+    def weighted_sum(arrays):
+        params = {name: arrays[name] for name in arrays if name not in ("hidden", "memory")}
+        states, weights = apply(params, arrays["hidden"], arrays["memory"], MASK)
+        return (states * factors[0]).sum() + (weights * factors[1]).sum()
+
+    found = jax.grad(weighted_sum)(arrays)
+    expected = references.finite_differences(weighted_sum, arrays)
+    for name, gradient in found.items():
+        assert np.abs(gradient).max() > 1e-3, name
+        np.testing.assert_allclose(gradient, expected[name], rtol=1e-6, atol=1e-8, err_msg=name)
+    np.testing.assert_array_equal(found["memory"][~MASK], 0)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("shape", [(3, 1, 4, 7), (3, 5, 4, 7), (9, 33, 41, 65)])
+def test_additive_scores_have_the_gradients_of_autodiff(random, shape):
+    batch, time, source, units = shape
+    shapes = (batch, time, units), (batch, source, units), (units,), (batch, time, source)
+    *arguments, cotangent = (jnp.asarray(random.normal(size=one)) for one in shapes)
+
+    def plain(queries, keys, vector):
+        return jnp.tanh(queries[:, :, None] + keys[:, None]) @ vector
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def both_ways(function, *arguments):
+        scores, transpose = jax.vjp(function, *arguments)
+        return scores, *transpose(cotangent)
+
+    found = both_ways(attention.additive_scores, *arguments)
+    expected = both_ways(plain, *arguments)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_additive_scores_hold_little(random):
+    """Less than the [B, T, S, A] numbers of the formula, with gradients."""
+    shapes = (8, 64, 32), (8, 64, 32), (32,)
+    arguments = [jnp.asarray(random.normal(size=one), jnp.float32) for one in shapes]
+    gradient = jax.grad(lambda *x: attention.additive_scores(*x).sum(), argnums=(0, 1, 2))
+    compiled = jax.jit(gradient).lower(*arguments).compile()
+    assert compiled.memory_analysis().temp_size_in_bytes < 8 * 64 * 64 * 32 * 4 / 4
+
+
+@pytest.mark.usefixtures("float64")
+def test_hypotheses_look_at_the_memory_of_their_sentence(component, random):
+    params, hidden, memory = problem(component, random)
+    apply, mask = jax.jit(component.apply), jnp.asarray(MASK)
+    states, weights = apply(params, hidden, memory, mask)
+    prepared = jax.jit(component.prepared)(params, memory, mask)
+    # TIME hypotheses a sentence, side by side, one step; with a time axis, and without.
+    rows = hidden.reshape(BATCH * TIME, SIZE)
+    for step in (rows, rows[:, None]):
+        found = apply(params, step, memory, mask, prepared=prepared)
+        for one, other in zip(found, (states, weights), strict=True):
+            assert one.shape[:-1] == step.shape[:-1]
+            np.testing.assert_allclose(one.reshape(other.shape), other, rtol=1e-12)
+    # Three hypotheses of two positions each.
+    several = jnp.concatenate([hidden, hidden[:, :1]], axis=1).reshape(BATCH * 3, 2, SIZE)
+    found, _ = apply(params, several, memory, mask)
+    np.testing.assert_allclose(found.reshape(BATCH, 6, -1)[:, :TIME], states, rtol=1e-12)
+
+
+def test_padding_is_not_looked_at_even_if_it_is_no_number(component, random):
+    params, hidden, memory = problem(component, random)
+    spoilt = jnp.where(jnp.asarray(MASK)[:, :, None], memory, jnp.nan)
+
+    @jax.jit
+    def evaluate(params, hidden, memory):
+        def total(params, hidden, memory):
+            states, weights = component.apply(params, hidden, memory, jnp.asarray(MASK))
+            return (states**2).sum() + (weights**2).sum(), (states, weights)
+
+        return jax.grad(total, argnums=(0, 1, 2), has_aux=True)(params, hidden, memory)
+
+    found, expected = evaluate(params, hidden, spoilt), evaluate(params, hidden, memory)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert np.isfinite(one).all()
+
+
+def test_large_scores_do_not_overflow():
+    scores = jnp.asarray([[[1e30, -1e30, 3.0], [-3e38, -3e38, -3e38]]])
+    mask = jnp.asarray([[True, True, False]])
+    weights = attention.masked_softmax(scores, mask)
+    np.testing.assert_array_equal(weights, [[[1, 0, 0], [0.5, 0.5, 0]]])
+    with jax.debug_nans(True):
+        gradient = jax.grad(lambda s: (attention.masked_softmax(s, mask)[..., 0] ** 2).sum())(
+            scores
+        )
+    np.testing.assert_array_equal(gradient[0, 0], 0)
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+def test_a_type_of_few_bits_is_kept_and_weights_are_not_rounded(component, random, dtype):
+    params, hidden, memory = problem(component, random)
+    few = jax.tree.map(lambda x: x.astype(dtype), (params, hidden, memory))
+    apply, mask = jax.jit(component.apply), jnp.asarray(MASK)
+    states, weights = apply(*few, mask)
+    assert (states.dtype, weights.dtype) == (dtype, jnp.float32)
+    expected, expected_weights = apply(params, hidden, memory, mask)
+    np.testing.assert_allclose(states.astype(jnp.float32), expected, atol=0.15)
+    np.testing.assert_allclose(weights, expected_weights, atol=0.1)
+    np.testing.assert_allclose(weights[:2].sum(-1), 1, rtol=1e-6)
+    gradients = jax.grad(
+        lambda p, h, m: component.apply(p, h, m, mask)[0].sum().astype(jnp.float32)
+    )
+    assert {leaf.dtype for leaf in jax.tree.leaves(gradients(*few))} == {jnp.dtype(dtype)}
+
+
+@pytest.mark.parametrize(("rows", "batch", "time"), [(0, 0, TIME), (BATCH, BATCH, 0)])
+def test_of_nothing_the_results_are_empty(component, random, rows, batch, time):
+    params, _, _ = problem(component, random)
+    memory, mask = jnp.ones((batch, SOURCE, MEMORY)), jnp.ones((batch, SOURCE), bool)
+    states, weights = component.apply(params, jnp.ones((rows, time, SIZE)), memory, mask)
+    assert states.shape == (rows, time, component.output_size(SIZE))
+    assert weights.shape == (rows, time, SOURCE)
+
+
+def test_no_places_at_all(component, random):
+    params, hidden, memory = problem(component, random)
+    states, weights = component.apply(params, hidden, memory[:, :0], jnp.ones((BATCH, 0), bool))
+    assert weights.shape == (BATCH, TIME, 0)
+    hidden_part = params["state"][MEMORY:]
+    expected = np.tanh(hidden @ hidden_part + params["state_bias"][None, None])
+    np.testing.assert_allclose(states, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_new_parameters_and_their_sizes(component):
+    params = component.init(jax.random.key(0), SIZE, MEMORY)
+    size = component.size or SIZE
+    shapes = {"state": (MEMORY + SIZE, size), "state_bias": (size,)}
+    if isinstance(component, Luong):
+        shapes |= {"keys": (MEMORY, SIZE)}
+    else:
+        units = component.units or SIZE
+        shapes |= {"queries": (SIZE, units), "keys": (MEMORY, units)}
+        shapes |= {"keys_bias": (units,), "vector": (units,)}
+    assert {name: array.shape for name, array in params.items()} == shapes
+    for name, array in params.items():
+        assert (array == 0).all() if "bias" in name else 0.3 < np.abs(array).max() * 6**0.5 < 2.5
+
+
+def test_what_cannot_be_is_refused(component, random):
+    params, hidden, memory = problem(component, random)
+    with pytest.raises(ValueError, match="hidden has 2 rows, and the memory 3"):
+        component.apply(params, hidden[:2], memory, jnp.asarray(MASK))
+    with pytest.raises(UserError, match=r"model\.attention\.size is -1"):
+        Luong(size=-1)
+    with pytest.raises(UserError, match=r"model\.attention\.units is -1"):
+        Bahdanau(units=-1)
+
+
+@pytest.mark.parametrize("kind", [Luong, Bahdanau])
+def test_example(kind):
+    names: dict = {}
+    examples.run_docstring(package.__doc__, names)
+    examples.run_docstring(kind.__doc__, names)

@@ -1,0 +1,17 @@
+"""Attention: from a decoder's hidden states and an encoder's to what the head sees.
+
+The examples begin with
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from zoo import attention
+    >>> key, hidden = jax.random.key(0), jnp.ones((2, 3, 4))  # two sentences, three states each
+    >>> memory = jnp.ones((2, 5, 6))  # of five source words
+    >>> mask = jnp.array([[True] * 5, [True] * 3 + [False] * 2])  # three, in the second sentence
+"""
+
+from zoo.attention.attention import Attention
+from zoo.attention.bahdanau import Bahdanau
+from zoo.attention.luong import Luong
+
+__all__ = ["Attention", "Bahdanau", "Luong"]

@@ -1,0 +1,121 @@
+"""Attention: functions of hidden states, a memory that they look at, and parameters.
+
+Of a hidden state h and the vectors m_1 ... m_S of a memory, with a score s(h, m):
+
+    a_i = exp s(h, m_i) / sum_j exp s(h, m_j),    c = sum_i a_i m_i
+
+over the places i of the memory that a mask leaves; a place that it hides has weight 0, and where it
+hides all, all weights and c are 0. Scores after Luong, Pham and Manning (2015), equation 8, and
+Bahdanau, Cho and Bengio (2015), appendix A.1.2.
+
+Hidden states are [B, T, D] and the memory [B, S, M], one of it for all T: along time in training,
+or for the K hypotheses of a sentence when T = K. So a memory is never repeated.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from zoo.losses.softmax import accumulated, accumulator
+
+
+def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
+    """s(h, m) = h . k, Luong's "general" score where k = W m; in at least float32.
+
+    Args:
+      hidden: h, [B, T, D]. keys: k, [B, S, D].
+
+    Returns:
+      Scores [B, T, S].
+    """
+    return accumulated(hidden, jnp.swapaxes(keys, 1, 2))
+
+
+@jax.custom_vjp
+def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> jax.Array:
+    """s(h, m) = v . tanh(q + k), Bahdanau's score where q = W h and k = U m; in at least float32.
+
+    Of the [B, T, S, A] numbers within, no more than [B, S, A] are held at a time, in the backward
+    pass neither, which computes them again.
+
+    Args:
+      queries: q, [B, T, A]. keys: k, [B, S, A]. vector: v, [A].
+
+    Returns:
+      Scores [B, T, S].
+    """
+
+    def scores(query):
+        return accumulated(jnp.tanh(query[:, None] + keys), vector)
+
+    if queries.shape[1] == 1:
+        return scores(queries[:, 0])[:, None]
+    return jnp.swapaxes(jax.lax.map(scores, jnp.swapaxes(queries, 0, 1)), 0, 1)
+
+
+def _additive_forward(queries, keys, vector):
+    return additive_scores(queries, keys, vector), (queries, keys, vector)
+
+
+def _additive_backward(residuals, cotangent):
+    queries, keys, vector = residuals
+    wide = accumulator(queries)
+
+    def step(sums, inputs):
+        query, scores_gradient = inputs
+        activated = jnp.tanh(query[:, None] + keys).astype(wide)
+        weighted = scores_gradient[:, :, None]
+        inside = weighted * (1 - activated * activated)
+        of_vector = jnp.einsum("bs,bsa->a", scores_gradient, activated)
+        query_gradient = inside.sum(1) * vector[None]
+        return (sums[0] + inside, sums[1] + of_vector), query_gradient
+
+    sums = jnp.zeros(keys.shape, wide), jnp.zeros(vector.shape, wide)
+    (of_keys, of_vector), of_queries = jax.lax.scan(
+        step, sums, (jnp.swapaxes(queries, 0, 1), jnp.swapaxes(cotangent, 0, 1))
+    )
+    return (
+        jnp.swapaxes(of_queries, 0, 1).astype(queries.dtype),
+        (of_keys * vector[None, None]).astype(keys.dtype),
+        of_vector.astype(vector.dtype),
+    )
+
+
+additive_scores.defvjp(_additive_forward, _additive_backward)
+
+
+def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
+    """exp s_i / sum_j exp s_j over the places of a mask, and exactly 0 elsewhere.
+
+    Args:
+      scores: [B, T, S]; what it has in hidden places, even nan, does not count.
+      mask: bool [B, S]; of a row without places all weights are 0.
+
+    Returns:
+      Weights [B, T, S], which sum to 1, or to 0.
+    """
+    mask = jnp.broadcast_to(mask[:, None], scores.shape)
+    scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
+    most = jax.lax.stop_gradient(scores.max(-1, keepdims=True, initial=jnp.finfo(scores.dtype).min))
+    exponentials = jnp.where(mask, jnp.exp(scores - most), 0)
+    total = exponentials.sum(-1, keepdims=True)
+    return exponentials / jnp.where(total > 0, total, 1)
+
+
+def contexts(weights: jax.Array, memory: jax.Array) -> jax.Array:
+    """c = sum_i a_i m_i, [B, T, M], of weights [B, T, S] and the memory [B, S, M]."""
+    return (accumulated(weights, memory.astype(weights.dtype))).astype(memory.dtype)
+
+
+def attentional_states(
+    hidden: jax.Array, context: jax.Array, weights: jax.Array, bias: jax.Array
+) -> jax.Array:
+    """tanh(W (c : h) + b), [B, T, R]: Luong's attentional states (section 3, equation 5).
+
+    Args:
+      hidden: h, [B, T, D]. context: c, [B, T, M].
+      weights: W, [M + D, R]. bias: b, [R].
+    """
+    both = jnp.concatenate([context, hidden], axis=-1)
+    rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])
+    states = jnp.tanh(rows @ weights + bias[None])
+    return states.reshape(*both.shape[:2], states.shape[1])
