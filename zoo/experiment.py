@@ -3,15 +3,17 @@
 import dataclasses
 import math
 
-from zoo.data import Corpus, Source
+from zoo.data import Buckets, Corpus, Source
 from zoo.data.lanes import POLICIES
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
+from zoo.heads import Head
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
 from zoo.priors.prior import check_splits
 from zoo.recipes import field_types
+from zoo.sources.corpus import Held
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Training:
     """How a model is trained.
 
     Attributes:
-      batch: lanes trained side by side, over all devices. length: positions a step.
+      batch: lanes trained side by side, over all devices; of pairs, how many. length: positions a
+        step. buckets: of pairs, how they are put into batches.
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
       shuffle: whether the sentences are put in another order every epoch.
       optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
@@ -42,6 +45,7 @@ class Training:
 
     batch: int = 32
     length: int = 35
+    buckets: Buckets = Buckets()
     state: str = "carried"
     shuffle: bool = False
     optimizer: Optimizer = Adam()
@@ -102,6 +106,11 @@ class Experiment:
     """Data, words, model, training and evaluation; what configs/NAME.py returns.
 
     Attributes:
+      data, vocabulary, model, training, evaluation: the components; of pairs the vocabulary is that
+        of the translations.
+      source_vocabulary: that of the sources of pairs, without boundaries; None for the settings of
+        `vocabulary` without its features, its background and its open classes.
+      shared_lexicon: whether the words of both sides of pairs are one lexicon, by `vocabulary`.
       init_from: a work directory of this zoo; the parts of its best parameters that fit this model
         are the values that this one starts with. It is read once, before the first step.
 
@@ -115,6 +124,8 @@ class Experiment:
     training: Training = Training()
     evaluation: Evaluation = Evaluation()
     init_from: str = ""
+    source_vocabulary: Vocabulary | None = None
+    shared_lexicon: bool = False
 
     def __post_init__(self):
         field_types.check(self)
@@ -133,9 +144,49 @@ class Experiment:
             )
         return self.model
 
+    @property
+    def head(self) -> Head:
+        """The head of the model; UserError for a model without one."""
+        found = getattr(self.model, "head", None)
+        return found if isinstance(found, Head) else self.language_model.head
+
+    @property
+    def reading_of_sources(self) -> Vocabulary:
+        """How the sources of pairs are read: words alone, for nothing is predicted of them."""
+        if self.source_vocabulary is not None and not self.shared_lexicon:
+            return dataclasses.replace(self.source_vocabulary, boundary="none")
+        return dataclasses.replace(
+            self.vocabulary, boundary="none", features=(), background=None, open_classes=()
+        )
+
+    def source_of(self, corpus: Corpus) -> Corpus:
+        """The sources of a split of pairs, as they are read; UserError if it has none."""
+        if corpus.source_text is None:
+            raise UserError(
+                f"{corpus.name} has no sources, and model is {type(self.model).__name__}: give "
+                "data.Pairs."
+            )
+        lower_case = self.reading_of_sources.lower_case
+        return corpus.source_text.lower_cased() if lower_case else corpus.source_text
+
+    def build_sources(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
+        """The lexicon of the sources of pairs, given that of the translations."""
+        if self.shared_lexicon:
+            return lexicon
+        sources = {split: self.source_of(corpus) for split, corpus in corpora.items()}
+        return self.reading_of_sources.build(Held(sources))[0]
+
+    def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
+        """(the lexicon without what the model's background needs, the corpora of all splits)."""
+        if not self.shared_lexicon:
+            return self.vocabulary.build(self.data)
+        corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
+        both = {split: _both(corpus, self.source_of(corpus)) for split, corpus in corpora.items()}
+        return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
+
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
         """(the lexicon with all that the model's background needs, the corpora of all splits)."""
-        lexicon, corpora = self.vocabulary.build(self.data)
+        lexicon, corpora = self._words()
         background = self.model.background
         if background is None:
             return lexicon, corpora
@@ -145,3 +196,8 @@ class Experiment:
         }
         prepared = background.prepare(lexicon, texts)
         return dataclasses.replace(lexicon, background_tables=prepared), corpora
+
+
+def _both(corpus: Corpus, source: Corpus) -> Corpus:
+    """The translations and their sources as one text, for a lexicon of both; without features."""
+    return Corpus(corpus.name, [*corpus.sentences, *source.sentences])

@@ -24,3 +24,9 @@ def of(key, batch: int) -> Keys:
         raise ValueError(f"keys of shape {key.shape}: give one key, or Keys(batch, rows)")
     of_batch, of_rows = jax.random.split(key)
     return Keys(of_batch, jax.random.split(of_rows, batch))
+
+
+def folded(keys: Keys, data: int) -> Keys:
+    """Keys for another use of the same batch."""
+    rows = jax.vmap(lambda key: jax.random.fold_in(key, data))(keys.rows)
+    return Keys(jax.random.fold_in(keys.batch, data), rows)

@@ -1,5 +1,6 @@
 """Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too."""
 
+from zoo.data.buckets import Buckets
 from zoo.data.vocabulary import Vocabulary
 from zoo.sources import (
     Characters,
@@ -7,8 +8,10 @@ from zoo.sources import (
     Corpus,
     Facts,
     Micro,
+    MicroPairs,
     Mixed,
     Overnight,
+    Pairs,
     Prefixed,
     Realisations,
     Source,
@@ -16,13 +19,16 @@ from zoo.sources import (
 )
 
 __all__ = [
+    "Buckets",
     "Characters",
     "Conllu",
     "Corpus",
     "Facts",
     "Micro",
+    "MicroPairs",
     "Mixed",
     "Overnight",
+    "Pairs",
     "Prefixed",
     "Realisations",
     "Source",

@@ -14,6 +14,7 @@ compiled loop. Those that a plain closure holds become constants of the program.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -47,3 +48,57 @@ def of_language_model(model, params, tables) -> jax.tree_util.Partial:
     """step(words int32 [B], carry) -> (log_probs [B, V] in nats, carry) of a `LanguageModel`."""
     prepared = model.prepared(params, tables)
     return jax.tree_util.Partial(_NextWord(model), params, tables, prepared)
+
+
+@dataclasses.dataclass(frozen=True)
+class _NextTargetWord:
+    """Equal for equal models, so that a decoder is compiled once for all batches of a shape."""
+
+    model: Any
+
+    def __call__(self, params, tables, prepared, memory, mask, words, carry):
+        model, sentences = self.model, len(mask)
+        states = model.decoder.states(params, tables, words[:, None], carry)
+        # The hypotheses of a sentence are so many positions that see the same memory.
+        hidden = states[0].reshape(sentences, -1, states[0].shape[-1])
+        hidden = model.attended(params, hidden, memory, mask).reshape(len(words), -1)
+        context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
+        log_probs = model.head.log_probs(
+            model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
+        )
+        return log_probs, states[2]
+
+
+def of_sequence_to_sequence(
+    model, params, tables, source, lengths, prepared=None
+) -> tuple[jax.tree_util.Partial, Any]:
+    """(step, carry) of a `SequenceToSequence` and a batch of B sources: what decoders start from.
+
+    step(words int32 [B K], carry) -> (log_probs [B K, V] in nats, carry), row b K + k being
+    hypothesis k of sentence b. K is what a call makes it, 1 for greedy decoding and the width of
+    the beam for beam search: the arrays that are constant for a sentence (the encoder's hidden
+    states and their mask, for attention) are arguments of the step with the leading dimension B,
+    which no beam has to repeat or reorder. The first word is the boundary, and what is decoded has
+    the order of the model: words of a "target_reversed" one come out from the last to the first.
+
+    Args:
+      source: int32 [B, S], in the order in which the encoder reads, padded on the left, as
+        `zoo.data.buckets.source_batch` lays it out. lengths: int32 [B].
+      prepared: what `model.prepared` gives, to decode many batches; None computes it.
+
+    Returns:
+      The carry before the first word has leaves [B, ...]: repeat each row K times for K hypotheses.
+    """
+    if prepared is None:
+        prepared = model.prepared(params, tables)
+    encoded = _compiled_encode(model)(params, tables, source, lengths)
+    step = jax.tree_util.Partial(
+        _NextTargetWord(model), params, tables, prepared, encoded.memory, encoded.mask
+    )
+    return step, encoded.carry
+
+
+@functools.cache
+def _compiled_encode(model):
+    """One program for all batches of a shape."""
+    return jax.jit(model.encode)

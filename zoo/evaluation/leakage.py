@@ -49,7 +49,7 @@ def priors_that_saw(
     if lexicon.log_background is not None:
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
-    contextual = experiment.language_model.head.background
+    contextual = experiment.head.background
     if contextual is not None and contextual.splits:  # here, none named is none
         estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
     return [

@@ -36,6 +36,7 @@ COMPARABLE = (
     "policies",
     "counts",
     "data.sha256",
+    "source.sha256",
     "lexicon.words",
     "normalised_over",
     "constraint.digest",
@@ -76,7 +77,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         figures["impossible"] = dataclasses.asdict(impossible)
     if text.strings is not None:
         figures["strings"] = _part(scores, text.strings.counts >= 0)
-    if run.experiment.language_model.head.renormalised:
+    if run.experiment.head.renormalised:
         spelled = dataclasses.replace(scores, log_prob=scores.log_prob + scores.log_z)
         figures["log_perplexity_over_all_spellings"] = spelled.log_perplexity
     if vocabulary.boundary == "uncounted":
@@ -99,9 +100,20 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
         "types": len(types),
         "out_of_vocabulary_types": sum(not vocabulary.has(word, lexicon) for word in types),
         "data": data_of(corpus.name, corpus.sentences),
+        **_of_source(run, corpus),
         "policies": policies(run),
         **_of_run(run, corpus.sentences),
     }
+
+
+def _of_source(run: Run, corpus: Corpus) -> dict:
+    """Of translations what they are given: {"source": as "data", and its unknown words}."""
+    if corpus.source_text is None or len(run.others) != 1:
+        return {}
+    source = run.experiment.source_of(corpus)
+    missing = run.experiment.reading_of_sources.missing(source.sentences, run.others[0])
+    found = data_of(source.name, source.sentences)
+    return {"source": {**found, "out_of_vocabulary": sum(missing.values())}}
 
 
 def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
@@ -245,22 +257,27 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
 
 def _of_run(run: Run, sentences: list[list[str]]) -> dict:
     """What figures of all kinds have; `sentences` are those of the judged text."""
-    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.language_model, run.lexicon
+    leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
+    head = run.experiment.head
     trained = run.lexicon if run.of_training is None else run.of_training
-    over = model.head.normalised_over(lexicon)
+    over = head.normalised_over(lexicon)
     if classes := run.experiment.vocabulary.open_classes:
         names = ", ".join(kind.name for kind in classes)
         over += f", among which {names} stand for all their strings"
     return {
         "normalised_over": over,
         "constraint": run.constraint,
-        "renormalised": model.head.renormalised,
-        "spread_unknown": isinstance(model.head, SpreadUnknown),
+        "renormalised": head.renormalised,
+        "spread_unknown": isinstance(head, SpreadUnknown),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
+        **{
+            f"{name}_lexicon": {"hash": other.digest(), **_words(other)}
+            for name, other in zip(model.lexicon_names[1:], run.others, strict=True)
+        },
         **_seen(run, sentences),
-        "head": repr(model.head),
-        "form": model.head.form_taken(run.tables["head"]),
+        "head": repr(head),
+        "form": head.form_taken(run.tables["head"]),
         "model": recipes.to_json(model),
         "vocabulary": recipes.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),

@@ -17,6 +17,16 @@ def _outside(passport):
     )
 
 
+def _of_source(passport):
+    """The line of what translations are given."""
+    if (source := passport.get("source")) is None:
+        return []
+    unknown = source["out_of_vocabulary"]
+    return [
+        f"  given: {source['path']}, {source['words']:,} words, {unknown:,} outside the lexicon"
+    ]
+
+
 def describe(passport: dict) -> str:
     """The figures of a perplexity as text."""
     figures, data = passport["figures"], passport["data"]
@@ -28,6 +38,7 @@ def describe(passport: dict) -> str:
         f"  text: {data['path']}, {data['sentences']:,} sentences, {data['words']:,} words, "
         f"{_outside(passport)}; state: {passport['policies']['state']}; normalised over "
         f"{passport['normalised_over']}",
+        *_of_source(passport),
         *(f"  {line}" for line in overlap.lines(passport)),
         f"  priors that saw this text: {', '.join(passport['priors_saw_this_text']) or 'none'}",
     ]

@@ -9,10 +9,11 @@ from zoo.data import Conllu, Corpus, Mixed, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
-from zoo.evaluation import perplexity, word_lists
+from zoo.evaluation import pair_scores, perplexity, word_lists
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear, SpreadUnknown
 from zoo.lexicon import Lexicon
+from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
 from zoo.runs import digests, text_history
 from zoo.runs.seen_texts import SeenTexts
@@ -30,6 +31,7 @@ class Run:
     Attributes:
       path: the work directory. checkpoint: the training step of the parameters.
       params, tables: on the device; the tables are those for judging.
+      others: further lexicons that the parameters are of: that of the sources of pairs.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
         "lexicon-HASH-spread", "renormalised", "constrained-HASH".
       of_training: the words of training, where others are in their place; else None.
@@ -43,6 +45,7 @@ class Run:
     checkpoint: int
     variant: str = ""
     of_training: Lexicon | None = None
+    others: tuple[Lexicon, ...] = ()
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":
@@ -50,8 +53,9 @@ class Run:
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
-        tables = experiment.language_model.evaluation_tables(lexicon)
-        return cls(workdir.path, experiment, lexicon, params, tables, checkpoint)
+        others = workdir.other_lexicons(experiment)
+        tables = experiment.model.evaluation_tables(lexicon, *others)
+        return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
     def with_state(self, state: str | None) -> "Run":
         """The same run, judged under another state policy (None changes nothing)."""
@@ -180,7 +184,7 @@ class Run:
     def constraint(self) -> dict | None:
         """{"grammar": its path, "digest": of what it allows of these words} of the grammar that
         forbids the model words, in training or when judged only; None if nothing does."""
-        background = self.experiment.language_model.head.background
+        background = self.experiment.head.background
         if not isinstance(background, Grammar):
             return None
         return {"grammar": background.path, "digest": self._digest_of(background)}
@@ -262,17 +266,25 @@ class Run:
         Raises:
           UserError: the figures would count no token of the corpus.
         """
-        judged, model = self.experiment.evaluation, self.experiment.language_model
-        text = self.experiment.vocabulary.encode(corpus, self.lexicon)
-        boundary = self.lexicon.boundary_id
-        lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
-        scores = perplexity.score(model, self.params, self.tables, text, lanes)
+        text, scores = self._scores(corpus)
         if not scores.tokens:
             raise UserError(
                 f"no token of {corpus.name} is counted: give a text that has words of the lexicon, "
                 "or another vocabulary.unknown or vocabulary.boundary in training."
             )
         return text, scores
+
+    def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
+        judged, arrays = self.experiment.evaluation, (self.params, self.tables)
+        if isinstance(self.experiment.model, SequenceToSequence):
+            pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
+            scores = pair_scores.score(self.experiment.model, *arrays, pairs, judged.lanes)
+            return pairs.target, scores
+        model = self.experiment.language_model
+        text = self.experiment.vocabulary.encode(corpus, self.lexicon)
+        boundary = self.lexicon.boundary_id
+        lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
+        return text, perplexity.score(model, *arrays, text, lanes)
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

@@ -2,5 +2,6 @@
 
 from zoo.models.language_model import LanguageModel
 from zoo.models.model import Model
+from zoo.models.sequence_to_sequence import SequenceToSequence
 
-__all__ = ["LanguageModel", "Model"]
+__all__ = ["LanguageModel", "Model", "SequenceToSequence"]

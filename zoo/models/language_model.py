@@ -53,12 +53,12 @@ class LanguageModel(Model):
         """{"embedding", "head"}: what each component needs to know of the words, as arrays."""
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
         """The same as far as `log_prob` needs it; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
-    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
+    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
         """{"embedding", "core", "head"}: the parameters of each component."""
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 
-from zoo.arrays.types import Params
+from zoo.arrays.types import Params, Tables
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import Contextual
 
@@ -19,6 +19,10 @@ class Model:
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
+    # What the lexicons are called in a work directory that `init` and the tables are made of, in
+    # their order; the first is of the words that are predicted.
+    lexicon_names: ClassVar[tuple[str, ...]] = ("lexicon",)
+
     # A prior that has to be prepared from the texts, or None.
     if TYPE_CHECKING:  # a field of some models
 
@@ -28,6 +32,22 @@ class Model:
     else:
         background = None
 
-    def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """The parameters at the start of training; every model of words writes this itself."""
+    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
+        """The parameters at the start of training; every model of words writes this itself.
+
+        Args:
+          lexicon, others: those that `lexicon_names` names.
+        """
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
+
+    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+        """What exact probabilities need to know of the words; every model writes this itself."""
+        raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """What the components lost of the words; see Head.warnings."""
+        return {}
+
+    def component(self, part: str) -> Any:
+        """The component that a part of the parameters, as `init` names it, belongs to."""
+        return getattr(self, part)

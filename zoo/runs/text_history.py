@@ -30,16 +30,23 @@ def of_experiment(
       corpora: {split: text as the vocabulary reads it}. data: the digest of training and validation
         text as the trainer has it. made_with: revision and versions of the zoo that trains.
     """
-    train, validation = corpora["train"], corpora["validation"]
+    train, validation = (_texts(corpora[split]) for split in ("train", "validation"))
     seen = SeenTexts(
-        Texts.of(train.name, train.sentences),
-        Texts.of(validation.name, validation.sentences),
+        train,
+        validation,
         data=data,
         made_with=made_with or {},
     )
     if experiment.init_from:
         seen = _with_run(seen, experiment.init_from, f"init_from {experiment.init_from}")
-    return _with_background(seen, experiment.language_model.head.background, corpora)
+    return _with_background(seen, experiment.head.background, corpora)
+
+
+def _texts(corpus):
+    """A text and, of pairs, its sources."""
+    found = Texts.of(corpus.name, corpus.sentences)
+    source = corpus.source_text
+    return found if source is None else found + Texts.of(source.name, source.sentences)
 
 
 def _with_background(seen, background, corpora):
@@ -93,9 +100,13 @@ def _read_again(workdir, data):
         vocabulary = experiment.vocabulary
         if lexicon.counts.sum() > MOST_WORDS:
             return None
-        splits = ("train", "validation", *_splits(experiment.model.head.background))
+        splits = ("train", "validation", *_splits(experiment.model.background))
         corpora = {split: vocabulary.read(experiment.data, split) for split in splits}
-        texts = (vocabulary.encode(corpora[split], lexicon) for split in ("train", "validation"))
+        read = [corpora["train"], corpora["validation"]]
+        texts = [vocabulary.encode(corpus, lexicon) for corpus in read]
+        for source in workdir.other_lexicons(experiment):  # of pairs
+            reading = experiment.reading_of_sources
+            texts += [reading.encode(experiment.source_of(corpus), source) for corpus in read]
         found = "-".join(text.digest() for text in texts)
     except UserError:  # the files are gone, or are others
         return None

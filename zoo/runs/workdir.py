@@ -217,10 +217,15 @@ class Workdir:
         step, params, _ = self.best(experiment, lexicon, say)
         return step, jax.tree.map(jnp.asarray, params)
 
+    def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
+        """The lexicons that the model's parameters are of beside the first; none, as a rule."""
+        return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
+
     def best(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any, dict]:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
-        like = jax.eval_shape(lambda key: experiment.model.init(key, lexicon), jax.random.key(0))
+        lexicons = lexicon, *self.other_lexicons(experiment)
+        like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)

@@ -5,8 +5,10 @@ from zoo.sources.conllu import Conllu
 from zoo.sources.corpus import Corpus, Source
 from zoo.sources.facts import Facts
 from zoo.sources.micro.micro import Micro
+from zoo.sources.micro.pairs import MicroPairs
 from zoo.sources.mixed import Mixed
 from zoo.sources.overnight import Overnight
+from zoo.sources.pairs import Pairs
 from zoo.sources.prefixed import Prefixed
 from zoo.sources.realisations import Realisations
 from zoo.sources.text import Text
@@ -17,8 +19,10 @@ __all__ = [
     "Corpus",
     "Facts",
     "Micro",
+    "MicroPairs",
     "Mixed",
     "Overnight",
+    "Pairs",
     "Prefixed",
     "Realisations",
     "Source",

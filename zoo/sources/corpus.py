@@ -52,6 +52,7 @@ class Corpus:
       mixture: how an epoch of training draws its sentences; None if it takes each once.
       fused: {surface form: the words that the text has in its place}, as {"du": ("de", "le")}, of
         the forms that a treebank is read without.
+      source_text: of pairs, what these sentences are translations of, one for one; else None.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Corpus:
     prefixes: list[int] | None = None
     mixture: Mixture | None = None
     fused: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    source_text: "Corpus | None" = None
 
     def __post_init__(self):
         if not any(self.sentences):
@@ -124,3 +126,23 @@ class Source:
     def texts(self) -> list["Source"]:
         """The sources that read the text, one by one: itself, as a rule."""
         return [self]
+
+
+@dataclasses.dataclass(frozen=True)
+class Held(Source):
+    """Corpora that are at hand, {split: corpus}, as a source; entries: see `lexicon_entries`."""
+
+    corpora: dict[str, Corpus]
+    entries: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    def splits(self):
+        """The splits that are held."""
+        return tuple(self.corpora)
+
+    def read(self, split):
+        """The corpus itself."""
+        return self.corpora[split]
+
+    def lexicon_entries(self):
+        """The words that were known."""
+        return self.entries

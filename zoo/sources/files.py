@@ -8,7 +8,8 @@ import os
 import pathlib
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from zoo.errors import UserError, shortened
 from zoo.trust import permissions, shipped
@@ -28,6 +29,8 @@ OTHERS = (
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
 )
+# What a split is read from: a path, or several.
+Paths = TypeVar("Paths")
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
 # Sixteen digits are more than any file has sentences; Python refuses to read some thousands.
 _BOUND = re.compile(r"(-?[0-9]{1,16})?")
@@ -205,15 +208,15 @@ def check_utf8(content: bytes, path: pathlib.Path):
         ) from error
 
 
-def test_names(tests: tuple[str, ...]) -> tuple[str, ...]:
+def test_names(tests: Sequence) -> tuple[str, ...]:
     """The names of the test splits: "test" if there is one, "test1", "test2" ... if several."""
     if len(tests) == 1:
         return ("test",)
     return tuple(f"test{number}" for number in range(1, len(tests) + 1))
 
 
-def path_of(paths: dict[str, str], split: str) -> str:
-    """The path of a split."""
+def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
+    """The path of a split, or its paths."""
     if split not in paths:
         raise UserError(f"there is no split {split!r}: the data have {', '.join(paths)}.")
     return paths[split]

@@ -6,7 +6,7 @@ import re
 import sys
 
 from zoo.errors import UserError, named
-from zoo.sources import csv_rows, files, folders, json_rows
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
 from zoo.sources.corpus import Corpus
 from zoo.sources.file_source import FileSource, ranged
 
@@ -59,7 +59,7 @@ class Text(FileSource):
     def _lines(self, path):
         files.check_path(path)
         if path.startswith("hub:"):
-            *name, split = _hub_name(path)
+            *name, split = dataset_rows.hub_name(path)
             return self._table(path, *name, split=split, streaming=self.streaming)
         saved = _saved(path)
         if saved is not None:
@@ -86,23 +86,7 @@ class Text(FileSource):
     def _table(self, path, *arguments, **options):
         """The lines of what `datasets.load_dataset` makes of the arguments; without any, of the
         data set that is saved in a folder."""
-        import datasets  # a second of import that other text does without
-
-        datasets.disable_progress_bars()
-        datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
-        try:
-            if arguments:
-                dataset = datasets.load_dataset(*arguments, **options)
-            else:
-                dataset = datasets.load_from_disk(str(path))
-            return self._column(dataset, path)
-        except UserError:
-            raise
-        except Exception as error:  # the library raises many kinds for what is wrong with a file
-            message = str(error).strip() or type(error).__name__
-            raise UserError(
-                f"{path} cannot be read by datasets: {message.splitlines()[0]}"
-            ) from error
+        return self._column(dataset_rows.rows(path, *arguments, **options), path)
 
     def _column(self, dataset, path, names=()):
         """The lines of a column of rows; `names` are known without a row."""
@@ -156,10 +140,3 @@ def _saved(path):
             f"{path}/{splits[0] if splits else 'train'}."
         )
     return found if (found / SAVED).is_file() else None
-
-
-def _hub_name(path):
-    parts = path.split(":")[1:]
-    if len(parts) not in (2, 3) or not all(parts):
-        raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")
-    return parts

@@ -17,8 +17,13 @@ from zoo.runs.workdir import Workdir
 from zoo.training import parts
 from zoo.training.task import Start
 
+# Parts whose words are those of a model's second lexicon.
+_OF_SOURCES = ("source_embedding", "encoder")
 
-def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> Start:
+
+def read(
+    path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
+) -> Start:
     """The parts of a run's best parameters that fit a model: the same names and shapes.
 
     A part of which words have a place in the parameters is taken only if the words are the same.
@@ -26,6 +31,7 @@ def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> St
     Args:
       path: the work directory of the run. model, lexicon: of the run that is to start.
       frozen: parts that have to be taken, for nothing else gives them values.
+      others: the model's further lexicons.
 
     Raises:
       UserError: there is no run or no checkpoint at `path`; a part fits, but was trained on other
@@ -35,19 +41,25 @@ def read(path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = ()) -> St
     taken, lines = {}, []
     try:
         experiment, theirs = source.experiment(), source.lexicon()
+        their_others = source.other_lexicons(experiment)
         step, arrays, progress = source.best(
             experiment, theirs, say=lambda line: lines.append(f"init_from: {line}")
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error
-    wanted = jax.eval_shape(lambda key: model.init(key, lexicon), jax.random.key(0))
+    wanted = jax.eval_shape(lambda key: model.init(key, lexicon, *others), jax.random.key(0))
     for name, part in wanted.items():
         if not jax.tree.leaves(part):
             continue
-        components = getattr(experiment.model, name), getattr(model, name)
-        difference = _difference(arrays.get(name, {}), part) or _other_rows(*components)
+        difference = _difference(arrays.get(name, {}), part)
         if difference is None:
-            _check_words(path, name, model, arrays[name], theirs, lexicon)
+            component = model.component(name)
+            difference = _other_rows(experiment.model.component(name), component)
+        if difference is None:
+            lexicons = theirs, lexicon
+            if name in _OF_SOURCES:
+                lexicons = their_others[0], others[0]
+            _check_words(path, name, component, arrays[name], *lexicons)
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
             taken[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
             lines.append(f"{name}: taken from {path}, step {step:,}.")
@@ -106,9 +118,8 @@ def _shapes(part):
     return {parts.name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
 
 
-def _check_words(path, name, model, params, theirs, ours):
+def _check_words(path, name, component, params, theirs, ours):
     """UserError if parameters of one lexicon mean something else with another."""
-    component = getattr(model, name)
     if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
         if component.ordered_by_frequency:
             _check_counts(path, name, component, theirs, ours)

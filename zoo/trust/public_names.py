@@ -16,8 +16,8 @@ COMPONENTS = {
     "zoo.attention": ("Bahdanau", "Luong"),
     "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "NGram"),
     "zoo.data": (
-        *("Characters", "Conllu", "Facts", "Micro", "Mixed", "Overnight", "Prefixed"),
-        *("Realisations", "Text", "Vocabulary"),
+        *("Buckets", "Characters", "Conllu", "Facts", "Micro", "MicroPairs", "Mixed", "Overnight"),
+        *("Pairs", "Prefixed", "Realisations", "Text", "Vocabulary"),
     ),
     "zoo.embeddings": ("CharCNN", "Concat", "Features", "Lookup"),
     "zoo.heads": (
@@ -27,7 +27,7 @@ COMPONENTS = {
         *("SpreadUnknown", "UniformNoise", "UnigramNoise", "WithExpert"),
     ),
     "zoo.lexicon": ("Spelling",),
-    "zoo.models": ("LanguageModel",),
+    "zoo.models": ("LanguageModel", "SequenceToSequence"),
     "zoo.networks": ("Convolution",),
     "zoo.optimizers": ("Adagrad", "Adam", "Constant", "Cosine", "Decay", "RMSProp", "SGD"),
     "zoo.priors": (

@@ -16,10 +16,11 @@ import jax
 
 from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, SequenceToSequence
 from zoo.training import demands
 from zoo.training.task import Task
 from zoo.training.tasks.language_modelling import LanguageModelling
+from zoo.training.tasks.translation import Translation
 
 
 def prepare(experiment: Experiment, device_count: int = 0) -> Task:
@@ -48,3 +49,9 @@ def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Ta
     lexicon, corpora = experiment.build()
     demands.check(experiment, lexicon, jax.local_devices()[: device_count or None])
     return LanguageModelling(experiment, lexicon, corpora)
+
+
+@task_of.register
+def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
+    lexicon, corpora = experiment.build()
+    return Translation(experiment, lexicon, experiment.build_sources(lexicon, corpora), corpora)

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
+from zoo.lexicon import Lexicon
 from zoo.runs import text_history
 from zoo.training import start
 from zoo.training.task import Batch, Task, Validation, check_steps
@@ -114,17 +116,7 @@ class LanguageModelling(Task):
         scores = perplexity.score(
             self.model, params, self.tables, self.validation, self.validation_lanes
         )
-        impossible = perplexity.impossible_words(scores, self.validation, self.lexicon)
-        return Validation(
-            scores.log_perplexity,
-            {
-                "validation_log_perplexity": scores.log_perplexity,
-                "validation_perplexity": scores.perplexity,
-            },
-            f"validation log-perplexity {scores.log_perplexity:.4f}, perplexity "
-            f"{scores.perplexity:.2f}",
-            [f"  {impossible.sentence}"] if impossible else [],
-        )
+        return validation_of(scores, self.validation, self.lexicon)
 
     def row_tables(self, shapes):
         """Tables of words of which a step reads the rows of some words alone."""
@@ -161,6 +153,21 @@ class WordBatches:
         batch = self.lanes[index]
         inputs = Words(batch.words, batch.targets, batch.reset)
         return Batch(inputs, batch.trained, self.numbers)
+
+
+def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
+    """The exact log-perplexity of a text as the figure of a validation."""
+    impossible = perplexity.impossible_words(scores, text, lexicon)
+    return Validation(
+        scores.log_perplexity,
+        {
+            "validation_log_perplexity": scores.log_perplexity,
+            "validation_perplexity": scores.perplexity,
+        },
+        f"validation log-perplexity {scores.log_perplexity:.4f}, perplexity "
+        f"{scores.perplexity:.2f}",
+        [f"  {impossible.sentence}"] if impossible else [],
+    )
 
 
 def words_loss(model, params, tables, inputs, weights, carry, key):

@@ -1,0 +1,37 @@
+"""The micro language said backwards: a small generated pair language, without any files.
+
+    python train.py --config micro_translation --workdir runs/micro_translation
+    python evaluate.py --workdir runs/micro_translation
+
+Nothing is downloaded. A translation is its source from the last letter to the first, so that the
+first words are the nearest without any reversal, and a source has one translation: a perplexity of
+1 could be reached.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import LSTM
+from zoo.data import Buckets, MicroPairs, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import SequenceToSequence
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=MicroPairs(),
+        vocabulary=Vocabulary(),
+        model=SequenceToSequence(
+            embedding=Lookup(size=64), core=LSTM(size=128), head=Softmax(), order="forward"
+        ),
+        training=Training(
+            batch=32,
+            buckets=Buckets(padding=0.2),
+            shuffle=True,
+            optimizer=Adam(learning_rate=0.005, schedule=Cosine(warmup=50)),
+            clip=1.0,
+            epochs=12,
+        ),
+        evaluation=Evaluation(state="sentences", lanes=64),
+    )

@@ -1,0 +1,43 @@
+"""English to French captions with an encoder-decoder of two LSTM layers, without attention.
+
+    python train.py --config multi30k_en_fr --workdir runs/multi30k_en_fr
+    python evaluate.py --workdir runs/multi30k_en_fr
+
+The model of Sutskever, Vinyals and Le (2014), its sources reversed, in the size of this corpus.
+Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import LSTM
+from zoo.data import Buckets, Pairs, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import SequenceToSequence
+from zoo.optimizers import Adam, Cosine
+
+
+def get_config(target: str = "fr") -> Experiment:
+    """The experiment; `target` is the ending of the target's files."""
+    train, validation, *tests = (
+        tuple(f"multi30k/{name}.lc.norm.tok.{side}" for side in ("en", target))
+        for name in ("train", "val", "test_2016_flickr", "test_2018_flickr")
+    )
+    return Experiment(
+        data=Pairs(train=train, validation=validation, tests=tuple(tests)),
+        vocabulary=Vocabulary(minimum_count=2),
+        model=SequenceToSequence(
+            embedding=Lookup(size=256),
+            core=LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.3),
+            head=Softmax(),
+            order="source_reversed",
+        ),
+        training=Training(
+            batch=64,
+            buckets=Buckets(padding=0.15, longest=50),
+            shuffle=True,
+            optimizer=Adam(learning_rate=0.002, schedule=Cosine(warmup=200)),
+            clip=1.0,
+            epochs=20,
+        ),
+        evaluation=Evaluation(state="sentences", lanes=64),
+    )

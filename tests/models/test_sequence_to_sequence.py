@@ -1,0 +1,167 @@
+"""Encoder-decoders against a loop over words in numpy, whatever is padded beside them."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples, references
+from zoo.cores import LSTM, NGram
+from zoo.data.buckets import source_batch
+from zoo.decoding import steps
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.heads import Softmax
+from zoo.models import SequenceToSequence
+
+SOURCE, TARGET = 11, 13  # words
+SENTENCES = ([3, 9, 1], [7], [5, 2, 10, 8, 8])
+MODEL = SequenceToSequence(
+    embedding=Lookup(size=4),
+    core=LSTM(size=7, layers=2),
+    head=Softmax(),
+    source_embedding=Lookup(size=3),
+    order="forward",
+)
+
+
+@pytest.fixture
+def problem(random):
+    """(parameters, tables, words, targets) of `MODEL`."""
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(MODEL, random, *lexicons, scale=0.7)
+    words, targets = random.integers(0, TARGET, size=(2, 3, 4), dtype=np.int32)
+    return params, MODEL.tables(*lexicons), words, targets
+
+
+def expected_log_probs(params, source, words):
+    """log p of every target word after each word, [T, V], of one pair."""
+    params = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+    empty = [(np.zeros((1, 7)), np.zeros((1, 7)))] * 2
+    inputs = params["source_embedding"]["table"][source][None]
+    _, carry = references.lstm(inputs, params["encoder"], empty)
+    inputs = params["embedding"]["table"][words][None]
+    hidden, _ = references.lstm(inputs, params["core"], carry)
+    head = params["head"]
+    return references.softmax_log_probs(hidden[0], head["weights"], head["bias"])
+
+
+def test_log_probs_are_those_of_a_loop_over_words(problem):
+    params, tables, words, targets = problem
+    found, _ = jax.jit(MODEL.log_prob_and_log_z)(
+        params, tables, *source_batch(SENTENCES, longest=6), words, targets
+    )
+    for row, source in enumerate(SENTENCES):
+        log_probs = expected_log_probs(params, source, words[row])
+        expected = log_probs[np.arange(4), targets[row]]
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("core", [LSTM(size=7, layers=2), NGram(size=7, order=3)])
+def test_the_carry_after_padded_sources_is_that_of_each_alone(problem, random, core):
+    model = dataclasses.replace(MODEL, core=core)
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(model, random, *lexicons)
+    encode = jax.jit(model.encode)
+    together = encode(params, problem[1], *source_batch(SENTENCES, longest=8, rows=4))
+    np.testing.assert_array_equal(together.mask.sum(axis=1), [3, 1, 5, 1])
+    for row, source in enumerate(SENTENCES):
+        alone = encode(params, problem[1], *source_batch([source]))
+        jax.tree.map(
+            lambda one, all_, row=row: np.testing.assert_allclose(one[0], all_[row], atol=1e-6),
+            alone.carry,
+            together.carry,
+        )
+        np.testing.assert_allclose(
+            together.memory[row][together.mask[row]], alone.memory[0], atol=1e-6
+        )
+
+
+def test_padding_has_no_part_in_the_loss(problem):
+    params, tables, words, targets = problem
+    weights = np.array([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]], np.float32)
+    arrays = words, targets, weights
+
+    def loss(params, longest, words, targets, weights):
+        return MODEL.weighted_loss(
+            params, tables, *source_batch(SENTENCES, longest), words, targets, weights
+        )[0]
+
+    value_and_gradient = jax.jit(jax.value_and_grad(loss), static_argnums=1)
+    value, gradient = value_and_gradient(params, 5, *arrays)
+    wider = [np.pad(array, ((0, 0), (0, 3)), constant_values=0) for array in arrays]
+    wider[0][:2, 4:] = 3
+    other, others = value_and_gradient(params, 9, *wider)
+    assert float(value) == pytest.approx(float(other), abs=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), gradient, others)
+    log_prob, _ = MODEL.log_prob_and_log_z(params, tables, *source_batch(SENTENCES), words, targets)
+    assert float(value) == pytest.approx(-float((log_prob * weights).sum()), abs=1e-4)
+
+
+class Mean:
+    """An attention that is none: it adds the mean of the memory, and has one parameter."""
+
+    def init(self, key, hidden_size, memory_size):
+        return {"matrix": jax.random.normal(key, (memory_size, hidden_size))}
+
+    def apply(self, params, hidden, memory, mask):
+        weights = mask / mask.sum(axis=1, keepdims=True)
+        mean = jnp.einsum("bs,bsm->bm", weights, memory) @ params["matrix"]
+        return hidden + mean[:, None]
+
+
+@pytest.mark.parametrize("attention", [None, Mean()])
+@pytest.mark.parametrize("beams", [1, 3])
+def test_step_functions_say_what_log_prob_says(problem, random, attention, beams):
+    model = dataclasses.replace(MODEL, attention=attention)
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(model, random, *lexicons, scale=0.7)
+    _, tables, words, targets = problem
+    source = source_batch(SENTENCES)
+    expected, _ = model.log_prob_and_log_z(params, tables, *source, words, targets)
+    step, carry = steps.of_sequence_to_sequence(model, params, tables, *source)
+    carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beams, axis=0), carry)
+    take = jax.jit(lambda step, words, carry: step(words, carry))
+    for position in range(words.shape[1]):
+        log_probs, carry = take(step, jnp.repeat(words[:, position], beams), carry)
+        assert log_probs.shape == (3 * beams, TARGET)
+        found = log_probs[np.arange(3 * beams), np.repeat(targets[:, position], beams)]
+        np.testing.assert_allclose(found, np.repeat(expected[:, position], beams), atol=1e-5)
+
+
+def test_attention_sees_no_padding(problem, random):
+    model = dataclasses.replace(MODEL, attention=Mean())
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(model, random, *lexicons)
+    _, tables, words, targets = problem
+    narrow, wide = (
+        model.log_prob_and_log_z(params, tables, *source_batch(SENTENCES, n), words, targets)[0]
+        for n in (5, 9)
+    )
+    np.testing.assert_allclose(narrow, wide, atol=1e-5)
+    without, _ = MODEL.log_prob_and_log_z(params, tables, *source_batch(SENTENCES), words, targets)
+    assert np.abs(narrow - without).max() > 0.1
+
+
+def test_parameters_start_uniform_within_the_scale():
+    model = dataclasses.replace(MODEL, initial_scale=0.08)
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = model.init(jax.random.key(0), *lexicons)
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
+    assert max(np.abs(leaf).max() for leaf in leaves) <= 0.08
+    assert min(np.abs(leaf).max() for leaf in leaves) > 0.04
+    assert params.keys() == {"embedding", "core", "head", "source_embedding", "encoder"}
+    assert params["source_embedding"]["table"].shape == (SOURCE, 3)
+    assert params["embedding"]["table"].shape == (TARGET, 4)
+
+
+def test_an_encoder_that_cannot_start_the_decoder_is_refused():
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    for encoder in (LSTM(size=7), LSTM(size=6, layers=2), NGram()):
+        model = dataclasses.replace(MODEL, encoder=encoder)
+        with pytest.raises(UserError, match=r"starts model\.core, .* have not the same shapes"):
+            model.init(jax.random.key(0), *lexicons)
+    with pytest.raises(UserError, match=r"model\.order"):
+        SequenceToSequence(order="backwards")

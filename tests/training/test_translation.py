@@ -1,0 +1,227 @@
+"""Encoder-decoders train in the one loop, on pairs in buckets, under every head."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from tests.training.test_resume import assert_same_end, stop_at
+from zoo.cores import LSTM
+from zoo.data import Buckets, Corpus, MicroPairs, Source, Vocabulary
+from zoo.embeddings import Features, Lookup
+from zoo.errors import Interrupted, UserError
+from zoo.evaluation import passport, passport_text
+from zoo.evaluation.run import Run
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.heads import AdaptiveSoftmax, CharLSTM, ImportanceSampling, LogLinear, Softmax
+from zoo.lexicon import Spelling
+from zoo.models import SequenceToSequence
+from zoo.optimizers import SGD, Adam
+from zoo.priors import Morphology, TopWords
+from zoo.training import tasks
+
+LANGUAGE = dataclasses.replace(
+    MicroPairs().language, train_sentences=60, validation_sentences=30, test_sentences=20
+)
+MODEL = SequenceToSequence(
+    embedding=Lookup(size=6, initial_scale=0.5),
+    core=LSTM(size=7, dropout=0.3),
+    head=Softmax(initial_scale=0.5),
+    order="forward",
+)
+
+
+def experiment(model=MODEL, vocabulary=None, **training) -> Experiment:
+    """Some thirty pairs in batches of four."""
+    settings = {"batch": 4, "epochs": 2, "shuffle": True, "optimizer": SGD(learning_rate=1.0)}
+    return Experiment(
+        data=MicroPairs(LANGUAGE, longest=12),
+        vocabulary=vocabulary or Vocabulary(),
+        model=model,
+        training=Training(**settings | {"buckets": Buckets(padding=0.25)} | training),
+        evaluation=Evaluation(state="sentences", lanes=3),
+    )
+
+
+def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
+    recipe = experiment(optimizer=Adam(0.02), clip=0.5, validate_every=5, checkpoint_every=3)
+    whole = small.trainer(recipe, tmp_path / "whole")
+    assert len(whole.task.pairs.shapes) > 1
+    whole.train()
+    for stop in (1, whole.task.epoch_steps + 2):
+        piece = small.trainer(recipe, tmp_path / "pieces")
+        with monkeypatch.context() as patch:
+            stop_at(patch, piece, stop)
+            with pytest.raises(Interrupted, match=f"SIGTERM after step {stop}: the state is saved"):
+                piece.train()
+    last = small.trainer(recipe, tmp_path / "pieces")
+    last.train()
+    assert_same_end(whole, last)
+
+
+@pytest.mark.parametrize("counts", [(1, 2), pytest.param((1, 4), marks=pytest.mark.slow)])
+def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, counts):
+    recipe = experiment(epochs=1)
+    ends, progress = [], []
+    for count in counts:
+        trainer = small.trainer(recipe, tmp_path / str(count), count)
+        progress.append(trainer.train())
+        ends.append(small.last_state(trainer)[1])
+        if count == 1:
+            start = trainer.initial_state()
+    moved = jax.tree.map(lambda old, new: np.abs(old - new).max(), start.params, ends[0].params)
+    assert min(jax.tree.leaves(moved)) > 1e-3
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=3e-6), ends[0].params, ends[1].params
+    )
+    assert progress[0].best == pytest.approx(progress[1].best, abs=1e-5)
+
+
+MORPHOLOGY = Vocabulary(features=(TopWords(count=9), Morphology()))
+HEADS = {
+    "log-linear": (LogLinear(), MORPHOLOGY),
+    "importance": (ImportanceSampling(samples=5), None),
+    "adaptive": (AdaptiveSoftmax(cutoffs=(9,)), None),
+    "char-lstm": (CharLSTM(Spelling(longest=12), size=5, letter_size=3), None),
+    "tied": (Softmax(tied=True), None),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "log-linear",
+        "importance",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("adaptive", "char-lstm", "tied")),
+    ],
+)
+def test_every_head_may_stand_on_the_decoder(tmp_path, name):
+    head, vocabulary = HEADS[name]
+    model = dataclasses.replace(MODEL, head=head)
+    if name == "log-linear":
+        model = dataclasses.replace(
+            model, embedding=Features(size=6), source_embedding=Lookup(size=5)
+        )
+    if name == "tied":
+        model = dataclasses.replace(model, embedding=Lookup(size=7))
+    sparse = name == "importance"
+    recipe = experiment(model, vocabulary, epochs=3, optimizer=Adam(0.02), row_sparse=sparse)
+    trainer = small.trainer(recipe, tmp_path / "run")
+    first = trainer.task.validate(trainer.initial_state().params).value
+    assert trainer.train().best < first - 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Copies(Source):
+    """Random words; a translation is its source, backwards."""
+
+    def splits(self):
+        return ("train", "validation", "test")
+
+    def read(self, split):
+        generator = np.random.default_rng(len(split))
+        sources = [
+            [f"w{word}" for word in generator.integers(5, size=generator.integers(1, 5))]
+            for _ in range(600 if split == "train" else 50)
+        ]
+        backwards = [[word.upper() for word in words[::-1]] for words in sources]
+        return Corpus(split, backwards, source_text=Corpus(split, sources))
+
+
+def learner(**training):
+    model = dataclasses.replace(
+        MODEL, embedding=Lookup(size=12), core=LSTM(size=24), head=Softmax()
+    )
+    recipe = experiment(model, batch=20, epochs=30, optimizer=Adam(0.02), clip=1.0, **training)
+    return dataclasses.replace(recipe, data=Copies())
+
+
+@pytest.mark.slow
+def test_it_learns_what_a_decoder_alone_cannot(tmp_path):
+    run = small.trainer(learner(), tmp_path / "run")
+    # A decoder that knows no source has log 5 nats a word and more at the boundary.
+    assert run.train().best < 0.5
+
+
+def test_the_log_says_words_shapes_padding_and_what_is_left_out():
+    recipe = experiment(buckets=Buckets(padding=0.3, longest=9))
+    summary = tasks.prepare(recipe).summary()
+    assert "pairs with more than training.buckets.longest=9 words on a side are left out" in summary
+    assert "% padding" in summary
+
+
+def test_figures_are_exact_and_have_passports(tmp_path):
+    recipe = experiment(epochs=1)
+    folder = small.run_in(tmp_path / "run", recipe)
+    run = Run.load(folder)
+    corpus = run.read("test")
+    text, scores = run.score(corpus)
+    assert scores.tokens == len(text.words) == sum(len(s) + 1 for s in corpus.sentences)
+    other = dataclasses.replace(
+        run,
+        experiment=dataclasses.replace(
+            run.experiment, evaluation=Evaluation(state="sentences", lanes=7)
+        ),
+    )
+    np.testing.assert_allclose(other.score(corpus)[1].log_prob, scores.log_prob, atol=1e-5)
+    found = passport.of_text(run, "test", corpus, text, scores)
+    assert found["tokens"] == scores.tokens
+    assert found["source_lexicon"]["size"] == len(run.others[0])
+    assert found["source"]["words"] == sum(map(len, corpus.source_text.sentences))
+    assert found["source"]["sha256"] != found["data"]["sha256"]
+    assert found["model"]["order"] == "forward"
+    assert "  given: micro-test" in passport_text.describe(found)
+    assert len(found["trained_on"]) == 2
+
+
+def test_a_target_said_backwards_is_scored_where_it_stands(tmp_path):
+    recipe = experiment(dataclasses.replace(MODEL, order="target_reversed"), epochs=1)
+    task = tasks.prepare(recipe)
+    text = task.validation.target
+    batch = task.pairs.epoch()[0]
+    there = batch.places >= 0
+    np.testing.assert_array_equal(
+        task.pairs.text.target.words[batch.places[there]], batch.targets[there]
+    )
+    assert text.words[text.lengths[0] - 1] == task.lexicon.boundary_id
+
+
+def test_one_lexicon_may_be_shared():
+    recipe = dataclasses.replace(experiment(), shared_lexicon=True)
+    task = tasks.prepare(recipe)
+    assert task.lexicon.words == task.source_lexicon.words
+    own = tasks.prepare(experiment())
+    assert set(task.lexicon.words) == {*own.lexicon.words, *own.source_lexicon.words[1:]}
+
+
+def test_sources_have_a_vocabulary_of_their_own():
+    recipe = dataclasses.replace(
+        experiment(), source_vocabulary=Vocabulary(maximum_size=5, boundary="counted")
+    )
+    source = tasks.prepare(recipe).source_lexicon
+    assert len(source) == 6  # and <unk>
+    assert source.boundary is None
+
+
+def test_a_run_starts_with_the_parts_of_another(tmp_path):
+    folder = small.run_in(tmp_path / "first", experiment(epochs=1))
+    other = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)
+    recipe = experiment(other, MORPHOLOGY, frozen=("encoder",))
+    recipe = dataclasses.replace(recipe, init_from=str(folder))
+    with pytest.raises(UserError, match="features or letters of this run are others"):
+        small.trainer(recipe, tmp_path / "second")
+    recipe = dataclasses.replace(
+        experiment(dataclasses.replace(MODEL, head=ImportanceSampling(samples=5))),
+        init_from=str(folder),
+    )
+    found = small.trainer(recipe, tmp_path / "third")._start
+    assert {"embedding", "core", "encoder", "source_embedding"} <= found.params.keys()
+
+
+def test_what_cannot_be_translated_is_said():
+    with pytest.raises(UserError, match=r"has no sources, and model is SequenceToSequence"):
+        tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
+    with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
+        tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))

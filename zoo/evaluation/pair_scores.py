@@ -1,0 +1,79 @@
+"""Exact log-probabilities of translations, given their sources."""
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo.arrays.types import Params, Tables
+from zoo.data import Corpus
+from zoo.data.buckets import BucketedPairs, PairedText
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import PRECISION, Scores
+from zoo.experiment import Experiment
+from zoo.lexicon import Lexicon
+
+# A shape more costs its compilation, some positions more next to nothing.
+_PADDING = 0.3
+
+
+def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corpus) -> PairedText:
+    """A split of pairs as word ids, in the orders that the model reads and says them in.
+
+    Args:
+      lexicon, source: of the translations and of the sources. corpus: as the vocabulary reads it.
+
+    Raises:
+      UserError: the corpus has no sources, or the vocabulary no boundary to start from.
+    """
+    model: Any = experiment.model
+    boundary = lexicon.boundary_id
+    if boundary is None:
+        raise UserError(
+            "a decoder starts from the boundary word and ends with it, and this vocabulary has "
+            "none: set vocabulary.boundary to counted or uncounted."
+        )
+    reading = experiment.reading_of_sources
+    sources = reading.encode(experiment.source_of(corpus), source)
+    targets = experiment.vocabulary.encode(corpus, lexicon)
+    marks = experiment.vocabulary.boundary_marks
+    return PairedText(sources, targets, boundary, marks, model.order)
+
+
+def score_step(params, tables, prepared, source, lengths, words, targets, *, model):
+    """(log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs."""
+    return model.log_prob_and_log_z(
+        params, tables, source, lengths, words, targets, prepared=prepared
+    )
+
+
+@functools.cache
+def _compiled(model):
+    """One program for all batches of a shape."""
+    return jax.jit(functools.partial(score_step, model=model))
+
+
+def score(model, params: Params, tables: Tables, pairs: PairedText, batch: int) -> Scores:
+    """Log-probabilities of all translations, in the order of their text, none left out.
+
+    Args:
+      model: a `SequenceToSequence`. params, tables: on the device. batch: pairs side by side, on
+        which no figure depends.
+    """
+    text = pairs.target
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    log_z = log_prob.copy()
+    predicted = np.zeros(len(text.words), bool)
+    with jax.default_matmul_precision(PRECISION):
+        prepared, step = model.prepared(params, tables), _compiled(model)
+        for one in BucketedPairs(pairs, batch, _PADDING).epoch():
+            arrays = one.source, one.lengths, one.words, one.targets
+            scores, normalisers = step(params, tables, prepared, *arrays)
+            there = one.places >= 0
+            log_prob[one.places[there]] = np.asarray(scores)[there]
+            log_z[one.places[there]] = np.asarray(normalisers)[there]
+            predicted[one.places[there]] = True
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    return Scores(log_prob, text.counted & predicted, log_z)

@@ -1,0 +1,305 @@
+"""An encoder-decoder: source words -> encoder -> its last carry -> decoder -> head.
+
+Sutskever, Vinyals and Le, "Sequence to sequence learning with neural networks" (2014), section 2.
+"""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import keys
+from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
+from zoo.cores import LSTM, Core
+from zoo.embeddings import Embedding, Lookup
+from zoo.errors import UserError, check_choices, check_least
+from zoo.heads import Head, Softmax
+from zoo.lexicon import Lexicon
+from zoo.models.language_model import LanguageModel
+from zoo.models.model import Model
+from zoo.priors.contextual import Contextual
+
+ORDERS = ("forward", "source_reversed", "target_reversed")
+
+
+class Encoded(NamedTuple):
+    """What a decoder knows of sources.
+
+    carry: the decoder's before its first word, leaves [B, ...].
+    memory: the encoder's hidden states [B, S, M]. mask: bool [B, S], False at padding.
+    """
+
+    carry: Carry
+    memory: jax.Array
+    mask: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class SequenceToSequence(Model):
+    """p(y_1 ... y_n | x) = prod_t p(y_t | h_t, c_t), h_t the decoder's state after y_1 ... y_(t-1).
+
+    The decoder is the `LanguageModel` of embedding, core and head, whose carry starts as the
+    encoder's after the last word of x: so any head scores y exactly, with its background, its tied
+    weights and its penalties. With attention the head sees attention(h_t, memory), memory being the
+    encoder's hidden states.
+
+    Attributes:
+      embedding, core, head: the decoder's. A tied head shares the embedding's table.
+      source_embedding, encoder: the encoder's, with parameters of their own; None for one like the
+        decoder's. The encoder's carry, as its `decoder_carry` gives it, has the shapes of the
+        core's.
+      attention: None, or what maps (hidden [B, T, D], memory [B, S, M], mask [B, S]) to [B, T, D].
+      order: "forward"; "source_reversed", the encoder reads x from its last word to its first; or
+        "target_reversed", the decoder says y from its last word to its first, then the boundary.
+      initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
+        leaves each component its own.
+    """
+
+    embedding: Embedding = Lookup()
+    core: Core = LSTM()
+    head: Head = Softmax()
+    source_embedding: Embedding | None = None
+    encoder: Core | None = None
+    attention: object | None = None
+    order: str = "source_reversed"
+    initial_scale: float = 0.0
+
+    lexicon_names = ("lexicon", "source")
+
+    def __post_init__(self):
+        check_choices(self, "model", order=ORDERS)
+        check_least(self, "model", initial_scale=0)
+
+    @property
+    def decoder(self) -> LanguageModel:
+        """The language model of the target, whose parameters and tables are among this one's."""
+        return LanguageModel(self.embedding, self.core, self.head)
+
+    @property
+    def background(self) -> Contextual | None:
+        """The head's."""
+        return self.head.background
+
+    @functools.cached_property
+    def _encoder(self) -> tuple[Embedding, Core]:
+        """The components of the encoder."""
+        return self.source_embedding or self.embedding, self.encoder or self.core
+
+    def component(self, part: str) -> Any:
+        """The component that a part of the parameters belongs to."""
+        embedding, core = self._encoder
+        return {"source_embedding": embedding, "encoder": core}.get(part) or getattr(self, part)
+
+    def tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+        """{"embedding", "head", "source_embedding"}: what the components need of the words.
+
+        Args:
+          lexicon: the target's. others: the source's alone.
+        """
+        (source,) = others
+        of_source = self._encoder[0].tables(source)
+        return {**self.decoder.tables(lexicon), "source_embedding": of_source}
+
+    def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
+        """The tables as far as exact probabilities need them; see Head.evaluation_tables."""
+        (source,) = others
+        of_source = self._encoder[0].tables(source)
+        return {**self.decoder.evaluation_tables(lexicon), "source_embedding": of_source}
+
+    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
+        """{"embedding", "core", "head", "source_embedding", "encoder"} and perhaps "attention".
+
+        Args:
+          lexicon: the target's. others: the source's alone.
+
+        Raises:
+          UserError: the encoder's carry cannot start the decoder.
+        """
+        (source,) = others
+        self._check_carries()
+        embedding, core = self._encoder
+        of_decoder, of_embedding, of_encoder, of_attention, of_scale = jax.random.split(key, 5)
+        params = {
+            **self.decoder.init(of_decoder, lexicon),
+            "source_embedding": embedding.init(of_embedding, source),
+            "encoder": core.init(of_encoder, embedding.size),
+        }
+        if self.attention is not None:
+            attention: Any = self.attention
+            sizes = self.core.output_size, core.output_size
+            params["attention"] = attention.init(of_attention, *sizes)
+        return _uniform(params, of_scale, self.initial_scale) if self.initial_scale else params
+
+    def _check_carries(self):
+        """UserError unless the encoder's carry has the structure and the shapes of the core's."""
+        core = self._encoder[1]
+        ours, theirs = (
+            jax.tree_util.tree_leaves_with_path(jax.eval_shape(carry))
+            for carry in (
+                lambda: self.core.initial_carry(1),
+                lambda: core.decoder_carry(core.initial_carry(1)),
+            )
+        )
+        if [(path, leaf.shape) for path, leaf in ours] == [(p, leaf.shape) for p, leaf in theirs]:
+            return
+        raise UserError(
+            f"the last state of model.encoder, {core}, starts model.core, {self.core}, and they "
+            "have not the same shapes: give both the same kind of core with the same size and "
+            "layers, or model.encoder=none for one like the decoder's."
+        )
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """What the decoder's components lost of the words; see Head.warnings."""
+        return self.decoder.warnings(lexicon)
+
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
+        """What the head can compute once for all sentences, or None; see Head.prepared."""
+        return self.decoder.prepared(params, tables)
+
+    def head_params(self, params: Params) -> Params:
+        """The head's parameters, with the shared table if it is tied."""
+        return self.decoder.head_params(params)
+
+    def row_tables(self, params: Params) -> list[tuple[str, ...]]:
+        """Paths of the parameters of which a loss reads rows alone; see Task.row_tables."""
+        paths = self.decoder.row_tables(params)
+        of_source = params["source_embedding"]
+        names = [name.split("/") for name in self._encoder[0].row_tables]
+        return paths + [("source_embedding", *path) for path in names if path[0] in of_source]
+
+    def encode(
+        self,
+        params: Params,
+        tables: Tables,
+        source: jax.Array,
+        lengths: jax.Array,
+        *,
+        key: Key | None = None,
+    ) -> Encoded:
+        """What the decoder starts from, which no padding touches.
+
+        Args:
+          source: int32 [B, S], words in the order in which they are read, padded on the left: so
+            the last column is the last word of every row, and its carry that of the whole batch.
+          lengths: int32 [B], words of each row, at least 1.
+          key: turns dropout on.
+        """
+        batch, longest = source.shape
+        first = longest - lengths[:, None]
+        positions = jnp.arange(longest)[None]
+        embedding, core = self._encoder
+        inputs = embedding.apply(params["source_embedding"], tables["source_embedding"], source)
+        # What padding has left in the carry is gone before the first word.
+        memory, carry = core.apply(
+            params["encoder"],
+            inputs,
+            core.initial_carry(batch),
+            reset=positions == first,
+            key=None if key is None else keys.folded(keys.of(key, batch), _ENCODER),
+        )
+        carry = core.decoder_carry(carry)
+        if self.background is not None:
+            carry = carry, self.background.initial_carry(batch)
+        return Encoded(carry, memory, positions >= first)
+
+    def attended(
+        self, params: Params, hidden: jax.Array, memory: jax.Array, mask: jax.Array
+    ) -> jax.Array:
+        """What the head sees of the decoder's hidden states [B, T, D]: they, or after attention."""
+        attention: Any = self.attention
+        if attention is None:
+            return hidden
+        return attention.apply(params["attention"], hidden, memory, mask)
+
+    def states(
+        self,
+        params: Params,
+        tables: Tables,
+        encoded: Encoded,
+        words: jax.Array,
+        *,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, Any]:
+        """(what the head sees [B, T, D], its context) at targets, given the word before each.
+
+        Args:
+          encoded: of `encode`. words: int32 [B, T], the boundary first.
+        """
+        hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
+        return self.attended(params, hidden, encoded.memory, encoded.mask), context
+
+    def weighted_loss(
+        self,
+        params: Params,
+        tables: Tables,
+        source: jax.Array,
+        lengths: jax.Array,
+        words: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        *,
+        key: Key | None = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """(sum of token_weights * loss, the part of it that is penalty), scalars in nats.
+
+        Args:
+          source, lengths: see `encode`. words, targets: int32 [B, T], the word before each position
+            and the one at it. token_weights: [B, T], 0 at padding.
+          key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
+        """
+        if key is not None:
+            key = keys.of(key, words.shape[0])
+        encoded = self.encode(params, tables, source, lengths, key=key)
+        hidden, context = self.states(params, tables, encoded, words, key=key)
+        return self.head.weighted_loss_and_penalty(
+            self.head_params(params),
+            tables["head"],
+            hidden,
+            targets,
+            token_weights,
+            key=key,
+            context=context,
+        )
+
+    def log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        source: jax.Array,
+        lengths: jax.Array,
+        words: jax.Array,
+        targets: jax.Array,
+        *,
+        prepared: Prepared = None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """(log p(target | source, targets before), log Z), [B, T] each, in nats, exact.
+
+        Args:
+          source, lengths, words, targets: see `weighted_loss`. prepared: of `prepared`, or None.
+        """
+        encoded = self.encode(params, tables, source, lengths)
+        hidden, context = self.states(params, tables, encoded, words)
+        return self.head.log_prob_and_log_z(
+            self.head_params(params),
+            tables["head"],
+            hidden,
+            targets,
+            context=context,
+            prepared=prepared,
+        )
+
+
+# The stream of the encoder's dropout; the decoder has the batch's own.
+_ENCODER = 0x656E63
+
+
+def _uniform(params, key, scale: float):
+    """Parameters of the same shapes, uniform in +-scale."""
+    leaves, structure = jax.tree.flatten(params)
+    drawn = [
+        jax.random.uniform(one, leaf.shape, leaf.dtype, -scale, scale)
+        for one, leaf in zip(jax.random.split(key, len(leaves)), leaves, strict=True)
+    ]
+    return jax.tree.unflatten(structure, drawn)

@@ -1,0 +1,185 @@
+"""Pairs of sentences, a source and its translation: two files line by line, or one table."""
+
+import dataclasses
+import glob
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from zoo.errors import UserError
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources.corpus import Corpus, Source
+
+# (where it is, in words; the source; its translation)
+Row = tuple[str, str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs(Source):
+    """Sentences and their translations, words between white space.
+
+    A split is two files whose lines belong together, the source's first, as in ("train.en",
+    "train.fr"); or one table, ("train.tsv",), with a column of each: .tsv, with a line of names or,
+    where that has neither of `columns`, of two cells a line; .csv; .json and .jsonl; .parquet; or
+    'hub:NAME:SPLIT'. Files may be compressed with gzip, bzip2 or xz. No side of a pair is empty.
+
+    Attributes:
+      train, validation: one or two paths, perhaps with a range of the pairs, the same for both:
+        ("train.en[:1000]", "train.fr[:1000]").
+      tests: the same for the test splits "test1", "test2" ... ("test" if one).
+      columns: of source and target in a table; a point leads into a cell that has parts, as in
+        ("translation.en", "translation.fr").
+    """
+
+    train: tuple[str, ...]
+    validation: tuple[str, ...]
+    tests: tuple[tuple[str, ...], ...] = ()
+    columns: tuple[str, str] = ("source", "target")
+
+    def __post_init__(self):
+        named = (("train", self.train), ("validation", self.validation))
+        for name, paths in (*named, *((f"tests.{n}", p) for n, p in enumerate(self.tests))):
+            if len(paths) not in (1, 2):
+                raise UserError(
+                    f"data.{name} has {len(paths)} paths: give two files, that of the sources and "
+                    "that of their translations, or one table with both."
+                )
+
+    def splits(self):
+        """("train", "validation", and the tests)."""
+        return ("train", "validation", *files.test_names(self.tests))
+
+    def paths_of(self, split: str) -> tuple[str, ...]:
+        """The one or two paths of a split; UserError for a split that there is not."""
+        paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
+        return files.path_of(paths, split)
+
+    def read(self, split):
+        """The translations of a split, with their sources as `source_text`.
+
+        Raises:
+          UserError: the files are not of as many lines, or a side of a pair is empty; the line is
+            named.
+        """
+        paths = self.paths_of(split)
+        parts = [files.Part.parse(path) for path in paths]
+        if parts[0].range != parts[-1].range:
+            raise UserError(
+                f"{paths[0]} and {paths[1]} take different ranges of their lines: give both the "
+                "same."
+            )
+        rows = list(self._rows(*(part.path for part in parts)))
+        for where, *sides in rows:
+            for side, name in zip(sides, ("source", "translation"), strict=True):
+                if not side.split():
+                    raise UserError(
+                        f"{where}: the {name} is empty: leave the pair out, or mend it."
+                    )
+        chosen = rows[parts[0].range]
+        if not chosen:
+            raise UserError(
+                f"{paths[0]} has no pairs, of {len(rows):,} in all: give another range."
+            )
+        # One object a word, not one a token.
+        sources, targets = (
+            [[*map(sys.intern, row[column].split())] for row in chosen] for column in (1, 2)
+        )
+        return Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
+
+    def _rows(self, path, other=None) -> Iterator[Row]:
+        """The pairs of two files, or of a table."""
+        files.check_path(path)
+        if other is not None:
+            yield from _side_by_side(path, other)
+        elif path.startswith("hub:"):
+            *name, split = dataset_rows.hub_name(path)
+            yield from self._of_table(dataset_rows.rows(path, *name, split=split), path)
+        else:
+            yield from self._of_file(path)
+
+    def _of_file(self, path) -> Iterator[Row]:
+        found = files.find(path)
+        kind = folders.kind(found)
+        if kind == ".parquet":
+            options: dict[str, Any] = {"split": "train", "streaming": True}
+            options["data_files"] = glob.escape(str(found))
+            yield from self._of_table(dataset_rows.rows(found, "parquet", **options), found)
+            return
+        text = files.read_text(found).replace("\r\n", "\n").replace("\r", "\n")
+        if kind in (".json", ".jsonl"):
+            yield from self._of_table(json_rows.rows(text, found), found)
+        elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
+            names, rows = csv_rows.rows(text, found, "," if kind == ".csv" else "\t")
+            yield from self._of_table([dict.fromkeys(names) | row for row in rows], found, names)
+        else:
+            yield from _of_cells(text, found)
+
+    def _of_table(self, rows, path, names=()) -> Iterator[Row]:
+        """The pairs of rows {column: cell}; `names` are known without a row."""
+        for column in self.columns if names else ():
+            if column not in names:
+                raise self._missing(column, path, names)
+        for number, row in enumerate(rows, 1):
+            sides = [self._cell(row, column, path, number) for column in self.columns]
+            yield f"{path}, row {number}", sides[0], sides[1]
+
+    def _cell(self, row, column, path, number) -> str:
+        """The text of a column, or of the part of a cell that "cell.part" names."""
+        value = row
+        for name in (column,) if column in row else column.split("."):
+            if not isinstance(value, dict) or name not in value:
+                raise self._missing(column, path, row)
+            value = value[name]
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return " ".join(value)
+        if not isinstance(value, str | None):
+            raise UserError(
+                f"{path}, row {number}: the column {column!r} has a value of type "
+                f"{type(value).__name__}, where a string or a list of strings should be: set "
+                "data.columns to two columns of text."
+            )
+        return value or ""
+
+    def _missing(self, column, path, names):
+        return UserError(
+            f"{path} has no column {column!r}, but {', '.join(names)}: set data.columns to those "
+            "of source and target."
+        )
+
+
+def _has(names, columns) -> bool:
+    """Whether a line of names has one of the columns."""
+    return any(column in names for column in columns)
+
+
+def _lines(path):
+    """(the file, its lines); the last may end with a line break or without."""
+    found = files.find(path)
+    text = files.read_text(found).replace("\r\n", "\n").replace("\r", "\n")
+    return found, text.removesuffix("\n").split("\n")
+
+
+def _side_by_side(path, other) -> Iterator[Row]:
+    """The pairs of two files with as many lines."""
+    (first, sources), (second, targets) = _lines(path), _lines(other)
+    if len(sources) != len(targets):
+        short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
+        raise UserError(
+            f"{long[1]}, line {short[0] + 1}: {short[1]} has no such line, for it has "
+            f"{short[0]:,} and this file {long[0]:,}: give two files whose lines belong together."
+        )
+    for number, sides in enumerate(zip(sources, targets, strict=True), 1):
+        at = second if sides[0].split() else first
+        yield f"{at}, line {number}", *sides
+
+
+def _of_cells(text, path) -> Iterator[Row]:
+    """The pairs of a file with a source, a tab and its translation a line."""
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        cells = line.split("\t")
+        if len(cells) != 2:
+            raise UserError(
+                f"{path}, line {number}: {len(cells)} cells, where a source, one tab and its "
+                "translation should be: mend the line, or give two files."
+            )
+        yield f"{path}, line {number}", cells[0], cells[1]
