@@ -99,7 +99,7 @@ def test_mathematics_is_plain_functions(room):
 
 
 def test_the_library_does_not_know_its_scripts_and_configs():
-    scripts = {"configs", "train", "evaluate", "benchmarks", "tests"}
+    scripts = {"configs", "train", "evaluate", "benchmarks", "examples", "tests"}
     for path in (ROOT / "zoo").rglob("*.py"):
         names = imported(ast.parse(path.read_text(encoding="utf-8")))
         assert not scripts & {name.partition(".")[0] for name in names}, path

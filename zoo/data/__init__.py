@@ -1,6 +1,7 @@
 """Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too."""
 
 from zoo.data.buckets import Buckets
+from zoo.data.own_lexicon import with_background, with_priors
 from zoo.data.vocabulary import Vocabulary
 from zoo.sources import (
     Characters,
@@ -34,4 +35,6 @@ __all__ = [
     "Source",
     "Text",
     "Vocabulary",
+    "with_background",
+    "with_priors",
 ]

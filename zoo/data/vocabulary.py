@@ -9,15 +9,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from zoo import lexicon as lexicons
 from zoo.arrays import memory
 from zoo.data import unicode_forms
 from zoo.data.encoded import EncodedText, Strings
 from zoo.data.open_words import OpenWords
+from zoo.data.own_lexicon import estimated
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
-from zoo.priors.prior import check_background, check_features, token_counts
+from zoo.priors.prior import token_counts
 from zoo.priors.strings import StringClass
 from zoo.sources.corpus import Corpus, Source
 
@@ -201,23 +201,7 @@ class Vocabulary:
         """
         if not self.features:
             return lexicon
-        words = lexicon.words
-        parts = [prior.features(words, seen, entries) for prior in self.features]
-        for prior, part in zip(self.features, parts, strict=True):
-            check_features(prior, words, part)
-        features = [
-            {name: value for part in word for name, value in part.items()}
-            for word in zip(*parts, strict=True)
-        ]
-        names = None
-        if trained is not None:
-            names = trained.feature_names
-            features[: len(trained)] = map(trained.features_of, range(len(trained)))
-        background = None
-        if self.background is not None:
-            background = np.asarray(self.background.log_probs(words, seen), np.float64)
-            check_background(self.background, words, background)
-        return lexicons.with_features(lexicon, features, background, names)
+        return estimated(lexicon, self.features, self.background, seen, entries, trained)
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """The corpus with <unk> and boundaries in their places; a mark's tag is "POS:NIL"."""

@@ -10,7 +10,7 @@ is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.sig
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import checks, signature_forms, signatures, stored
+from zoo.lexicon import checks, counted, signature_forms, signatures, stored
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -229,6 +229,22 @@ class Lexicon:
         `zoo.lexicon.signature_forms`."""
         return signature_forms.chosen(self)
 
+    def encode(self, words: Iterable[str]) -> np.ndarray:
+        """The ids of words, int32, the unknown word's for those outside the lexicon.
+
+        Raises:
+          ValueError: a word is outside, and there is no unknown word.
+        """
+        outside = None if self.unknown is None else self.ids[self.unknown]
+        words = list(words)
+        found = [self.ids.get(word, outside) for word in words]
+        if None in found:
+            raise ValueError(
+                f"{words[found.index(None)]!r} is no word of the lexicon, and this has no unknown "
+                "word: make it with unknown='<unk>', or leave the word out"
+            )
+        return np.array(found, np.int32)
+
     def words_digest(self) -> str:
         """A hash of the words and their order."""
         return stored.words_digest(self)
@@ -245,6 +261,104 @@ class Lexicon:
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
         stored.save(self, path)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Mapping[str, int],
+        *,
+        unknown: str | None = None,
+        boundary: str | None = None,
+        minimum_count: int = 1,
+        maximum_size: int = 0,
+    ) -> "Lexicon":
+        """A lexicon of counted words: the marks, then the words by falling counts.
+
+        Words of equal count stay in the order of `counts`.
+
+        Args:
+          counts: occurrences in the training text, such as a `collections.Counter`.
+          unknown: the word that stands for words outside the lexicon, counted as they are, and
+            `counts` need not have it. boundary: the word between sentences, counted as `counts` has
+            it, else as 0. None if there is none.
+          minimum_count: rarer words are left out. maximum_size: at most so many words, the marks
+            among them; 0 for no limit.
+
+        Example:
+          >>> words = Lexicon.from_counts({"cat": 2, "sat": 1, "the": 5}, unknown="<unk>",
+          ...                             minimum_count=2)
+          >>> words.words, words.counts.tolist(), words.encode(["the", "dog"]).tolist()
+          (('<unk>', 'the', 'cat'), [1, 5, 2], [1, 0])
+        """
+        return counted.from_counts(
+            cls,
+            counts,
+            unknown=unknown,
+            boundary=boundary,
+            minimum_count=minimum_count,
+            maximum_size=maximum_size,
+        )
+
+    @classmethod
+    def from_tokenizer(
+        cls,
+        tokenizer: Any,
+        *,
+        counts: Sequence[int] | np.ndarray | None = None,
+        unknown: str | None = None,
+        boundary: str | None = None,
+    ) -> "Lexicon":
+        """A lexicon of a tokenizer's tokens, special ones among them, by the tokenizer's ids.
+
+        An id without a token becomes a word such as "<id 7>".
+
+        Args:
+          tokenizer: of the libraries `tokenizers` or `transformers`, or whatever has
+            `get_vocab() -> {token: id}`.
+          counts: int [V], occurrences of each id in training: np.bincount(ids, minlength=V). Heads
+            and noise that go by frequency need them; None for 0 of each.
+          unknown: the token for what is outside; None for the tokenizer's `unk_token`, if it has
+            one. boundary: the token between texts; None for its `eos_token` or `sep_token`.
+
+        Raises:
+          ValueError: two tokens have one id, or counts are not of these ids.
+        """
+        return counted.from_tokenizer(
+            cls, tokenizer, counts=counts, unknown=unknown, boundary=boundary
+        )
+
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: Iterable[Mapping[str, Any]],
+        column: str,
+        *,
+        split: Callable[[str], Iterable[str]] = str.split,
+        unknown: str | None = "<unk>",
+        boundary: str | None = "</s>",
+        minimum_count: int = 1,
+        maximum_size: int = 0,
+    ) -> "Lexicon":
+        """A lexicon of the words in a column of a data set, by falling counts.
+
+        Args:
+          dataset: rows by the names of their columns: a `datasets.Dataset`, or a list of dicts.
+          column: of texts, or of lists of words. split: makes words of a text.
+          boundary: counted once for each row; the others as of `from_counts`.
+
+        Raises:
+          ValueError: a row has no such column.
+        """
+        return counted.from_dataset(
+            cls,
+            dataset,
+            column,
+            split=split,
+            unknown=unknown,
+            boundary=boundary,
+            minimum_count=minimum_count,
+            maximum_size=maximum_size,
+        )
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":

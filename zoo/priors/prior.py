@@ -60,8 +60,7 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
     counts: collections.Counter = collections.Counter()
     for name, corpus in corpora.items():
         if not splits or name in splits:
-            for sentence in corpus.sentences:
-                counts.update(sentence)
+            counts.update(corpus.token_counts())
     return counts
 
 

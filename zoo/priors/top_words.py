@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.errors import check_least
+from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior, token_counts
 from zoo.sources.corpus import Corpus
 
@@ -31,8 +31,17 @@ class TopWords(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """One feature a word; words of equal count in the order of the lexicon."""
+        """One feature a word; words of equal count in the order of the lexicon.
+
+        Raises:
+          UserError: no word has a count, so that none is frequent.
+        """
         counts = token_counts(corpora, self.splits)
+        if not any(counts[word] for word in words):
+            raise UserError(
+                "priors.TopWords needs to know which words are frequent, and none of these has a "
+                "count: give the lexicon counts, or a text."
+            )
         by_count = sorted(words, key=lambda word: -counts[word])
         top = set(by_count[: self.count])
         return [{f"Word:{word}" if word in top else NOT_TOP: 1.0} for word in words]

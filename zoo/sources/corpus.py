@@ -1,6 +1,8 @@
 """What every source of text gives: named splits of sentences, with the features of each token."""
 
+import collections
 import dataclasses
+import itertools
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,6 +69,10 @@ class Corpus:
         if not any(self.sentences):
             raise UserError(f"{self.name} has no words: give a text with at least one.")
 
+    def token_counts(self) -> collections.Counter:
+        """How often each word occurs."""
+        return collections.Counter(itertools.chain.from_iterable(self.sentences))
+
     def lower_cased(self) -> "Corpus":
         """The same with every word in lower case."""
         sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
@@ -76,6 +82,21 @@ class Corpus:
             for form, words in sorted(self.fused.items(), key=lambda item: item[0].islower())
         }
         return dataclasses.replace(self, sentences=sentences, fused=fused)
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted(Corpus):
+    """A text of which the counts of words are known and no more; its sentences are no text.
+
+    Attributes:
+      counts: how often each word occurs.
+    """
+
+    counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+
+    def token_counts(self) -> collections.Counter:
+        """What is known."""
+        return self.counts
 
 
 class Source:

@@ -1,0 +1,111 @@
+"""Lexicons of what people have: counts of words, a tokenizer, a data set."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from zoo.lexicon.lexicon import Lexicon
+
+# Where tokenizers say which token stands between texts, in the order in which they are asked.
+BOUNDARIES = ("eos_token", "sep_token")
+
+
+def from_counts(
+    lexicon_class: type[Lexicon],
+    counts: Mapping[str, int],
+    *,
+    unknown: str | None = None,
+    boundary: str | None = None,
+    minimum_count: int = 1,
+    maximum_size: int = 0,
+) -> Lexicon:
+    """See `Lexicon.from_counts`."""
+    marks = [mark for mark in (boundary, unknown) if mark is not None]
+    others = collections.Counter({word: n for word, n in counts.items() if word not in marks})
+    kept = [word for word, count in others.most_common() if count >= minimum_count]
+    if maximum_size:
+        kept = kept[: max(0, maximum_size - len(marks))]
+    words = (*marks, *kept)
+    left_out = {word: int(others[word]) for word in others.keys() - set(kept) if others[word]}
+    of_words = np.array([counts.get(word, 0) for word in words], np.int64)
+    if unknown is not None:
+        of_words[len(marks) - 1] += sum(left_out.values())
+    return lexicon_class(
+        words=words, counts=of_words, unknown=unknown, boundary=boundary, left_out=left_out
+    )
+
+
+def from_tokenizer(
+    lexicon_class: type[Lexicon],
+    tokenizer: Any,
+    *,
+    counts: Sequence[int] | np.ndarray | None = None,
+    unknown: str | None = None,
+    boundary: str | None = None,
+) -> Lexicon:
+    """See `Lexicon.from_tokenizer`."""
+    vocabulary = tokenizer.get_vocab()
+    size = 1 + max(vocabulary.values(), default=-1)
+    words: list[str | None] = [None] * size
+    for token, place in vocabulary.items():
+        if words[place] is not None:
+            raise ValueError(
+                f"the tokenizer has the tokens {words[place]!r} and {token!r} of one id, {place}"
+            )
+        words[place] = token
+    named = tuple(f"<id {place}>" if word is None else word for place, word in enumerate(words))
+    if counts is None:
+        counts = np.zeros(size, np.int64)
+    found = np.asarray(counts)
+    if found.shape != (size,):
+        raise ValueError(
+            f"counts has the shape {found.shape}, and the tokenizer {size:,} ids: give an "
+            "occurrence count for each, as np.bincount(ids, minlength=...) does"
+        )
+    if unknown is None:
+        unknown = _special(tokenizer, ("unk_token",), vocabulary)
+    if boundary is None:
+        boundary = _special(tokenizer, BOUNDARIES, vocabulary)
+    return lexicon_class(words=named, counts=found, unknown=unknown, boundary=boundary)
+
+
+def _special(tokenizer, names, vocabulary):
+    """The first of the special tokens of these names that is a token; None if there is none.
+
+    A tokenizer of `transformers` has them as attributes; one of `tokenizers` has the unknown token
+    in its model.
+    """
+    for owner in (tokenizer, getattr(tokenizer, "model", None)):
+        for name in names:
+            token = getattr(owner, name, None)
+            if isinstance(token, str) and token in vocabulary:
+                return token
+    return None
+
+
+def from_dataset(
+    lexicon_class: type[Lexicon],
+    dataset: Iterable[Mapping[str, Any]],
+    column: str,
+    *,
+    split: Callable[[str], Iterable[str]] = str.split,
+    boundary: str | None = "</s>",
+    **options: Any,
+) -> Lexicon:
+    """See `Lexicon.from_dataset`."""
+    if hasattr(dataset, "select_columns"):  # the others need not be read
+        dataset = dataset.select_columns([column])
+    counts: collections.Counter = collections.Counter()
+    for row in dataset:
+        if column not in row:
+            raise ValueError(f"the rows have no column {column!r}: {', '.join(row)}")
+        text = row[column]
+        counts.update(split(text) if isinstance(text, str) else text)
+        if boundary is not None:
+            counts[boundary] += 1
+    return from_counts(lexicon_class, counts, boundary=boundary, **options)
