@@ -46,7 +46,6 @@ def test_the_head_scores_and_fits_a_flax_module(snippets):
     np.testing.assert_allclose(losses, -namespace["log_probs"][..., 0], rtol=1e-6)
     np.testing.assert_allclose(weights * 7, [[1, 1, 1, 1], [1, 1, 1, 0]], rtol=1e-6)
     np.testing.assert_allclose(namespace["loss"], np.sum(weights * losses), rtol=1e-6)
-    hidden, targets = namespace["hidden"], namespace["targets"]
     exec(snippets[1], namespace)
     assert namespace["named"].log_background.shape == (3,)
     total = np.exp(namespace["log_prob"])  # of the first word; every target is that
@@ -55,11 +54,22 @@ def test_the_head_scores_and_fits_a_flax_module(snippets):
     assert (total > 0).all()
     assert (total < 1).all()
     exec(snippets[2], namespace)
-    head, lexicon = namespace["head"], namespace["lexicon"]
-    decoder, tables = namespace["Decoder"](head, lexicon), head.tables(lexicon)
-    arguments = tables, hidden, targets, weights
-    variables = decoder.init(namespace["jax"].random.key(0), *arguments)
-    assert decoder.apply(variables, *arguments) > 0
+    assert namespace["loss"] > 0
+    assert namespace["variables"].keys() == {"params", "tables"}
+    exec(snippets[3], namespace)
+    assert namespace["loss"] > 0
+
+
+def test_lexicons_priors_and_layouts(snippets):
+    namespace = {}
+    for snippet in (snippets[0], snippets[1], *snippets[4:]):
+        exec(snippet, namespace)
+    assert namespace["words"].words == ("</s>", "<unk>", "the", "cat", "sat")
+    assert namespace["ids"].tolist() == [2, 1, 0]
+    assert namespace["known"].feature_names and namespace["known"].background_tables
+    assert namespace["loss"] > 0
+    spec = namespace["params"]["weights"].sharding.spec
+    assert tuple(spec) == ("model", None)
 
 
 def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
