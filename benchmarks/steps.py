@@ -45,7 +45,10 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
         optimizer = DenseUpdates(optimizers.build(recipe, clip, 1, 1))
     devices = Devices(1, batch)
     compiled = devices.compile(
-        step.train_step, loss=functools.partial(words_loss, model), optimizer=optimizer
+        step.train_step,
+        step.STATE_AXES,
+        loss=functools.partial(words_loss, model),
+        optimizer=optimizer,
     )
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))

@@ -28,7 +28,7 @@ from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.training import placement
 from zoo.training.devices import Devices
-from zoo.training.step import TrainState, train_step
+from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
 from zoo.training.updates import DenseUpdates
@@ -49,7 +49,7 @@ def zoo_side(model, params, words, targets):
     devices = Devices(1, BATCH)
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
-        train_step, loss=functools.partial(words_loss, model), optimizer=optimizer
+        train_step, STATE_AXES, loss=functools.partial(words_loss, model), optimizer=optimizer
     )
     carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))

@@ -75,6 +75,7 @@ def test_lanes_go_to_the_devices_and_back():
     tree = {"a": np.arange(24).reshape(8, 3), "b": np.arange(8)}
     split = devices.split(tree)
     assert split["a"].shape == (4, 2, 3)
+    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
     jax.tree.map(np.testing.assert_array_equal, devices.join(split), tree)
     jax.tree.map(np.testing.assert_array_equal, devices.first(devices.replicate(tree)), tree)
 
@@ -85,14 +86,14 @@ def test_what_comes_and_goes_at_every_step_needs_no_program(count):
     devices = Devices(count, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
     results = devices.replicate({"loss": np.float32(2.5), "tokens": np.float32(7)})
-    placed = devices.place(carry)
+    placed = devices.split(carry)
     with small.compilations() as compiled:
         assert devices.first(results) == {"loss": 2.5, "tokens": 7}
-        again = devices.place(carry)
+        again = devices.split(carry)
     assert not compiled
     np.testing.assert_array_equal(devices.join(again), carry)
     np.testing.assert_array_equal(devices.join(placed), carry)
-    assert devices.place(()) == ()  # a core that carries nothing
+    assert devices.split(()) == ()  # a core that carries nothing
 
 
 def test_a_batch_that_does_not_divide_is_refused():

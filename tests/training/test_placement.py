@@ -21,12 +21,18 @@ from zoo.training.devices import Devices
 MODEL = dataclasses.replace(small.MODEL, core=dataclasses.replace(small.MODEL.core, size=61))
 
 
+def buffers(arrays):
+    """{where some memory of a device begins: its bytes} of arrays and of views of them."""
+    shards = [shard.data for array in arrays for shard in array.addressable_shards]
+    return {shard.unsafe_buffer_pointer(): shard.nbytes for shard in shards}
+
+
 def size(tree):
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+    return sum(buffers(jax.tree.leaves(tree)).values())
 
 
 def live():
-    return sum(array.nbytes for array in jax.live_arrays())
+    return sum(buffers(array for array in jax.live_arrays() if not array.is_deleted()).values())
 
 
 class Steps(list):
@@ -48,12 +54,12 @@ def beside_the_state(monkeypatch):
     found, before = Steps(), live()
     compile_of = Devices.compile
 
-    def compile(self, step, **static):
-        compiled = compile_of(self, step, **static)
+    def compile(self, step, state_axes, **static):
+        compiled = compile_of(self, step, state_axes, **static)
 
         def spied(state, tables, batch, key):
             new, results = compiled(state, tables, batch, key)
-            placed = sum(x.nbytes for x in jax.tree.leaves(batch) if isinstance(x, jax.Array))
+            placed = size([x for x in jax.tree.leaves(batch) if isinstance(x, jax.Array)])
             found.append((size(new), live() - before - size(new) - placed))
             if len(found) == found.last:
                 found.trainer._stop = signal.SIGTERM
@@ -81,6 +87,29 @@ def test_a_run_holds_its_state_once_and_so_does_it_resumed(
     for state, others in beside_the_state:
         assert whole <= state < 1.1 * whole
         assert others < 1000  # a key, and the results of two steps
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, devices):
+    model = dataclasses.replace(small.LOG_LINEAR, core=MODEL.core)
+    recipe = small.experiment(model, vocabulary=small.WITH_FEATURES, epochs=1)
+    gc.collect()
+    before = live()
+    trainer = small.trainer(recipe, tmp_path, devices)
+    validate, found = trainer.task.validate, []
+
+    def spied(params):
+        gc.collect()
+        state, tables = trainer._state, trainer.task.tables
+        assert buffers(jax.tree.leaves(params)).keys() <= buffers(jax.tree.leaves(state)).keys()
+        assert {leaf.device for leaf in jax.tree.leaves((params, tables))} == {jax.devices()[0]}
+        found.append((size(tables), live() - before - size(state) - devices * size(tables)))
+        return validate(params)
+
+    monkeypatch.setattr(trainer.task, "validate", spied)
+    trainer.train()
+    ((tables, others),) = found
+    assert others < 1000 < tables  # a batch, a key, results
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -2,9 +2,11 @@
 
 import functools
 import gc
+from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo.errors import UserError
 
@@ -14,8 +16,8 @@ AXIS = "data"
 class Devices:
     """The local devices that share the lanes of a batch.
 
-    On one device a step is jitted; on several it is pmapped, with parameters and tables replicated
-    and everything that has a lane axis split.
+    On one device a step is jitted; on several it is pmapped: each has its share of the lanes, with
+    parameters and tables replicated.
     """
 
     def __init__(self, count: int, batch: int):
@@ -30,24 +32,31 @@ class Devices:
                 f"training.batch={batch} does not divide by {self.count} devices: set "
                 f"training.batch={-(-batch // self.count) * self.count} or give --devices."
             )
-        # One function for all calls of `place`: each would otherwise be compiled anew.
-        self._on_devices = jax.pmap(lambda x: x, axis_name=AXIS, devices=self.devices)
+        mesh = Mesh(np.array(self.devices), (AXIS,), axis_types=(AxisType.Auto,))
+        self._replicated = NamedSharding(mesh, PartitionSpec())
+        self._by_lanes = NamedSharding(mesh, PartitionSpec(AXIS))
 
     @property
     def axis(self) -> str | None:
         """The name of the devices' axis, None on one device."""
         return AXIS if self.count > 1 else None
 
-    def compile(self, step, **static):
-        """step(state, tables, columns, key, axis=..., **static), jitted or pmapped.
+    def compile(self, step, state_axes, **static):
+        """step(state, tables, batch, key, axis=..., **static), jitted or pmapped.
 
-        The state is donated. Under pmap every leaf of every argument has a device axis: replicated
-        leaves as `replicate` makes them, leaves with lanes as `split` does.
+        It gives (state, results). The state is donated; results are the same on every device. Under
+        pmap the tables and the key are as `replicate` makes them, and the batch as `split` does.
+
+        Args:
+          state_axes: the state with None in the place of what is replicated, and 0 of what is
+            split; it comes back as it came.
         """
         step = functools.partial(step, axis=self.axis, **static)
         if self.count == 1:
             return jax.jit(step, donate_argnums=0)
-        return jax.pmap(step, axis_name=AXIS, devices=self.devices, donate_argnums=0)
+        # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
+        axes: Any = {"in_axes": (state_axes, None, 0, None), "out_axes": (state_axes, None)}
+        return jax.pmap(step, axis_name=AXIS, devices=self.devices, donate_argnums=0, **axes)
 
     def replicate(self, tree):
         """The tree on every device; what lies on the one device already is not copied."""
@@ -84,55 +93,43 @@ class Devices:
         return placed
 
     def _on_each(self, leaf) -> jax.Array:
-        """A copy of a leaf on each device, just as a pmapped step returns it.
+        """A copy of a leaf on each device, just as a step returns it.
 
         From the host to each device: no device ever holds the copies of the others.
         """
-        row = np.asarray(leaf)[None]
-        copies = [jax.device_put(row, device, may_alias=False) for device in self.devices]
-        shape = (self.count, *row.shape[1:])
-        return jax.make_array_from_single_device_arrays(shape, self._sharding, copies)
-
-    @functools.cached_property
-    def _sharding(self):
-        """How arrays with a device axis lie on the devices."""
-        return self._on_devices(np.zeros(self.count, np.float32)).sharding
+        array = np.asarray(leaf)
+        copies = [jax.device_put(array, device, may_alias=False) for device in self.devices]
+        return jax.make_array_from_single_device_arrays(array.shape, self._replicated, copies)
 
     def split(self, tree):
-        """Leaves [B, ...] shared out over the devices."""
+        """Leaves [B, ...] shared out and put on the devices, just as a step returns them.
+
+        On several devices they get an axis of devices before that of the lanes. A step that gets
+        them elsewhere is compiled anew.
+        """
         if self.count == 1:
-            # Bound to the device like everything that a step returns: the second step would be
-            # compiled anew for arguments that are bound where the first step's were not.
             return jax.device_put(tree, self.devices[0])
-        return jax.tree.map(
+        tree = jax.tree.map(
             lambda x: x.reshape(self.count, x.shape[0] // self.count, *x.shape[1:]), tree
         )
-
-    def place(self, tree):
-        """Leaves [B, ...] shared out and put on the devices, just as a step returns them: a step
-        that gets them elsewhere is compiled anew."""
-        if self.count == 1 or not jax.tree.leaves(tree):
-            return jax.device_put(tree, self.devices[0])
-        return self._on_devices(self.split(tree))
+        return jax.device_put(tree, self._by_lanes)
 
     def join(self, tree):
         """The inverse of `split`, on the host."""
+        tree = jax.device_get(tree)
         if self.count == 1:
-            return jax.device_get(tree)
-        return jax.tree.map(lambda x: np.asarray(x).reshape(-1, *x.shape[2:]), tree)
+            return tree
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
 
     def alone(self, tree):
-        """One copy of what is the same on every device, on the first of them."""
-        return tree if self.count == 1 else jax.device_put(self.first(tree), self.devices[0])
+        """What is the same on every device, as it lies on the first of them; nothing is copied."""
+        if self.count == 1:
+            return tree
+        return jax.tree.map(lambda leaf: leaf.addressable_shards[0].data, tree)
 
     def first(self, tree):
         """One copy of what is the same on every device, on the host."""
-        if self.count == 1:
-            return jax.device_get(tree)
-        # The copy of one device as it lies there: x[0] would be a program on all of them.
-        return jax.tree.map(
-            lambda x: np.asarray(x.addressable_shards[0].data).reshape(x.shape[1:]), tree
-        )
+        return jax.device_get(self.alone(tree))
 
 
 def _let_go(copy: jax.Array) -> None:

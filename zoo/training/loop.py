@@ -21,7 +21,7 @@ from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
-from zoo.training.step import TrainState, train_step
+from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Task, check_steps
 
 
@@ -155,12 +155,14 @@ class Trainer:
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(
             train_step,
+            STATE_AXES,
             loss=self.task.loss,
             optimizer=self.optimizer,
             frozen=recipe.frozen,
             usual_weight=self.task.usual_weight,
         )
         tables = devices.replicate(self.task.tables)
+        self.task.tables = devices.alone(tables)  # for validation: there once, not beside these
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         step = self._steps_done()
         started = time.perf_counter() - progress.seconds
@@ -195,7 +197,7 @@ class Trainer:
         while progress.epoch < recipe.epochs and not progress.finished:
             batches = self.task.epoch(progress.epoch)
             if progress.index == 0:
-                empty = devices.place(self.task.carry())
+                empty = devices.split(self.task.carry())
                 self._state = self._state._replace(carry=empty)
                 del empty
             while progress.index < len(batches):

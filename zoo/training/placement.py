@@ -14,7 +14,7 @@ def placed(held: list[TrainState], devices: Devices) -> TrainState:
     It is taken out of the list, whose owner must have no other name for it: then no leaf is there
     twice for longer than it takes to place.
     """
-    carry = devices.place(jax.tree.map(jnp.asarray, held[0].carry))
+    carry = devices.split(jax.tree.map(jnp.asarray, held[0].carry))
     leaves, structure = jax.tree.flatten(held.pop()._replace(carry=()))
     return jax.tree.unflatten(structure, devices.taken(leaves))._replace(carry=carry)
 

@@ -32,6 +32,10 @@ class TrainState(NamedTuple):
     step: jax.Array
 
 
+# Which axis of each part of the state is of devices, where there are several: that of the lanes.
+STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
+
+
 class StepMetrics(NamedTuple):
     """loss: summed, nats. tokens: the sum of the weights, which is the number of tokens that were
     trained on. gradient_norm: of what is trained, the mean loss and penalty, in the parts that are
