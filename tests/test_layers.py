@@ -18,7 +18,7 @@ FLOORS = (
     ("experiment",),
     ("runs",),
     ("evaluation", "adaptation", "interop"),
-    ("training",),
+    ("training", "rescoring"),
     ("commands",),
     ("__main__",),
 )

@@ -235,29 +235,41 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
     Raises:
       UserError: the run's text is no plain sentences of words, or what `read` and `score` raise.
     """
-    vocabulary, data = run.experiment.vocabulary, run.experiment.data
-    if run.lexicon.of_characters:
-        raise UserError(
-            f"the words of {run.path} are characters, blanks among them, and words between blanks "
-            "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
-            "--surprisal FILE."
-        )
-    if any(source.separator for source in data.texts()):
-        raise UserError(
-            f"{run.path} was trained on what follows a question or a condition, not on sentences: "
-            "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."
-        )
+    check_run(run)
+    data = run.experiment.data
     if nbest or column is not None:
         sentences = read(path, run.reading, nbest=nbest, column=column)
     elif given.is_one(path):
         sentences = Sentences.of(given.read(path, run.reading, data.column))
     else:
         sentences = Sentences.of(run.given(path))
-    model = run.experiment.language_model
-    scores = score(
-        model, run.params, run.tables, run.lexicon, vocabulary, sentences.words, name=path
-    )
-    return sentences, scores
+    return sentences, score_by(run, sentences.words, path)
+
+
+def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
+    """The `score` of sentences under a run's model.
+
+    Args:
+      sentences: words as the run reads them. name: where they come from, for messages.
+    """
+    check_run(run)
+    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    return score(model, run.params, run.tables, run.lexicon, vocabulary, sentences, name)
+
+
+def check_run(run):
+    """UserError unless a run's texts are plain sentences of words."""
+    if run.lexicon.of_characters:
+        raise UserError(
+            f"the words of {run.path} are characters, blanks among them, and words between blanks "
+            "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
+            "--surprisal FILE."
+        )
+    if any(source.separator for source in run.experiment.data.texts()):
+        raise UserError(
+            f"{run.path} was trained on what follows a question or a condition, not on sentences: "
+            "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."
+        )
 
 
 def report(

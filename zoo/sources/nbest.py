@@ -1,27 +1,213 @@
-"""Lines of n-best lists, in the format of Moses and Joshua:
+"""N-best lists of recognisers and translators, list by list.
 
-    id ||| words ||| features ||| score
+Three forms, told by the first line:
 
-Hypotheses of one list stand together and have the same id; features are "Name= number ...".
+    fields   id ||| words ||| features ||| score       Moses, Joshua; more fields may follow
+    json     {"id": ..., "hypotheses": [...]}          a list a line, or a hypothesis a line
+    kaldi    utt-1 words                               with files of costs beside it
+
+A list's lines stand together, and lists keep their order. One list is in memory at a time.
 """
 
-from collections.abc import Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from zoo.errors import UserError, named, shortened
+from zoo.sources import json_lists, streams
+from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
+FORMS = ("fields", "json", "kaldi")
+
+
+def read_lists(
+    path: str,
+    costs: Mapping[str, str] | None = None,
+    form: str | None = None,
+    sparse: bool = False,
+) -> tuple[str, Iterator[NBestList]]:
+    """The form of a file, and its lists one after the other.
+
+    Args:
+      path: the file, or /dev/stdin.
+      costs: {feature: file} of a list of Kaldi's: lines `utt-1 cost` in the order of `path`; the
+        feature is the negative cost, so that larger is better, as everywhere.
+      form: one of `FORMS`; None tells it from the first line.
+      sparse: a feature that a line does not name is 0 there, as for Moses' sparse features.
+        Otherwise every hypothesis has the features of the first.
+
+    Raises:
+      UserError: a line is of another form, has a feature more or less than the first, a value that
+        is no finite number, or no score where the first has one; or a list's id comes again after
+        another list. File and line are named.
+    """
+    lines = streams.read_lines(path)
+    number, first = next(lines)
+    lines = itertools.chain([(number, first)], lines)
+    form = form or form_of(first)
+    if costs and form != "kaldi":
+        raise UserError(f"{path} is no list of Kaldi's, which alone has files of costs beside it.")
+    if form == "json":
+        lists = json_lists.read(lines, path)
+    elif form == "kaldi":
+        lists = _grouped(_of_kaldi(lines, path, costs or {}))
+    else:
+        lists = _grouped(_of_fields(lines, path))
+    return form, _checked(lists, path, sparse)
+
+
+def form_of(line: str) -> str:
+    """The form of a file by its first line."""
+    if line.lstrip()[:1] in ("{", "["):
+        return "json"
+    return "fields" if SEPARATOR in line else "kaldi"
 
 
 def fields(line: str) -> list[str]:
-    """The fields of a line, with the blanks around them."""
+    """The fields of a line of the first form, with the blanks around them."""
     return line.split(SEPARATOR)
 
 
-def line(name: str | int, words: Sequence[str], features: Mapping[str, float], score: float) -> str:
-    """A hypothesis as a line, without its end; a separator within a word is written "&#124;" three
-    times, as Moses does.
+def line(
+    name: str | int,
+    words: Sequence[str],
+    features: Mapping[str, float],
+    score: float,
+    rest: Sequence[str] = (),
+) -> str:
+    """A hypothesis as a line of the first form, without its end; a separator within a word is
+    written "&#124;" three times, as Moses does.
 
     Args:
       name: of the list. features: {name: value}; several hypotheses have the same, in one order.
+      rest: further fields.
     """
     text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)
     values = " ".join(f"{name}= {value:.9g}" for name, value in features.items())
-    return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}"))
+    return f" {SEPARATOR} ".join((str(name), text, values, f"{score:.9g}", *rest))
+
+
+def features_of(text: str, where: str) -> dict[str, float]:
+    """The features of a field: `name= 1 2`, `name=1`, or numbers alone, which are f1, f2 ...
+
+    Several numbers after a name are name_1, name_2 ...
+    """
+    # The name is None for numbers before any name, "" for those after name=value, which have none.
+    groups: list[tuple[str | None, list[str]]] = [(None, [])]
+    for token in text.split():
+        name, equals, value = token.rpartition("=")
+        if not equals:
+            groups[-1][1].append(token)
+        elif not name:
+            raise UserError(f"{where}: {shortened(token, 80)!r} is a value without a name.")
+        elif value:
+            groups += [(name, [value]), ("", [])]
+        else:
+            groups.append((name, []))
+    features: dict[str, float] = {}
+    for key, values in groups:
+        if key == "" and values:
+            raise UserError(
+                f"{where}: {shortened(values[0], 80)!r} is a value without a name: write name= "
+                "before it."
+            )
+        if key and not values:
+            raise UserError(f"{where}: the feature {shortened(key, 80)!r} has no value.")
+        for position, number in enumerate(values, 1):
+            full = f"f{position}" if key is None else key
+            full = f"{key}_{position}" if key and len(values) > 1 else full
+            if full in features:
+                raise UserError(f"{where}: the feature {full!r} is there twice.")
+            features[full] = number_of(number, where, f"the feature {full!r}")
+    return features
+
+
+def _of_fields(lines, path):
+    """(id, hypothesis) of each line."""
+    for number, text in lines:
+        where = f"{path}, line {number}"
+        parts = fields(text)
+        if len(parts) < 2:
+            raise UserError(f"{where}: no hypothesis: write id ||| words ||| features ||| score.")
+        id, words, *others = parts
+        features = features_of(others[0], where) if others else {}
+        score = None
+        if len(others) > 1 and others[1].strip():
+            score = number_of(others[1].strip(), where, "the score")
+        rest = tuple(field.strip() for field in others[2:])
+        yield id.strip(), Hypothesis(number, " ".join(words.split()), features, score, rest)
+
+
+_NUMBERED = re.compile(r"(.+)-(\d+)")
+
+
+def _of_kaldi(lines, path, costs):
+    """(utterance, hypothesis) of each line, with the costs of the other files."""
+    others = {name: streams.read_lines(file) for name, file in costs.items()}
+    for number, line in lines:
+        where = f"{path}, line {number}"
+        key, *words = line.split() or [""]
+        match = _NUMBERED.fullmatch(key)
+        if not match:
+            raise UserError(
+                f"{where}: {shortened(key, 80)!r} is no name of a hypothesis: write utterance-1 "
+                "and the words."
+            )
+        features = {}
+        for name, file in others.items():
+            at, cost_line = next(file, (number, ""))
+            there, *values = cost_line.split() or [""]
+            if there != key or len(values) != 1:
+                raise UserError(
+                    f"{costs[name]}, line {at}: {shortened(cost_line, 80)!r} where the cost of "
+                    f"{key} should be: give both files in one order, a line each."
+                )
+            where_cost = f"{costs[name]}, line {at}"
+            features[name] = -number_of(values[0], where_cost, f"the cost of {key}")
+        yield match[1], Hypothesis(number, " ".join(words), features)
+    for name, file in others.items():
+        for at, cost_line in file:
+            raise UserError(
+                f"{costs[name]}, line {at}: {shortened(cost_line, 80)!r} has no hypothesis in "
+                f"{path}: give both files in one order, a line each."
+            )
+
+
+def _grouped(hypotheses) -> Iterator[NBestList]:
+    """The lists of hypotheses that stand together."""
+    for id, group in itertools.groupby(hypotheses, key=lambda pair: pair[0]):
+        yield NBestList(id, [hypothesis for _, hypothesis in group])
+
+
+def _checked(lists, path, sparse) -> Iterator[NBestList]:
+    """The lists, as long as each comes once and all hypotheses have the same features."""
+    seen: set[str] = set()
+    names: list[str] | None = None
+    scored = False
+    for found in lists:
+        first = found.hypotheses[0]
+        if found.id in seen:
+            raise UserError(
+                f"{path}, line {first.line}: the list {found.id!r} comes again after another one: "
+                "put the lines of a list together."
+            )
+        seen.add(found.id)
+        for hypothesis in found.hypotheses:
+            where = f"{path}, line {hypothesis.line}"
+            if names is None:
+                names, scored = [*hypothesis.features], hypothesis.score is not None
+            if (hypothesis.score is not None) != scored:
+                has, others = ("no", "one") if scored else ("a", "none")
+                raise UserError(
+                    f"{where}: the hypothesis has {has} score, and the first of the file {others}: "
+                    "give all or none."
+                )
+            if not sparse and hypothesis.features.keys() != {*names}:
+                differ = sorted(hypothesis.features.keys() ^ {*names})
+                raise UserError(
+                    f"{where}: {len(hypothesis.features)} features where the first line has "
+                    f"{len(names)}; those of one alone are {named(differ)}: give every line the "
+                    "same, or say that they are sparse."
+                )
+        yield found

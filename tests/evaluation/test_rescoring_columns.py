@@ -1,0 +1,62 @@
+"""Features that runs add to n-best lists are their scores of the sentences."""
+
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
+from zoo.rescoring.columns import Columns
+from zoo.rescoring.weights import Weights
+from zoo.sources import nbest
+
+SENTENCES = ["le chat dort", "", "le zèbre dort", "le chien", "", "les chats"]
+
+
+def lists_of(text, folder):
+    (folder / "some").write_text(text, encoding="utf-8")
+    return [*nbest.read_lists(str(folder / "some"))[1]]
+
+
+def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
+    run = Run.load(trained)
+    columns = Columns({"m": run}, word_count=True, unknown_count=True, rank=True)
+    assert columns.names == ("m", "m.unknown", "words", "rank")
+    monkeypatch.setattr("zoo.rescoring.columns.TOGETHER", 4)  # several batches, one of them empty
+    text = "".join(f"{id} ||| {one}\n" for id, one in zip("000123", SENTENCES, strict=True))
+    lists = [*columns.add(lists_of(text, tmp_path))]
+    assert [(x.id, len(x.hypotheses)) for x in lists] == [("0", 3), ("1", 1), ("2", 1), ("3", 1)]
+    rows = [h.features for one in lists for h in one.hypotheses]
+    (tmp_path / "t.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    _, scores = sentence_scores.judge(run, str(tmp_path / "t.txt"))
+    np.testing.assert_allclose([row["m"] for row in rows], scores.log_prob, rtol=1e-5)
+    assert [row["m.unknown"] for row in rows] == scores.unknown.tolist()
+    assert [row["words"] for row in rows] == [3, 0, 3, 2, 0, 2]
+    assert [row["rank"] for row in rows] == [0, -math.log(2), -math.log(3), 0, 0, 0]
+    (alone,) = columns.add(lists_of("x ||| \n", tmp_path))
+    assert alone.hypotheses[0].features["words"] == 0
+    with pytest.raises(UserError, match=r"the list '0' has a feature 'words' already"):
+        [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
+
+
+def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n", encoding="utf-8")
+    (tmp_path / "r").write_text("le\n", encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    more = ("--run", trained, "--word-count")
+    assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
+    assert [*Weights.read("w").weights] == ["f", Run.load(trained).path.name, "words"]
+    assert call("apply", "l", "w", "--best", *more) == (0, "le\n", "")
+    code, printed, errors = call("apply", "l", "w", "--best")
+    assert (code, printed) == (2, "") and "without a feature are" in errors

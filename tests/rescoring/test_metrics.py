@@ -1,0 +1,110 @@
+"""Statistics and figures against sacrebleu, by hand, and against loops."""
+
+import numpy as np
+import pytest
+from sacrebleu.metrics import BLEU, CHRF
+
+from zoo.errors import UserError
+from zoo.rescoring import edit_distance, metrics, ngrams
+
+# Empty ones, repeated words, one shorter than the order, one equal, one with marks.
+HYPOTHESES = [
+    "the cat the cat on the mat",
+    "",
+    "cat",
+    "the cat sat on the mat .",
+    "the big cat sat on a mat , yes !",
+]
+REFERENCES = ["the cat sat on the mat .", "a cat was on the mat ."]
+
+
+def test_matches_of_ngrams_by_hand():
+    matches, said, wanted = ngrams.count_matches(["abab", "b", ""], ["abc", "bab"], 3)
+    # a is once in each reference, b twice in the second: of abab a counts once, b twice; ab once
+    # of two, ba once; aba is in neither, bab once.
+    assert matches.tolist() == [[3, 2, 1], [1, 0, 0], [0, 0, 0]]
+    assert said.tolist() == [[4, 3, 2], [1, 0, 0], [0, 0, 0]]
+    assert wanted.tolist() == [[3, 2, 1], [3, 2, 1]]
+
+
+@pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES])
+@pytest.mark.parametrize("tokenize", ["none", "13a", "char"])
+def test_bleu_is_sacrebleus(references, tokenize):
+    metric, official = metrics.Bleu(tokenize), BLEU(tokenize=tokenize, force=True)
+    statistics = metric.statistics(HYPOTHESES, references)
+    for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
+        found = official.corpus_score([hypothesis], [[one] for one in references])
+        assert metric.figure(row) == pytest.approx(found.score, abs=1e-9)
+        assert row[:2].tolist() == [found.sys_len, found.ref_len]
+        assert row[2:].tolist() == [*found.counts, *found.totals]
+    whole = official.corpus_score(HYPOTHESES, [[one] * len(HYPOTHESES) for one in references])
+    assert metric.figure(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
+    assert metric.signature().startswith("nrefs:1|case:mixed|eff:no|tok:")
+
+
+@pytest.mark.parametrize("references", [REFERENCES[:1], REFERENCES, ["cat"], ["", "cats"]])
+def test_chrf_is_sacrebleus(references):
+    metric, official = metrics.ChrF(), CHRF()
+    statistics = metric.statistics(HYPOTHESES, references)
+    for hypothesis, row in zip(HYPOTHESES, statistics, strict=True):
+        found = official.corpus_score([hypothesis], [[one] for one in references])
+        assert metric.figure(row) == pytest.approx(found.score, abs=1e-9)
+    whole = official.corpus_score(HYPOTHESES, [[one] * len(HYPOTHESES) for one in references])
+    assert metric.figure(statistics.sum(0)) == pytest.approx(whole.score, abs=1e-9)
+
+
+def edits(hypothesis, reference):
+    """(fewest edits, deletions among them at least), by a table cell by cell."""
+    table = {(0, 0): (0, 0)}
+    for i in range(len(hypothesis) + 1):
+        for j in range(len(reference) + 1):
+            ways = []
+            if i and j:
+                edit, deleted = table[i - 1, j - 1]
+                ways.append((edit + (hypothesis[i - 1] != reference[j - 1]), deleted))
+            if i:
+                ways.append((table[i - 1, j][0] + 1, table[i - 1, j][1]))
+            if j:
+                ways.append((table[i, j - 1][0] + 1, table[i, j - 1][1] + 1))
+            if ways:
+                table[i, j] = min(ways)
+    return table[len(hypothesis), len(reference)]
+
+
+def test_word_errors_by_hand_and_by_a_table():
+    found = edit_distance.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
+    assert found.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
+    assert edit_distance.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
+    generator = np.random.default_rng(0)
+    for _ in range(30):
+        one, *many = (
+            [*map(str, generator.integers(0, 4, generator.integers(0, 9)))] for _ in range(6)
+        )
+        errors = edit_distance.count_errors(many, one)
+        for words, (substituted, inserted, deleted) in zip(many, errors, strict=True):
+            assert (substituted + inserted + deleted, deleted) == edits(words, one)
+            assert inserted - deleted == len(words) - len(one)
+
+
+def test_word_error_rate():
+    metric = metrics.WordErrorRate()
+    statistics = metric.statistics(["a b", "a x c d"], ["a b c d"])
+    assert statistics.tolist() == [[0, 0, 2, 4], [1, 0, 0, 4]]
+    assert metric.figure(statistics).tolist() == [50, 25]
+    assert metric.figure(statistics.sum(0)) == pytest.approx(37.5)
+    assert metric.gain(statistics, np.ones(4)).tolist() == [-2, -1]
+    assert metric.figure(np.array([0.0, 1, 0, 0])) == np.inf
+
+
+def test_gains_are_of_sentences_among_others():
+    metric = metrics.Bleu()
+    statistics = metric.statistics(HYPOTHESES, REFERENCES)
+    background = statistics[3] * 10
+    expected = [(background + row)[1] * metric.figure(background + row) / 100 for row in statistics]
+    np.testing.assert_allclose(metric.gain(statistics, background), expected)
+    assert metric.gain(statistics, background).argmax() == 3
+
+
+def test_a_tokeniser_that_there_is_not():
+    with pytest.raises(UserError, match=r"--tokenize spaces: give one of .*13a"):
+        metrics.Bleu("spaces")

@@ -1,0 +1,212 @@
+"""N-best lists and references of each form, and what is wrong with them."""
+
+import gzip
+
+import pytest
+
+from zoo.errors import UserError
+from zoo.sources import nbest
+from zoo.sources.references import read_references
+
+MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
+0 |||  ||| LM0= -9 TM0= -9 -9 ||| -9 ||| 0-0
+7 ||| le chien ||| LM0= 1e0 TM0= 0 0 ||| 1 |||
+"""
+
+
+def write(folder, text, name="lists"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def read(folder, text, **options):
+    form, lists = nbest.read_lists(write(folder, text), **options)
+    return form, [*lists]
+
+
+def test_lists_of_moses_are_read_and_written(tmp_path):
+    form, (first, second) = read(tmp_path, MOSES)
+    assert (form, first.id, second.id) == ("fields", "0", "7")
+    one, empty = first.hypotheses
+    assert one.text == "le chat dort" and one.words == ["le", "chat", "dort"]
+    assert one.features == {"LM0": -1, "TM0_1": -2, "TM0_2": -3.5}
+    assert (one.line, one.score, one.rest) == (1, -4, ("0-0 1-1",))
+    assert (empty.text, empty.words, empty.line) == ("", [], 2)
+    lines = [
+        nbest.line(x.id, h.words, h.features, h.score, h.rest) + "\n"
+        for x in (first, second)
+        for h in x.hypotheses
+    ]
+    assert lines[0] == "0 ||| le chat dort ||| LM0= -1 TM0_1= -2 TM0_2= -3.5 ||| -4 ||| 0-0 1-1\n"
+    _, again = read(tmp_path, "".join(lines))
+    assert [h.features for h in again[0].hypotheses] == [one.features, empty.features]
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("-1 2e1", {"f1": -1, "f2": 20}),
+        ("a=1 b=-2", {"a": 1, "b": -2}),
+        ("f= 1 2 3", {"f_1": 1, "f_2": 2, "f_3": 3}),
+        ("5 PT_x=y=3 w= 7", {"f1": 5, "PT_x=y": 3, "w": 7}),
+        ("", {}),
+    ],
+)
+def test_features(text, features):
+    assert nbest.features_of(text, "here") == features
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a= b= 1", "here: the feature 'a' has no value"),
+        ("a=1 2", "here: '2' is a value without a name: write name="),
+        ("=1", "here: '=1' is a value without a name"),
+        ("a=1 a=2", "here: the feature 'a' is there twice"),
+        ("a= x", "here: the feature 'a' is 'x': give a finite number"),
+        ("nan", "here: the feature 'f1' is 'nan'"),
+        ("a= 1 -inf", "here: the feature 'a_2' is '-inf'"),
+    ],
+)
+def test_wrong_features(text, message):
+    with pytest.raises(UserError, match=message):
+        nbest.features_of(text, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 ||| a ||| 1 ||| 2\n0 ||| b ||| 1\n", "line 2: the hypothesis has no score, and"),
+        ("0 ||| a ||| 1\n0 ||| b ||| 1 ||| 2\n", "line 2: the hypothesis has a score, and the"),
+        ("0 ||| a ||| 1 ||| x\n", "line 1: the score is 'x'"),
+        ("0 ||| a ||| 1 ||| inf\n", "line 1: the score is 'inf'"),
+        ("0 ||| a ||| 1 2\n1 ||| b ||| 1\n", "line 2: 1 features where the first line has 2"),
+        ("0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n", "line 2: .* those of one alone are 'x', 'y'"),
+        ("0 ||| a\n1 ||| b\n0 ||| c\n", "line 3: the list '0' comes again after another one"),
+        ("0 ||| a\nb\n", "line 2: no hypothesis: write id"),
+        ("", "is empty: give a file with text"),
+        ('{"id": 1, "text": "a"}\n[1]\n', "line 2: no object"),
+        ('{"id": 1, "text": "a"}\n{"id": 1\n', "line 2: not JSON"),
+        ('{"id": 1, "words": "a"}\n', "line 1: a hypothesis has no text"),
+        ('{"id": 1, "text": "a", "lm": NaN}\n', "line 1: the feature 'lm' is 'nan'"),
+        ('{"id": 1, "hypotheses": []}\n', "line 1: the list '1' has no hypotheses"),
+        ('{"id": 1, "hypotheses": [3]}\n', "line 1: hypothesis 1 is neither text nor"),
+        ('{"id": 1, "input": ["a"]}\n{"id": 1, "input": ["b"]}\n', "line 2: the list '1' comes"),
+        ("utt-1 a\nutt b\n", "line 2: 'utt' is no name of a hypothesis: write utterance-1"),
+    ],
+)
+def test_wrong_lists_name_file_and_line(text, message, tmp_path):
+    with pytest.raises(UserError, match=rf"lists,? {message}"):
+        read(tmp_path, text)
+
+
+def test_sparse_features_may_differ(tmp_path):
+    text = "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n"
+    _, (found,) = read(tmp_path, text, sparse=True)
+    assert [h.features for h in found.hypotheses] == [{"x": 1}, {"y": 1}]
+
+
+def test_lists_of_json(tmp_path):
+    text = (
+        '{"id": "a", "hypotheses": [{"text": "x y", "score": -1, "lm": 2}, '
+        '{"text": "", "score": -2, "lm": 0.5}], "reference": "x"}\n\n'
+        '{"utt": "b", "nbest": ["u", "v"], "score": [1, 2], "lm": [3, 4]}\n'
+    )
+    form, (first, second) = read(tmp_path, text)
+    assert form == "json" and first.reference == "x" and second.reference is None
+    assert [h.text for h in first.hypotheses] == ["x y", ""]
+    assert [h.features for h in first.hypotheses] == [{"lm": 2}, {"lm": 0.5}]
+    assert [(h.text, h.score, h.features) for h in second.hypotheses] == [
+        ("u", 1, {"lm": 3}),
+        ("v", 2, {"lm": 4}),
+    ]
+
+
+def test_hypotheses_of_json_line_by_line_and_lists_of_hyporadise(tmp_path):
+    text = "".join(f'{{"id": {n}, "text": "w{k}", "score": {k}}}\n' for n in (4, 5) for k in (1, 2))
+    _, lists = read(tmp_path, text)
+    assert [(x.id, [h.line for h in x.hypotheses]) for x in lists] == [("4", [1, 2]), ("5", [3, 4])]
+    text = '[{"input": ["a b", "a"], "output": "a b c"}, {"input": ["d"], "output": "e"}]'
+    _, lists = read(tmp_path, text)
+    assert [(x.id, x.reference, len(x.hypotheses)) for x in lists] == [
+        ("1", "a b c", 2),
+        ("2", "e", 1),
+    ]
+
+
+def test_lists_of_kaldi_with_costs(tmp_path):
+    text = "utt-a-1 a b\nutt-a-2\nutt-b-1 c\n"
+    costs = {
+        "ac": write(tmp_path, "utt-a-1 3.5\nutt-a-2 4\nutt-b-1 -1\n", "ac"),
+        "lm": write(tmp_path, "utt-a-1 1\nutt-a-2 2\nutt-b-1 3\n", "lm"),
+    }
+    form, (first, second) = read(tmp_path, text, costs=costs)
+    assert (form, first.id, second.id) == ("kaldi", "utt-a", "utt-b")
+    assert [h.text for h in first.hypotheses] == ["a b", ""]
+    assert [h.features for h in first.hypotheses] == [{"ac": -3.5, "lm": -1}, {"ac": -4, "lm": -2}]
+    for other, message in (
+        ("utt-a-1 1\nutt-a-3 2\nutt-b-1 3\n", "lm, line 2: 'utt-a-3 2' where the cost of utt-a-2"),
+        ("utt-a-1 1\nutt-a-2 2\n", "lm, line 3: '' where the cost of utt-b-1"),
+        ("utt-a-1 1\nutt-a-2 2\nutt-b-1 3\nx-1 4\n", "lm, line 4: 'x-1 4' has no hypothesis"),
+        ("utt-a-1 1\nutt-a-2 nan\nutt-b-1 3\n", "lm, line 2: the cost of utt-a-2 is 'nan'"),
+    ):
+        costs["lm"] = write(tmp_path, other, "lm")
+        with pytest.raises(UserError, match=message):
+            read(tmp_path, text, costs=costs)
+    with pytest.raises(UserError, match="is no list of Kaldi's"):
+        read(tmp_path, MOSES, costs=costs)
+
+
+def test_lists_are_read_one_by_one_from_compressed_files(tmp_path):
+    path = tmp_path / "lists.gz"
+    path.write_bytes(gzip.compress(b"0 ||| a ||| 1\n1 ||| b ||| 2\n2 ||| c ||| x\n"))
+    _, lists = nbest.read_lists(str(path))
+    assert next(lists).id == "0"  # the third is not read yet
+    with pytest.raises(UserError, match=r"lists.gz, line 3: the feature 'f1' is 'x'"):
+        list(lists)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(UserError, match=r"lists.gz cannot be decompressed after line"):
+        [*nbest.read_lists(str(path))[1]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"0 ||| a\n0 ||| \xff\n", r"lists, line 2: not UTF-8 \(byte 0xff\)"),
+        (b"0 ||| a\n\0\n", "lists, line 2: binary"),
+        (b"\xff\xfe0\0", "lists is UTF-16"),
+    ],
+)
+def test_files_that_are_no_text(content, message, tmp_path):
+    (tmp_path / "lists").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        [*nbest.read_lists(str(tmp_path / "lists"))[1]]
+
+
+def test_references(tmp_path):
+    plain = write(tmp_path, "a b\nc\n\n", "refs")
+    assert read_references(plain, ["0", "1", "2"]) == {"0": "a b", "1": "c", "2": ""}
+    assert read_references(plain, ["2", "0", "01"]) == {"2": "", "0": "a b", "01": "c"}
+    assert read_references(plain, ["x", "y", "z"]) == {"x": "a b", "y": "c", "z": ""}
+    table = write(tmp_path, "y\tc\nx\ta  b\n", "refs")
+    assert read_references(table, ["x", "y"]) == {"x": "a b", "y": "c"}
+    kaldi = write(tmp_path, "y c d\nx\n", "refs")
+    assert read_references(kaldi, ["x", "y"], keyed=True) == {"x": "", "y": "c d"}
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "message"),
+    [
+        ("a\nb\n", ["0"], "refs, line 2: the reference has no list"),
+        ("a\nb\n", ["x"], "refs, line 2: the reference has no list"),
+        ("a\n", ["0", "1"], "refs has no reference for 1 of 2 lists: '1'"),
+        ("a\n", ["x", "y"], "refs has no reference for 1 of 2 lists: 'y'"),
+        ("x\ta\nx\tb\n", ["x"], "refs, line 2: the id 'x' is there twice"),
+        ("x\ta\nb\n", ["x"], "refs, line 2: 'b' is no reference: write an id, a tab"),
+    ],
+)
+def test_wrong_references_name_file_and_line(text, ids, message, tmp_path):
+    path = write(tmp_path, text, "refs")
+    with pytest.raises(UserError, match=message):
+        read_references(path, ids)

@@ -1,0 +1,141 @@
+"""zoo rescore: tuned, applied, and what is added to lists."""
+
+import json
+import sys
+
+import pytest
+
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.rescoring.merge import merge_lists
+from zoo.sources import nbest
+
+# The feature "good" is right where the score is wrong; "bad" is the score.
+LISTS = """0 ||| un chat dort . ||| good= 0 bad= 3 ||| 3
+0 ||| le chat dort . ||| good= 1 bad= 2 ||| 2
+0 |||  ||| good= -1 bad= 1 ||| 1
+1 ||| le chien voit . ||| good= 2 bad= 0 ||| 0
+1 ||| chien voit . ||| good= 0 bad= -1 ||| -1
+2 ||| les chats . ||| good= 0 bad= 5 ||| 5
+2 ||| les chats dorment . ||| good= 1 bad= 1 ||| 1
+"""
+REFERENCES = "le chat dort .\nle chien voit .\nles chats dorment .\n"
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """call(*arguments) -> (exit code, what was printed, errors), beside the lists."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dev.nbest").write_text(LISTS)
+    (tmp_path / "dev.ref").write_text(REFERENCES)
+
+    def calling(*arguments):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, arguments)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+def lists_of(text, folder):
+    (folder / "some").write_text(text)
+    return [*nbest.read_lists(str(folder / "some"))[1]]
+
+
+@pytest.mark.parametrize("method", ["mira", "mert"])
+@pytest.mark.parametrize(("metric", "untuned"), [("wer", 16.67), ("chrf", None), ("bleu", None)])
+def test_tuned_weights_choose_what_is_right(call, tmp_path, method, metric, untuned):
+    line = ("tune", "dev.nbest", "dev.ref", "--metric", metric, "--method", method)
+    code, printed, errors = call(*line, "--weights", "w.json")
+    assert (code, errors) == (0, "")
+    best = "0.00 " if metric == "wer" else "100.00 "
+    header, row, *weights = printed.splitlines()
+    assert header.split()[-5:] == ["lists", "untuned", "tuned", "oracle", "p"]
+    assert row.startswith("tuned on") and row.count(best) >= 2
+    if untuned:
+        assert f"{untuned:.2f} [" in row
+    found = json.loads((tmp_path / "w.json").read_text())
+    assert weights == [f"{name}= {weight!r}" for name, weight in found["weights"].items()]
+    assert found["made"]["figures"]["tuned on"]["lists"] == 3
+    before = (tmp_path / "w.json").read_bytes()
+    assert call(*line, "--weights", "w.json")[1] == printed
+    assert (tmp_path / "w.json").read_bytes() == before
+    assert call("apply", "dev.nbest", "w.json", "--best") == (0, REFERENCES, "")
+
+
+def test_lists_are_written_in_their_new_order(call, tmp_path):
+    (tmp_path / "w.json").write_text('{"weights": {"good": 1, "bad": 0}}')
+    code, printed, _ = call("apply", "dev.nbest", "w.json", "--output", "new.nbest")
+    assert (code, printed) == (0, "")
+    assert (tmp_path / "new.nbest").read_text().splitlines()[:3] == [
+        "0 ||| le chat dort . ||| good= 1 bad= 2 ||| 1",
+        "0 ||| un chat dort . ||| good= 0 bad= 3 ||| 0",
+        "0 |||  ||| good= -1 bad= 1 ||| -1",
+    ]
+    _, lists = nbest.read_lists("new.nbest")
+    assert [one.id for one in lists] == ["0", "1", "2"]
+    (tmp_path / "l.json").write_text('{"id": "x", "input": ["u", "v"], "good": [1, 2]}\n')
+    (tmp_path / "w.json").write_text('{"weights": {"good": 1}}')
+    _, printed, _ = call("apply", "l.json", "w.json")
+    assert json.loads(printed) == {
+        "id": "x",
+        "hypotheses": [
+            {"text": "v", "score": 2.0, "good": 2.0},
+            {"text": "u", "score": 1.0, "good": 1.0},
+        ],
+    }
+    (tmp_path / "l.txt").write_text("x-1 u\nx-2 v w\n")
+    (tmp_path / "c").write_text("x-1 3\nx-2 2\n")
+    assert call("apply", "l.txt", "w.json", "--costs", "good=c", "--best")[1] == "x v w\n"
+
+
+def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
+    more = ("--test", "dev.nbest", "--test-references", "dev.ref", "--hold-out", 3)
+    code, printed, _ = call("tune", "dev.nbest", "dev.ref", *more, "--metric", "wer")
+    assert code == 0
+    rows = [line.split("  ") for line in printed.splitlines()[:4]]
+    assert [row[0] for row in rows] == ["WER %", "tuned on", "held out", "test"]
+    assert [next(filter(None, row[1:])).strip() for row in rows[1:]] == ["2", "1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tune dev.nbest", "dev.nbest, line 1: the list '0' has no reference: give a file"),
+        ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
+        ("tune dev.nbest dev.ref --hold-out 1", "--hold-out 1: give at least 2, and at most"),
+        ("tune dev.nbest dev.ref --hold-out 4", "--hold-out 4: give at least 2, and at most"),
+        ("tune dev.nbest dev.ref --unknown-count", "--unknown-count is of the words that a run"),
+        ("tune dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
+        ("tune dev.nbest dev.ref --seed -1", "--seed is -1: give a whole number"),
+        ("tune dev.nbest dev.ref --also dev.nbest --also-best 0", "--also-best 0: give at least 1"),
+        ("tune dev.nbest dev.ref --weights no/w", "the weights"),
+        ("tune dev.ref dev.ref", "dev.ref, line 1: 'le' is no name of a hypothesis"),
+        ("apply dev.nbest dev.ref", "dev.ref has no weights: write"),
+        ("apply dev.nbest few.json", "line 1: the features are not those of the weights; without"),
+        ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),
+    ],
+)
+def test_wrong_lines_are_sentences(call, tmp_path, line, message):
+    (tmp_path / "few.json").write_text('{"weights": {"good": 1, "other": 1}}')
+    (tmp_path / "bad.json").write_text('{"weights": {"good": "x"}}')
+    code, printed, errors = call(*line.split())
+    assert (code, printed) == (2, "")
+    assert message in errors
+
+
+def test_the_best_of_other_lists_are_added(tmp_path):
+    first = lists_of("0 ||| a ||| x= 1 ||| 5\n0 ||| b ||| x= 3 ||| 4\n", tmp_path)
+    other = lists_of(
+        "0 ||| c ||| y= 1 ||| 1\n0 ||| a ||| y= 7 ||| 9\n0 ||| d ||| y= 2 ||| 3\n", tmp_path
+    )
+    (merged,) = merge_lists(first, [other], best=2)
+    # Of the other list the two best, of which one is there already; what they lack is the lowest.
+    assert [(h.text, h.features, h.score) for h in merged.hypotheses] == [
+        ("a", {"x": 1, "y": 2}, 5),
+        ("b", {"x": 3, "y": 2}, 4),
+        ("d", {"x": 1, "y": 2}, 4),
+    ]
+    with pytest.raises(UserError, match=r"the list '0' of the first file meets 'none'"):
+        [*merge_lists(first, [[]], best=1)]

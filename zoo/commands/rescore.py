@@ -1,0 +1,222 @@
+"""zoo rescore: weights of the features of n-best lists tuned for a metric, and lists re-ranked."""
+
+import argparse
+import sys
+
+from zoo.commands import options
+from zoo.errors import UserError, check_seed
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds tune and apply, each with its options."""
+    commands = parser.add_subparsers(required=True, metavar="tune | apply")
+    tune = commands.add_parser("tune", help="weights that are best on lists with references")
+    add = tune.add_argument
+    add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
+    add("references", nargs="*", metavar="REFERENCES", help="a line a list; or id, tab, words")
+    add(
+        "--weights",
+        metavar="FILE",
+        help="the weights to write; they are printed in any case",
+    )
+    add("--metric", choices=("bleu", "chrf", "wer"), default="bleu")
+    add("--tokenize", default="none", metavar="NAME", help="for BLEU, a tokeniser of sacrebleu")
+    add("--method", choices=("mira", "mert"), default="mira")
+    add("--seed", type=int, default=0)
+    add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
+    add("--hold-out", type=int, metavar="N", help="each N-th list is not tuned on, but judged")
+    add("--test", metavar="LISTS", help="other lists that are judged with the weights")
+    add("--test-references", action="append", default=[], metavar="FILE", help="theirs")
+    add("--test-costs", action="append", default=[], metavar="NAME=FILE", help="their costs")
+    _add_columns(tune)
+    tune.set_defaults(do=_tune)
+    apply = commands.add_parser("apply", help="lists in the order of weights")
+    add = apply.add_argument
+    add("lists", metavar="LISTS", help="lists with the features that were tuned; /dev/stdin too")
+    add("weights", metavar="WEIGHTS", help="the file that tune wrote")
+    add("--output", metavar="FILE", help="the lists to write; default: prints them")
+    add("--best", action="store_true", help="writes the best hypothesis of each list alone")
+    _add_columns(apply)
+    apply.set_defaults(do=_apply)
+    for command in (tune, apply):
+        options.add_common_to(command)
+
+
+def _add_columns(parser):
+    """Adds how lists are read, and what is added to them."""
+    add = parser.add_argument
+    add(
+        "--run",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="adds a run's log-probability as a feature; may be repeated",
+    )
+    add("--word-count", action="store_true", help="adds the number of words")
+    add("--rank", action="store_true", help="adds minus the logarithm of the place in the list")
+    add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
+    add(
+        "--costs",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="costs of a list of Kaldi's, a line each: name of the hypothesis, cost",
+    )
+    add("--sparse", action="store_true", help="features that a line does not name are 0")
+    add(
+        "--also",
+        action="append",
+        default=[],
+        metavar="LISTS",
+        help="lists of another system for the same sentences, whose best hypotheses are added",
+    )
+    add("--also-best", type=int, default=10, metavar="K", help="how many of each; default: 10")
+
+
+def run(arguments: argparse.Namespace):
+    """Does what the inner command says."""
+    arguments.do(arguments)
+
+
+def _tune(arguments):
+    from zoo.rescoring import metrics, tune
+    from zoo.rescoring.weights import Weights
+    from zoo.runs import outputs
+
+    check_seed(arguments.seed, "--seed")
+    if arguments.weights:
+        outputs.check(arguments.weights, "the weights")
+    metric = metrics.metric_of(arguments.metric, arguments.tokenize)
+    columns = _columns(arguments)
+    given = arguments.lists, arguments.references, arguments.costs
+    lists = _arrays(*given, columns, arguments, metric)
+    parts = _parts(lists, arguments.hold_out)
+    if arguments.test:
+        given = arguments.test, arguments.test_references, arguments.test_costs
+        parts["test"] = _arrays(*given, columns, arguments, metric)
+        if {*parts["test"].names} != {*lists.names}:
+            raise UserError(f"{arguments.test} has other features than {arguments.lists}.")
+    start = None
+    if arguments.start:
+        begin = Weights.read(arguments.start)
+        begin.check(lists.names, arguments.lists)
+        start = begin.of(lists)
+    tuned = tune.tune(parts["tuned on"], metric, arguments.method, arguments.seed, start)
+    weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
+    figures = {
+        name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
+        for name, part in parts.items()
+    }
+    weights = Weights(weights.weights, _made(arguments, metric, figures))
+    if arguments.weights:
+        outputs.write_lines(arguments.weights, [weights.text()], "the weights")
+    print(*tune.table(figures.items(), metric), sep="\n")
+    print(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()), sep="\n")
+
+
+def _parts(lists, hold_out):
+    """{what it is for: some of the lists}."""
+    import numpy as np
+
+    if hold_out is None:
+        return {"tuned on": lists}
+    held = np.arange(len(lists.ids)) % max(1, hold_out) == hold_out - 1
+    if held.all() or not held.any():
+        raise UserError(
+            f"--hold-out {hold_out}: give at least 2, and at most the number of lists, "
+            f"{len(lists.ids)}."
+        )
+    rows = {"tuned on": ~held, "held out": held}
+    return {name: lists.some(np.flatnonzero(some)) for name, some in rows.items()}
+
+
+def _columns(arguments):
+    """What is added to the lists' own features."""
+    from zoo.rescoring.columns import Columns
+
+    if arguments.unknown_count and not arguments.run:
+        raise UserError("--unknown-count is of the words that a run does not know: give --run DIR.")
+    if not arguments.run:
+        return Columns({}, arguments.word_count, rank=arguments.rank)
+    from zoo.evaluation.run import Run, short_names
+
+    names = short_names(arguments.run)
+    if len({*names}) < len(names):
+        raise UserError("--run names a folder twice: give each once.")
+    runs = {name: Run.load(path) for name, path in zip(names, arguments.run, strict=True)}
+    return Columns(runs, arguments.word_count, arguments.unknown_count, arguments.rank)
+
+
+def _read(path, costs, arguments):
+    """(form, lists) of a file, with what --also adds to them."""
+    from zoo.rescoring.merge import merge_lists
+    from zoo.sources import nbest
+
+    pairs = [text.partition("=") for text in costs]
+    for text, (name, _, file) in zip(costs, pairs, strict=True):
+        if not name or not file:
+            raise UserError(f"--costs {text}: write NAME=FILE.")
+    files = {name: file for name, _, file in pairs}
+    form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
+    if arguments.also:
+        if arguments.also_best < 1:
+            raise UserError(f"--also-best {arguments.also_best}: give at least 1.")
+        others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
+        lists = merge_lists(lists, others, arguments.also_best)
+    return form, lists
+
+
+def _arrays(path, references, costs, columns, arguments, metric):
+    """The lists of a file with their references, as arrays."""
+    from zoo.rescoring import tune
+    from zoo.sources.references import read_references
+
+    form, found = _read(path, costs, arguments)
+    lists = [*columns.add(found)]
+    if references:
+        ids = [one.id for one in lists]
+        columns_of = [read_references(file, ids, form == "kaldi") for file in references]
+        wanted = {id: tuple(column[id] for column in columns_of) for id in ids}
+    else:
+        for one in lists:
+            if one.reference is None:
+                raise UserError(
+                    f"{path}, line {one.hypotheses[0].line}: the list {one.id!r} has no reference: "
+                    "give a file of references."
+                )
+        wanted = {one.id: (str(one.reference),) for one in lists}
+    return tune.arrays(lists, wanted, metric)
+
+
+def _made(arguments, metric, figures):
+    """What a file of weights says of itself."""
+    return {
+        "metric": metric.signature(),
+        "method": arguments.method,
+        "seed": arguments.seed,
+        "figures": {
+            name: {
+                "lists": part.lists,
+                **{kind: getattr(part, kind).value for kind in ("untuned", "tuned", "oracle")},
+            }
+            for name, part in figures.items()
+        },
+    }
+
+
+def _apply(arguments):
+    from zoo.rescoring import apply
+    from zoo.rescoring.weights import Weights
+    from zoo.runs import outputs
+
+    if arguments.output:
+        outputs.check(arguments.output, "the lists")
+    weights = Weights.read(arguments.weights)
+    form, lists = _read(arguments.lists, arguments.costs, arguments)
+    added = _columns(arguments).add(lists)
+    reordered = apply.reorder(added, weights, arguments.lists, arguments.sparse)
+    lines = apply.lines(reordered, form, arguments.best)
+    if arguments.output:
+        outputs.write_lines(arguments.output, lines, "the lists")
+    else:
+        sys.stdout.writelines(lines)

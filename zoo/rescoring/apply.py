@@ -1,0 +1,55 @@
+"""N-best lists in the order of tuned weights, list by list."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from zoo.rescoring.weights import Weights
+from zoo.runs import strict_json
+from zoo.sources import nbest
+from zoo.sources.hypotheses import NBestList
+
+
+def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: bool = False):
+    """The lists, hypotheses from the best on with their new scores; of equals the earlier first.
+
+    Raises:
+      UserError: a list has other features than the weights; `path` is named.
+    """
+    for one in lists:
+        first = one.hypotheses[0]
+        if not sparse:
+            weights.check(tuple(first.features), f"{path}, line {first.line}")
+        scored = [
+            dataclasses.replace(hypothesis, score=weights.score(hypothesis.features))
+            for hypothesis in one.hypotheses
+        ]
+        yield dataclasses.replace(one, hypotheses=sorted(scored, key=lambda h: -(h.score or 0.0)))
+
+
+def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator[str]:
+    """Lines with their ends: of lists, or of the best hypothesis of each.
+
+    Lists of JSON are written as JSON, a list a line; others as id ||| words ||| features ||| score.
+
+    Args:
+      form: of the file that was read; see `zoo.sources.nbest`.
+      best: the words of the first hypothesis alone, after the id where the form is Kaldi's.
+    """
+    for one in lists:
+        first = one.hypotheses[0]
+        if best:
+            yield " ".join(filter(None, (one.id if form == "kaldi" else "", first.text))) + "\n"
+        elif form == "json":
+            yield json_line(one)
+        else:
+            for h in one.hypotheses:
+                yield nbest.line(one.id, h.words, h.features, h.score or 0.0, h.rest) + "\n"
+
+
+def json_line(one: NBestList) -> str:
+    """A list as a line of JSON, which `zoo.sources.nbest` reads again."""
+    value: dict = {"id": one.id}
+    value["hypotheses"] = [{"text": h.text, "score": h.score, **h.features} for h in one.hypotheses]
+    if one.reference is not None:
+        value["reference"] = one.reference
+    return strict_json.dumps(value, ensure_ascii=False) + "\n"

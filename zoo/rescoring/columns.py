@@ -1,0 +1,111 @@
+"""Features that models add to the hypotheses of n-best lists: log-probabilities, and counts."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from zoo.errors import UserError
+from zoo.sources import given
+from zoo.sources.hypotheses import NBestList
+
+if TYPE_CHECKING:
+    from zoo.evaluation.run import Run
+
+# Hypotheses that are scored together: many enough to fill batches, and few to hold.
+TOGETHER = 8192
+WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Columns:
+    """What is added to each hypothesis.
+
+    Attributes:
+      runs: {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats.
+      word_count: adds "words", how many there are.
+      rank: adds "rank", minus the logarithm of the place in the list, from 1: what is left of the
+        first system's opinion where the list has no score, or another order.
+      unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
+    """
+
+    runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
+    word_count: bool = False
+    unknown_count: bool = False
+    rank: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features that are added, in their order."""
+        of_runs = [
+            name
+            for run in self.runs
+            for name in ((run, f"{run}.{UNKNOWN}") if self.unknown_count else (run,))
+        ]
+        counts = ((WORDS, self.word_count), (RANK, self.rank))
+        return (*of_runs, *(name for name, wanted in counts if wanted))
+
+    def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
+        """The lists with the features beside their own; some thousand hypotheses are held.
+
+        Raises:
+          UserError: a list has a feature of such a name already.
+        """
+        waiting = iter(lists)
+        if not self.names:
+            yield from waiting
+            return
+        for first in waiting:
+            chunk, size = [first], len(first.hypotheses)
+            while size < TOGETHER and (one := next(waiting, None)) is not None:
+                chunk.append(one)
+                size += len(one.hypotheses)
+            yield from self._added(chunk)
+
+    def _added(self, chunk):
+        texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
+        columns: dict[str, Sequence[float]] = {}
+        for name, run in self.runs.items():
+            scores = _scores(run, texts)
+            columns[name] = scores.log_prob[: len(texts)].tolist()
+            if self.unknown_count:
+                columns[f"{name}.{UNKNOWN}"] = scores.unknown[: len(texts)].astype(float).tolist()
+        if self.word_count:
+            columns[WORDS] = [float(len(text.split())) for text in texts]
+        if self.rank:
+            places = [n for one in chunk for n, _ in enumerate(one.hypotheses, 1)]
+            columns[RANK] = [-math.log(place) for place in places]
+        values = zip(*columns.values(), strict=True)
+        for one in chunk:
+            for name in columns:
+                if name in one.hypotheses[0].features:
+                    raise UserError(
+                        f"the list {one.id!r} has a feature {name!r} already: rename the folder of "
+                        "the run, or leave the option out."
+                    )
+            yield dataclasses.replace(
+                one,
+                hypotheses=[
+                    dataclasses.replace(
+                        hypothesis,
+                        features={**hypothesis.features, **dict(zip(columns, row, strict=True))},
+                    )
+                    for hypothesis, row in zip(
+                        one.hypotheses, itertools.islice(values, len(one.hypotheses)), strict=True
+                    )
+                ],
+            )
+
+
+def _scores(run, texts):
+    """The `SentenceScores` of texts under a run."""
+    from zoo.evaluation import sentence_scores
+
+    reading = run.reading
+    sentences = [
+        [word for token in given.tokens_of(text, reading) for word in token.words] for text in texts
+    ]
+    # Hypotheses may all be empty, which as a text would be none: a word is scored beside them.
+    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
+    return sentence_scores.score_by(run, [*sentences, *beside], "the n-best lists")

@@ -1,0 +1,98 @@
+"""N-best lists as arrays: features and statistics of every hypothesis, in the order of the file."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Lists:
+    """L lists of N hypotheses in all, of F features and S statistics.
+
+    Attributes:
+      ids: of the lists, L.
+      names: of the features, F.
+      starts: int64 [L + 1]: the hypotheses of list l are rows starts[l] to starts[l + 1].
+      features: float64 [N, F]. statistics: float64 [N, S], of a metric; see `metrics`.
+      first: float64 [N], the scores of the system that made the lists, larger is better; None if it
+        gave none. Its best hypothesis is the first of a list in any case.
+    """
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    starts: np.ndarray
+    features: np.ndarray
+    statistics: np.ndarray
+    first: np.ndarray | None = None
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Hypotheses of each list, int64 [L]."""
+        return np.diff(self.starts)
+
+    @property
+    def owners(self) -> np.ndarray:
+        """The list of each hypothesis, int64 [N]."""
+        return np.repeat(np.arange(len(self.ids)), self.sizes)
+
+    def best(self, scores: np.ndarray) -> np.ndarray:
+        """The row of each list with the highest of scores [N], int64 [L]; the first of equals."""
+        most = np.maximum.reduceat(scores, self.starts[:-1])
+        rows = np.where(scores == np.repeat(most, self.sizes), np.arange(len(scores)), len(scores))
+        return np.minimum.reduceat(rows, self.starts[:-1])
+
+    def untuned(self) -> np.ndarray:
+        """The row of the first system's best hypothesis of each list, int64 [L]."""
+        return self.starts[:-1]
+
+    def chosen(self, weights: np.ndarray) -> np.ndarray:
+        """The row of the best hypothesis of each list by weights [F] of the features, int64 [L]."""
+        return self.best(self.features @ weights)
+
+    def some(self, lists: np.ndarray) -> "Lists":
+        """Some of the lists, by number."""
+        sizes = self.sizes[lists]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.repeat(self.starts[lists] - starts[:-1], sizes) + np.arange(starts[-1])
+        return dataclasses.replace(
+            self,
+            ids=tuple(self.ids[number] for number in lists),
+            starts=starts,
+            features=self.features[rows],
+            statistics=self.statistics[rows],
+            first=None if self.first is None else self.first[rows],
+        )
+
+    def centred(self) -> np.ndarray:
+        """The features less their means of the list, [N, F]: what alone tells hypotheses apart."""
+        sums = np.add.reduceat(self.features, self.starts[:-1], axis=0)
+        return self.features - np.repeat(sums / self.sizes[:, None], self.sizes, axis=0)
+
+    def scales(self) -> np.ndarray:
+        """The standard deviation of each feature within lists, [F]; 1 where it has one value."""
+        deviation = np.sqrt((self.centred() ** 2).mean(0))
+        # A feature of one value has rounding errors for a deviation.
+        least = 1e-12 * np.maximum(1, np.abs(self.features).max(0, initial=0))
+        return np.where(deviation > least, deviation, 1.0)
+
+    def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Values [N, ...] as [L, most hypotheses of a list, ...], `fill` beyond its end."""
+        shape = (len(self.ids), int(self.sizes.max()), *values.shape[1:])
+        array = np.full(shape, fill, values.dtype)
+        array[self.owners, np.arange(len(values)) - self.starts[self.owners]] = values
+        return array
+
+
+def first_weights(lists: Lists) -> np.ndarray:
+    """Weights [F] that score as the first system did, as far as they can.
+
+    Least squares of its scores on the features, within lists; where its score is a weighted sum of
+    them, as a decoder's is, exactly its weights. 0 without scores.
+    """
+    if lists.first is None:
+        return np.zeros(len(lists.names))
+    scores = lists.first[:, None]
+    one = dataclasses.replace(lists, features=scores).centred()[:, 0]
+    scales = lists.scales()
+    found = np.linalg.lstsq(lists.centred() / scales, one, rcond=1e-10)[0]
+    return found / scales

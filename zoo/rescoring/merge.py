@@ -1,0 +1,67 @@
+"""The k best hypotheses of further lists beside those of the first: nk-best lists.
+
+A second system, or an inflector of the first one's n hypotheses (Labeau and Allauzen 2017, section
+3.2), offers other words; re-ranking chooses among all.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+from zoo.errors import UserError
+from zoo.sources.hypotheses import NBestList
+
+
+def merge_lists(
+    lists: Iterable[NBestList], others: Sequence[Iterable[NBestList]], best: int
+) -> Iterator[NBestList]:
+    """The lists, with the best hypotheses of the same list of each other file, list by list.
+
+    Words that are there already come in once. A feature that a hypothesis lacks, and the score of
+    one that the first system did not make, is the lowest of its list.
+
+    Args:
+      lists: of the first system. others: of others, the same lists in the same order.
+      best: how many of each other list are taken, by its score or, without one, from the first on.
+
+    Raises:
+      UserError: another file has other lists, or fewer or more.
+    """
+    for one, *more in itertools.zip_longest(lists, *others):
+        for other in more:
+            if one is None or other is None or other.id != one.id:
+                left, right = (x.id if x else "none" for x in (one, other))
+                raise UserError(
+                    f"the list {left!r} of the first file meets {right!r} of another: give files "
+                    "of the same lists in the same order."
+                )
+        hypotheses = {hypothesis.text: hypothesis for hypothesis in reversed(one.hypotheses)}
+        added = [
+            hypothesis
+            for other in more
+            for hypothesis in _best(other.hypotheses, best)
+            if hypothesis.text not in hypotheses
+        ]
+        distinct = {hypothesis.text: hypothesis for hypothesis in reversed(added)}
+        new = [h for h in added if distinct[h.text] is h]
+        yield dataclasses.replace(one, hypotheses=_completed(one.hypotheses, new))
+
+
+def _best(hypotheses, count):
+    if any(hypothesis.score is None for hypothesis in hypotheses):
+        return hypotheses[:count]
+    return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)[:count]
+
+
+def _completed(own, new):
+    """All hypotheses with all features."""
+    lowest: dict[str, float] = {}
+    for hypothesis in (*own, *new):
+        for name, value in hypothesis.features.items():
+            lowest[name] = min(value, lowest.get(name, value))
+    scores = [hypothesis.score for hypothesis in own]
+    score = None if None in scores else min(scores)
+    completed = [dataclasses.replace(h, features={**lowest, **h.features}) for h in own]
+    return completed + [
+        dataclasses.replace(h, features={**lowest, **h.features}, score=score) for h in new
+    ]

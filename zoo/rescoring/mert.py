@@ -1,0 +1,157 @@
+"""Minimum error rate training: exact line searches over n-best lists (Och 2003).
+
+Along a line w + x d every hypothesis has a score that is a line in x, and the best one of a list
+changes only where the upper envelope of these lines has a corner. Between two corners, of all lists
+together, the figure is constant: each of these intervals is looked at.
+
+F. Och: Minimum Error Rate Training in Statistical Machine Translation, ACL 2003, section 4.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.rescoring.lists import Lists
+from zoo.rescoring.metrics import Metric
+
+
+@dataclasses.dataclass(frozen=True)
+class Mert:
+    """Settings of the tuning.
+
+    Attributes:
+      starts: how often it begins: at the weights given, and at random ones.
+      directions: random directions that are searched beside the features', each round.
+      rounds: at most so many, each along all directions; it ends when none helps.
+    """
+
+    starts: int = 8
+    directions: int = 8
+    rounds: int = 30
+
+    def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
+        """The weights with the best figure, float64 [F]; never worse than `start`.
+
+        Args:
+          lists: to tune on. metric: what to tune for. start: weights [F].
+          seed: of the directions and the other starts.
+        """
+        scales = lists.scales()
+        search = Search.of(dataclasses.replace(lists, features=lists.features / scales), metric)
+        ends = []
+        for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
+            begin = generator.normal(size=len(start)) if number else start * scales
+            ends.append(self._climb(search, begin, generator))
+        best = max(ends, key=lambda end: end[0])  # the first of equals
+        return best[1] / scales
+
+    def _climb(self, search, weights, generator):
+        """(figure, weights) where no direction helps any more."""
+        value = search.value(weights)
+        for _ in range(self.rounds):
+            size = len(weights)
+            random = generator.normal(size=(self.directions, size))
+            before = value
+            for direction in np.concatenate([np.eye(size), random]):
+                step, found = search.best_step(weights, direction)
+                if found > value + 1e-9:
+                    weights, value = weights + step * direction, found
+                    norm = np.abs(weights).max()
+                    weights = weights / norm if norm else weights
+            if value <= before + 1e-9:
+                break
+        return value, weights
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Search:
+    """Lists in the form that line searches take: [L, most, ...], -inf beyond a list's end."""
+
+    lists: Lists
+    metric: Metric
+    features: np.ndarray
+    statistics: np.ndarray
+    missing: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Lists, metric: Metric) -> "Search":
+        """Of lists and what they are tuned for."""
+        return cls(
+            lists,
+            metric,
+            lists.padded(lists.features, 0.0),
+            lists.padded(lists.statistics, 0.0),
+            lists.padded(np.ones(len(lists.features), bool), False) == 0,
+        )
+
+    def value(self, weights: np.ndarray) -> float:
+        """The figure of weights [F], larger is better."""
+        sums = self.lists.statistics[self.lists.chosen(weights)].sum(0)
+        return float(self.metric.sign * self.metric.figure(sums))
+
+    def best_step(self, weights: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
+        """(x, figure) of the best interval of w + x d, x in its middle; larger figures are better.
+
+        Of intervals equally good the widest is taken, then the one nearest to x = 0.
+        """
+        intercepts = np.where(self.missing, -np.inf, self.features @ weights)
+        slopes = np.where(self.missing, -np.inf, self.features @ direction)
+        first, corners, rows, chosen, left = envelopes(slopes, intercepts)
+        lists = np.arange(len(first))
+        order = np.argsort(corners, kind="stable")
+        changes = self.statistics[rows, chosen] - self.statistics[rows, left]
+        sums = self.statistics[lists, first].sum(0) + np.concatenate(
+            [np.zeros((1, changes.shape[1])), np.cumsum(changes[order], axis=0)]
+        )
+        figures = self.metric.sign * self.metric.figure(sums)
+        bounds = np.concatenate([[-np.inf], corners[order], [np.inf]])
+        steps, widths = _middles(bounds)
+        # Corners that coincide leave no interval between them.
+        figures = np.where(widths > 0, figures, -np.inf)
+        best = max(figures)
+        among = np.flatnonzero(figures >= best - 1e-12)
+        one = min(among, key=lambda n: (-widths[n], abs(steps[n])))
+        return float(steps[one]), float(figures[one])
+
+
+def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
+    """The upper envelopes of the lines a + x b of each row, from x = -inf to inf.
+
+    Args:
+      slopes, intercepts: b and a, [L, N]; -inf both where there is no line.
+
+    Returns:
+      first, int64 [L]: the line that is highest for x -> -inf; and of all corners, by row, float64
+      [corners], where they are; int64, their row, the line from there on, and the line before.
+    """
+    rows = np.arange(len(slopes))
+    there = np.isfinite(slopes)
+    # The least slope is highest far to the left, and of equal ones the highest line everywhere.
+    least = np.where(there, slopes, np.inf).min(1, keepdims=True)
+    first = np.where(there & (slopes == least), intercepts, -np.inf).argmax(1)
+    found: list[tuple[np.ndarray, ...]] = []
+    current = first.copy()
+    while len(rows):
+        slope, height = (x[rows, current[rows], None] for x in (slopes, intercepts))
+        later = there[rows] & (slopes[rows] > slope)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            corners = (height - intercepts[rows]) / (slopes[rows] - slope)
+        corners = np.where(later, corners, np.inf)
+        nearest = corners.min(1, keepdims=True)
+        # Of lines that cross at one corner the steepest goes on.
+        following = np.where(corners == nearest, slopes[rows], -np.inf).argmax(1)
+        going = later.any(1)
+        rows = rows[going]
+        found.append((nearest[going, 0], rows, following[going], current[rows]))
+        current[rows] = following[going]
+    return first, *(np.concatenate(part) for part in zip(*found, strict=True))
+
+
+def _middles(bounds):
+    """(a point within each interval, its width) of sorted bounds, -inf and inf at the ends."""
+    left, right = bounds[:-1], bounds[1:]
+    with np.errstate(invalid="ignore"):
+        middles = (left + right) / 2
+    middles = np.where(np.isinf(left), right - 1, np.where(np.isinf(right), left + 1, middles))
+    middles = np.where(np.isinf(left) & np.isinf(right), 0.0, middles)
+    return middles, np.where(np.isinf(right) | np.isinf(left), 2.0, right - left)

@@ -1,0 +1,211 @@
+"""Figures of a corpus that are sums over sentences put into a formula: BLEU, chrF, word error rate.
+
+A metric gives integers for each hypothesis, its statistics; sums of them over the sentences give
+the figure, so that choosing other hypotheses changes a sum and no more.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.rescoring import edit_distance, ngrams
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric:
+    """The contract of the metrics.
+
+    Attributes:
+      name: as people write it. unit: of the figure. sign: 1 if larger is better, -1 if smaller.
+      many: whether a sentence may have several references.
+    """
+
+    name: ClassVar[str] = ""
+    unit: ClassVar[str] = ""
+    sign: ClassVar[int] = 1
+    many: ClassVar[bool] = True
+
+    def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+        """float64 [hypotheses, S], whole numbers, of texts with their references."""
+        raise NotImplementedError
+
+    def figure(self, statistics: np.ndarray) -> np.ndarray:
+        """The figures of sums of statistics, [..., S] -> [...]."""
+        raise NotImplementedError
+
+    def size(self, statistics: np.ndarray) -> np.ndarray:
+        """How much reference there is in sums of statistics, [..., S] -> [...], in words."""
+        raise NotImplementedError
+
+    def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
+        """What each hypothesis is worth, in words, larger is better (Chiang et al. 2008).
+
+            gain(e) = size(b + s(e)) figure(b + s(e)) / 100
+
+        Args:
+          statistics: s, [..., S]. background: b, the statistics of other sentences, [S].
+        """
+        together = statistics + background
+        return self.sign * self.size(together) * self.figure(together) / 100
+
+    def signature(self) -> str:
+        """What was computed how, as `sacrebleu` writes it where it computes the same."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class Bleu(Metric):
+    """BLEU with n-grams to 4 (Papineni et al. 2002), as `sacrebleu` computes it.
+
+    statistics: length, that of the nearest reference, matches of order 1 to 4, n-grams of each.
+
+    Attributes:
+      tokenize: of `sacrebleu`'s ways to part words: "none" for texts that are tokenised.
+    """
+
+    tokenize: str = "none"
+    name: ClassVar[str] = "BLEU"
+
+    def __post_init__(self):
+        from sacrebleu.metrics import BLEU
+
+        if self.tokenize not in BLEU.TOKENIZERS:
+            raise UserError(
+                f"--tokenize {self.tokenize}: give one of {', '.join(sorted(BLEU.TOKENIZERS))}."
+            )
+
+    def _official(self):
+        from sacrebleu.metrics import BLEU
+
+        return BLEU(tokenize=self.tokenize, force=True)
+
+    def statistics(self, hypotheses, references):
+        """[hypotheses, 10]."""
+        tokens = self._official().tokenizer
+        said = [tokens(text.rstrip()).split() for text in hypotheses]
+        wanted = [tokens(text.rstrip()).split() for text in references]
+        matches, totals, _ = ngrams.count_matches(said, wanted, 4)
+        lengths = np.array([*map(len, said)], np.int64)
+        others = np.array(sorted(map(len, wanted)), np.int64)
+        # Of two as near the shorter one, which argmin meets first.
+        nearest = others[np.abs(lengths[:, None] - others).argmin(1)]
+        return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
+
+    def figure(self, statistics):
+        """BLEU, 0 to 100; an order without a match counts as half of one, then a quarter."""
+        statistics = np.asarray(statistics, np.float64)
+        length, reference = statistics[..., 0], statistics[..., 1]
+        matches, totals = statistics[..., 2:6], statistics[..., 6:10]
+        missed = matches == 0
+        smoothed = np.where(missed, 0.5 ** np.cumsum(missed, axis=-1), matches)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.log(smoothed / totals).mean(-1)
+            brevity = np.minimum(0, 1 - reference / length)
+            figure = 100 * np.exp(mean + brevity)
+        return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
+
+    def size(self, statistics):
+        """Words of the references."""
+        return statistics[..., 1]
+
+    def signature(self):
+        """Tokeniser, smoothing and version."""
+        official = self._official()
+        official.corpus_score(["a"], [["a"]])
+        return str(official.get_signature())
+
+
+@dataclasses.dataclass(frozen=True)
+class ChrF(Metric):
+    """chrF2 with n-grams of characters to 6 (Popović 2015), as `sacrebleu` computes it.
+
+    statistics: for each order n-grams of the hypothesis, of the reference, and matches.
+    """
+
+    name: ClassVar[str] = "chrF2"
+    order: ClassVar[int] = 6
+
+    def statistics(self, hypotheses, references):
+        """[hypotheses, 18], of the reference by which each hypothesis has most."""
+        said, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
+        several = np.stack([self._of_one(said, one) for one in wanted])
+        best = self.figure(several).argmax(0)
+        return several[best, np.arange(len(said))]
+
+    def _of_one(self, said, wanted):
+        matches, totals, (reference,) = ngrams.count_matches(said, [wanted], self.order)
+        totals = np.where(reference > 0, totals, 0)
+        reference = np.broadcast_to(reference, totals.shape)
+        stacked = np.stack([totals, reference, matches], -1)
+        return stacked.reshape(len(said), 3 * self.order).astype(np.float64)
+
+    def figure(self, statistics):
+        """chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four times."""
+        statistics = np.asarray(statistics, np.float64)
+        counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
+        said, wanted, matches = np.moveaxis(counts, -1, 0)
+        there = (said > 0) & (wanted > 0)
+        orders = np.maximum(there.sum(-1), 1)
+        precision = np.where(there, matches / np.maximum(said, 1e-9), 0).sum(-1) / orders
+        recall = np.where(there, matches / np.maximum(wanted, 1e-9), 0).sum(-1) / orders
+        below = 4 * precision + recall
+        return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
+
+    def size(self, statistics):
+        """Characters of the references, five to a word."""
+        return statistics[..., 1] / 5
+
+    def signature(self):
+        """Orders and version."""
+        from sacrebleu.metrics import CHRF
+
+        official = CHRF()
+        official.corpus_score(["a"], [["a"]])
+        return str(official.get_signature())
+
+
+@dataclasses.dataclass(frozen=True)
+class WordErrorRate(Metric):
+    """Word error rate, 100 (substitutions + insertions + deletions) / words of the references.
+
+    statistics: these three numbers, and the words of the reference.
+    """
+
+    name: ClassVar[str] = "WER"
+    unit: ClassVar[str] = " %"
+    sign: ClassVar[int] = -1
+    many: ClassVar[bool] = False
+
+    def statistics(self, hypotheses, references):
+        """[hypotheses, 4]."""
+        (reference,) = references
+        words = reference.split()
+        errors = edit_distance.count_errors([text.split() for text in hypotheses], words)
+        return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
+
+    def figure(self, statistics):
+        """Per cent; infinite for errors without a reference."""
+        statistics = np.asarray(statistics, np.float64)
+        errors, words = statistics[..., :3].sum(-1), statistics[..., 3]
+        rate = errors / np.where(words > 0, words, 1)
+        return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
+
+    def gain(self, statistics, background):
+        """Errors that are not made: word errors are sums, and need no background."""
+        return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
+
+    def size(self, statistics):
+        """Words of the references."""
+        return statistics[..., 3]
+
+    def signature(self):
+        """What it is."""
+        return "WER, words between blanks as they are written"
+
+
+def metric_of(name: str, tokenize: str = "none") -> Metric:
+    """The metric called "bleu", "chrf" or "wer"."""
+    return {"bleu": lambda: Bleu(tokenize), "chrf": ChrF, "wer": WordErrorRate}[name]()

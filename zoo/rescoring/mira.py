@@ -1,0 +1,154 @@
+"""Batch k-best MIRA (Cherry and Foster 2012, section 2.2 and algorithm 1).
+
+Of a list, the hope is the hypothesis that is good both by the model and by the metric, the fear one
+that the model likes and the metric does not:
+
+    hope = argmax_e w . h(e) + g(e),    fear = argmax_e w . h(e) - g(e)
+
+with features h and the gain g of `metrics`, among decayed statistics of the hopes before. Weights
+move by the smallest step that parts the two by their difference in gain, but no more than C allows:
+
+    w <- w + min(C, loss / |h(hope) - h(fear)|^2) (h(hope) - h(fear))
+    loss = g(hope) - g(fear) - w . (h(hope) - h(fear)), where that is positive
+
+Features are divided by their standard deviation within lists before, so that C means the same for
+all of them.
+
+C. Cherry, G. Foster: Batch Tuning Strategies for Statistical Machine Translation, NAACL 2012.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.rescoring.lists import Lists
+from zoo.rescoring.metrics import Metric
+
+_SCALES = 2.0 ** np.arange(-15, 16)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mira:
+    """Settings of the tuning.
+
+    Attributes:
+      epochs: passes over the lists.
+      steps: the largest step, C, of each start; starts differ in the order of the lists, too, and
+        the best of all is kept.
+      decay: what is left of the background statistics after each list.
+    """
+
+    epochs: int = 30
+    steps: tuple[float, ...] = (0.01, 0.001, 0.1)
+    decay: float = 0.999
+
+    def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
+        """The best weights seen, float64 [F].
+
+        Candidates are the start, the mean of the weights over each epoch, and the mean of the best
+        of several starts. Of those whose objective is no higher than the start's, the one with the
+        best figure is kept, the first of equals; so neither ends worse than it began.
+
+        Args:
+          lists: to tune on. metric: what to tune for. start: weights [F]. seed: of the orders.
+        """
+        scales = lists.scales()
+        objective = Objective.of(lists, metric)
+        scaled = dataclasses.replace(lists, features=lists.features / scales)
+        begin = objective.best_scale(start * scales)
+        limit = objective.value(begin)
+
+        def judge(weights):
+            figure = metric.sign * metric.figure(_sums(scaled, weights))
+            return figure if objective.value(weights) <= limit else -np.inf
+
+        best, best_figure = begin, judge(begin)
+        ends = []
+        generators = np.random.default_rng(seed).spawn(len(self.steps))
+        for generator, step in zip(generators, self.steps, strict=True):
+            own, own_figure = begin, judge(begin)
+            for weights in self._epochs(scaled, metric, begin, step, generator):
+                figure = judge(weights)
+                if figure > own_figure:
+                    own, own_figure = weights, figure
+            ends.append(own)
+            if own_figure > best_figure:
+                best, best_figure = own, own_figure
+        mean = np.mean(ends, axis=0)
+        return (mean if judge(mean) > best_figure else best) / scales
+
+    def _epochs(self, lists, metric, weights, step, generator):
+        """The mean weights of each epoch."""
+        background = np.ones(lists.statistics.shape[1])
+        bounds = lists.starts.tolist()
+        for _ in range(self.epochs):
+            total = np.zeros_like(weights)
+            for one in generator.permutation(len(lists.ids)):
+                rows = slice(bounds[one], bounds[one + 1])
+                features, statistics = lists.features[rows], lists.statistics[rows]
+                gains = metric.gain(statistics, background)
+                scores = features @ weights
+                hope, fear = int((scores + gains).argmax()), int((scores - gains).argmax())
+                difference = features[hope] - features[fear]
+                loss = gains[hope] - gains[fear] - weights @ difference
+                length = difference @ difference
+                if loss > 0 and length > 0:
+                    weights = weights + min(step, loss / length) * difference
+                background = self.decay * background + statistics[hope]
+                total += weights
+            yield total / len(lists.ids)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Objective:
+    """The mean over lists of a structured hinge loss, with one background for all epochs.
+
+        mean_l max_e (w . h(e) - g(e)) - (w . h(o) - g(o)),    o = argmax_e g(e)
+
+    It bounds the gain that is lost by choosing with w. With the hope in the place of the best
+    hypothesis o, larger weights would make it 0 whatever they choose.
+
+    Attributes:
+      features: [L, most, F], in standard deviations. gains: [L, most], of the background that
+        decayed statistics of the first system's hypotheses come to; -inf beyond a list's end.
+    """
+
+    features: np.ndarray
+    gains: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Lists, metric: Metric) -> "Objective":
+        """Of lists; at most a thousand sentences are the background, as decay by 0.999 leaves."""
+        background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
+        gains = metric.gain(lists.statistics, background + 1)
+        features = lists.padded(lists.features / lists.scales(), 0.0)
+        return cls(features, lists.padded(gains, -np.inf))
+
+    def value(self, weights: np.ndarray) -> float:
+        """The loss of weights [F] of features in standard deviations, in words, at its best scale.
+
+        Choices do not depend on the scale of weights, and so their loss should not.
+        """
+        return float(self._of_scales(weights).min())
+
+    def best_scale(self, weights: np.ndarray) -> np.ndarray:
+        """The weights times the power of 2 that makes the loss least."""
+        return weights * _SCALES[self._of_scales(weights).argmin()]
+
+    def _of_scales(self, weights):
+        """The loss at each of the scales."""
+        scores = self.features @ weights
+        there = np.isfinite(self.gains)
+        gains = np.where(there, self.gains, 0)
+        rows = np.arange(len(gains))
+        best = self.gains.argmax(1)
+
+        def loss(scale):
+            fear = np.where(there, scale * scores - gains, -np.inf).max(1)
+            return (fear - (scale * scores - gains)[rows, best]).mean()
+
+        return np.array([loss(scale) for scale in _SCALES])
+
+
+def _sums(lists, weights):
+    return lists.statistics[lists.chosen(weights)].sum(0)

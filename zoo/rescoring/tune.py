@@ -1,0 +1,136 @@
+"""Weights tuned on lists with references, and the figures before and after, with their best."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.rescoring import oracle, significance
+from zoo.rescoring.columns import RANK
+from zoo.rescoring.lists import Lists, first_weights
+from zoo.rescoring.mert import Mert
+from zoo.rescoring.metrics import Metric
+from zoo.rescoring.mira import Mira
+from zoo.sources.hypotheses import NBestList
+
+METHODS = {"mira": Mira, "mert": Mert}
+
+
+def arrays(
+    lists: Sequence[NBestList], references: dict[str, tuple[str, ...]], metric: Metric
+) -> Lists:
+    """Lists as arrays.
+
+    Args:
+      lists: every hypothesis with the same features, or where these are sparse, some of them.
+      references: {id: one or more of each list}.
+
+    Raises:
+      UserError: there are several references, and the metric takes one; or there are no lists.
+    """
+    if not lists:
+        raise UserError("there are no lists to tune on: give some.")
+    names = [*dict.fromkeys(name for one in lists for h in one.hypotheses for name in h.features)]
+    statistics = []
+    for one in lists:
+        wanted = references[one.id]
+        if len(wanted) > 1 and not metric.many:
+            raise UserError(f"{metric.name} takes one reference of each list: give one file.")
+        statistics.append(metric.statistics([h.text for h in one.hypotheses], wanted))
+    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
+    features = [[h.features.get(name, 0.0) for name in names] for h in hypotheses]
+    scores = [hypothesis.score for hypothesis in hypotheses]
+    return Lists(
+        tuple(one.id for one in lists),
+        tuple(names),
+        np.cumsum([0, *(len(one.hypotheses) for one in lists)]),
+        np.array(features, np.float64).reshape(len(hypotheses), len(names)),
+        np.concatenate(statistics),
+        None if None in scores else np.array(scores, np.float64),
+    )
+
+
+def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np.ndarray:
+    """Weights [F] by a method of `METHODS`; from `start`, or from what scores as the first system.
+
+    Raises:
+      UserError: the lists have no features.
+    """
+    if not lists.names:
+        raise UserError(
+            "the hypotheses have no features to weigh: give lists with some, --run DIR or "
+            "--word-count."
+        )
+    begin = first_start(lists, metric) if start is None else start
+    return METHODS[method]().tune(lists, metric, begin, seed)
+
+
+def first_start(lists: Lists, metric: Metric) -> np.ndarray:
+    """Where tuning begins without weights: what scores as the first system did, or its order.
+
+    The better of `first_weights` and, if there is a feature "rank", that one alone.
+    """
+    starts = [first_weights(lists)]
+    if RANK in lists.names:
+        starts.append(np.array([float(name == RANK) for name in lists.names]))
+    figures = [metric.figure(lists.statistics[lists.chosen(w)].sum(0)) for w in starts]
+    return starts[int(np.argmax(metric.sign * np.array(figures)))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """A figure of some lists with its bootstrap interval of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Figures:
+    """What choosing from lists comes to: by the first system, by weights, and at best.
+
+    p is that of the paired test of the first two.
+    """
+
+    lists: int
+    untuned: Figure
+    tuned: Figure
+    oracle: Figure
+    p: float
+
+    @classmethod
+    def of(cls, lists: Lists, metric: Metric, weights: np.ndarray, seed: int = 0) -> "Figures":
+        """The figures of lists by weights [F]."""
+        chosen = [
+            lists.statistics[rows]
+            for rows in (lists.untuned(), lists.chosen(weights), oracle.choose(lists, metric))
+        ]
+        figures = [
+            Figure(
+                float(metric.figure(statistics.sum(0))),
+                *significance.bootstrap_interval(statistics, metric, seed),
+            )
+            for statistics in chosen
+        ]
+        p = significance.paired_test(chosen[0], chosen[1], metric, seed)
+        untuned, tuned, best = figures
+        return cls(len(lists.ids), untuned, tuned, best, p)
+
+
+def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
+    """The figures of parts side by side, as lines of text."""
+
+    def cell(figure):
+        return f"{figure.value:.2f} [{figure.low:.2f}, {figure.high:.2f}]"
+
+    rows = [(metric.name + metric.unit, "lists", "untuned", "tuned", "oracle", "p")]
+    for name, figures in parts:
+        cells = map(cell, (figures.untuned, figures.tuned, figures.oracle))
+        rows.append((name, str(figures.lists), *cells, f"{figures.p:.3f}"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,71 @@
+"""Files of weights: JSON that people read, and that `rescore apply` reads again."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+from zoo.errors import UserError, named
+from zoo.rescoring.lists import Lists
+from zoo.runs import strict_json
+from zoo.sources import files
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """The weights of features, and how they were made.
+
+    Attributes:
+      weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
+      made: what they were tuned for and how, as `tune` says; for readers alone.
+    """
+
+    weights: dict[str, float]
+    made: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def text(self) -> str:
+        """The file: the same weights give the same bytes."""
+        value = {"weights": self.weights, "made": self.made}
+        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: str) -> "Weights":
+        """The weights of a file; UserError if it is none."""
+        found = files.find(path)
+        value = strict_json.read_object(files.read_text(found))
+        weights = value.get("weights") if value else None
+        if value is None or not isinstance(weights, dict) or not weights:
+            raise UserError(f'{found} has no weights: write {{"weights": {{"name": 0.5}}}}.')
+        for name, weight in weights.items():
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not math.isfinite(weight):
+                raise UserError(
+                    f"{found}: the weight of {name!r} is {json.dumps(weight)}: give a finite "
+                    "number."
+                )
+        made = value.get("made")
+        return cls(
+            {n: float(w) for n, w in weights.items()}, made if isinstance(made, dict) else {}
+        )
+
+    def score(self, features: dict[str, float]) -> float:
+        """The weighted sum of features that `check` has seen."""
+        return math.fsum(weight * features.get(name, 0.0) for name, weight in self.weights.items())
+
+    def check(self, names: tuple[str, ...], where: str):
+        """UserError unless the features of a list are those that have weights."""
+        unweighted = [name for name in names if name not in self.weights]
+        absent = [name for name in self.weights if name not in names]
+        if unweighted or absent:
+            what = [f"without a weight are {named(unweighted)}"] if unweighted else []
+            what += [f"without a feature are {named(absent)}"] if absent else []
+            raise UserError(
+                f"{where}: the features are not those of the weights; {' and '.join(what)}: give "
+                "the runs and counts that were given to tune."
+            )
+
+    def of(self, lists: Lists):
+        """The weights as an array in the order of the lists' features."""
+        import numpy as np
+
+        return np.array([self.weights[name] for name in lists.names])

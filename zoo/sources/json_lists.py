@@ -1,0 +1,114 @@
+"""N-best lists as lines of JSON, as ESPnet and the HyPoradise data write them.
+
+A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id": ...,
+"text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or such
+objects. Other names that are read: "utt", "utt_id" and "name" for "id"; "nbest" and "input", or a
+list as "output", for "hypotheses"; "output" and "ref" for "reference"; "hyp", "hypothesis" and
+"rec_text" for "text". Lists of numbers beside "hypotheses", as long as it, are features too. A list
+without id has the number of its line.
+"""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+
+from zoo.errors import UserError
+from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
+
+IDS = ("id", "utt", "utt_id", "name")
+LISTS = ("hypotheses", "nbest", "input", "output")
+TEXTS = ("text", "hyp", "hypothesis", "rec_text")
+REFERENCES = ("reference", "ref", "output")
+
+
+def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
+    """The lists of numbered lines; UserError names file and line.
+
+    A file that is one JSON list of such objects, as HyPoradise has it, is read whole.
+    """
+    for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
+        yield _joined([found for _, found in group])
+
+
+def _joined(lists):
+    """One list of what stands together under one id: hypotheses line by line."""
+    references = [found.reference for found in lists if found.reference is not None]
+    hypotheses = [hypothesis for found in lists for hypothesis in found.hypotheses]
+    return NBestList(lists[0].id, hypotheses, references[0] if references else None)
+
+
+def _entries(lines, path):
+    """(what tells lists apart, a list) of each object."""
+    for number, value in _objects(lines, path):
+        where = f"{path}, line {number}"
+        if not isinstance(value, dict):
+            raise UserError(f'{where}: no object: write {{"id": ..., "hypotheses": [...]}}.')
+        found, whole = _list_of(value, number, where)
+        # Two lists of one id are not one list: the second is refused.
+        yield (found.id, number if whole else None), found
+
+
+def _objects(lines, path):
+    """(line, value) of each line of JSON, or of each item of one list."""
+    lines = iter(lines)
+    number, first = next(lines)
+    if first.lstrip().startswith("["):
+        whole = "\n".join((first, *(text for _, text in lines)))
+        yield from enumerate(_parsed(whole, f"{path}, line {number}"), 1)
+        return
+    for at, text in itertools.chain([(number, first)], lines):
+        if text.strip():
+            yield at, _parsed(text, f"{path}, line {at}")
+
+
+def _parsed(text, where):
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not JSON ({error}): correct it.") from error
+
+
+def _list_of(value, number, where):
+    """(the list of an object, whether it is a whole one)."""
+    id = next((str(value[name]) for name in IDS if name in value), str(number))
+    key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
+    if key is None:
+        return NBestList(id, [_hypothesis(value, number, where)], _reference(value)), False
+    items = value[key]
+    if not items:
+        raise UserError(f"{where}: the list {id!r} has no hypotheses: leave it out.")
+    columns = {
+        name: column
+        for name, column in value.items()
+        if name != key and isinstance(column, list) and len(column) == len(items)
+    }
+    hypotheses = []
+    for position, item in enumerate(items):
+        own = {"text": item} if isinstance(item, str) else item
+        if not isinstance(own, dict):
+            raise UserError(f"{where}: hypothesis {position + 1} is neither text nor an object.")
+        own = {**own, **{name: column[position] for name, column in columns.items()}}
+        hypotheses.append(_hypothesis(own, number, where))
+    return NBestList(id, hypotheses, _reference(value)), True
+
+
+def _reference(value):
+    return next((value[name] for name in REFERENCES if isinstance(value.get(name), str)), None)
+
+
+def _hypothesis(value, number, where):
+    text = next((value[name] for name in TEXTS if isinstance(value.get(name), str)), None)
+    if text is None:
+        raise UserError(f'{where}: a hypothesis has no text: write {{"text": "..."}}.')
+    score = value.get("score")
+    return Hypothesis(
+        number,
+        " ".join(text.split()),
+        {
+            name: number_of(item, where, f"the feature {name!r}")
+            for name, item in value.items()
+            if name != "score" and name not in IDS and not isinstance(item, bool)
+            if isinstance(item, int | float)
+        },
+        None if score is None else number_of(score, where, "the score"),
+    )

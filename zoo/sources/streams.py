@@ -1,0 +1,62 @@
+"""Lines of text files one by one, with the checks of `files.read_text`, in constant memory."""
+
+import bz2
+import gzip
+import lzma
+import pathlib
+import zlib
+from collections.abc import Iterator
+
+from zoo.errors import UserError
+from zoo.sources import files
+
+_OPEN = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\0", lzma.open),
+)
+
+
+def read_lines(path: str) -> Iterator[tuple[int, str]]:
+    """(number from 1, text without its end) of each line, as the file is read; pipes too.
+
+    Args:
+      path: a UTF-8 text, perhaps compressed with gzip, bzip2 or xz.
+
+    Raises:
+      UserError: it cannot be read, is empty, binary, damaged or not UTF-8; the line is named.
+    """
+    found = files.find(path)
+    number = 0
+    try:
+        with open(found, "rb") as raw:
+            start = raw.peek(8)[:8]
+            for magic, what in files.OTHERS:
+                if start.startswith(magic):
+                    raise UserError(f"{found} {what} first.")
+            opens = [opened for magic, opened in _OPEN if start.startswith(magic)]
+            for number, line in enumerate(opens[0](raw) if opens else raw, 1):
+                yield number, _text(line, number, found)
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise UserError(
+            f"{found} cannot be decompressed after line {number} ({error}): get it again."
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"{found} cannot be read: {error.strerror or error}: give a file of text."
+        ) from error
+    if not number:
+        raise UserError(f"{found} is empty: give a file with text.")
+
+
+def _text(line: bytes, number: int, path: pathlib.Path) -> str:
+    if b"\0" in line:
+        raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
+    try:
+        # Without the mark that some editors put first.
+        return line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}, line {number}: not UTF-8 (byte {line[error.start]:#04x}): convert it, for "
+            "instance with iconv -t utf-8."
+        ) from error
