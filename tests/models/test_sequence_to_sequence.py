@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo.cores import LSTM, NGram
+from zoo.attention import Bahdanau, Luong
+from zoo.cores import GRU, LSTM, Bidirectional, Elman, NGram
 from zoo.data.buckets import source_batch
 from zoo.decoding import steps
 from zoo.embeddings import Lookup
@@ -100,19 +101,7 @@ def test_padding_has_no_part_in_the_loss(problem):
     assert float(value) == pytest.approx(-float((log_prob * weights).sum()), abs=1e-4)
 
 
-class Mean:
-    """An attention that is none: it adds the mean of the memory, and has one parameter."""
-
-    def init(self, key, hidden_size, memory_size):
-        return {"matrix": jax.random.normal(key, (memory_size, hidden_size))}
-
-    def apply(self, params, hidden, memory, mask):
-        weights = mask / mask.sum(axis=1, keepdims=True)
-        mean = jnp.einsum("bs,bsm->bm", weights, memory) @ params["matrix"]
-        return hidden + mean[:, None]
-
-
-@pytest.mark.parametrize("attention", [None, Mean()])
+@pytest.mark.parametrize("attention", [None, Luong(), Bahdanau(size=3, units=5)])
 @pytest.mark.parametrize("beams", [1, 3])
 def test_step_functions_say_what_log_prob_says(problem, random, attention, beams):
     model = dataclasses.replace(MODEL, attention=attention)
@@ -132,7 +121,7 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
 
 
 def test_attention_sees_no_padding(problem, random):
-    model = dataclasses.replace(MODEL, attention=Mean())
+    model = dataclasses.replace(MODEL, attention=Luong())
     lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
     params = examples.random_params(model, random, *lexicons)
     _, tables, words, targets = problem
@@ -143,6 +132,72 @@ def test_attention_sees_no_padding(problem, random):
     np.testing.assert_allclose(narrow, wide, atol=1e-5)
     without, _ = MODEL.log_prob_and_log_z(params, tables, *source_batch(SENTENCES), words, targets)
     assert np.abs(narrow - without).max() > 0.1
+
+
+def test_attentional_log_probs_and_weights_are_those_of_a_loop(problem, random):
+    model = dataclasses.replace(MODEL, attention=Luong(size=5), order="source_reversed")
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(model, random, *lexicons, scale=0.7)
+    _, tables, words, targets = problem
+    arrays = (*source_batch(SENTENCES, longest=6), words)
+    found, _ = jax.jit(model.log_prob_and_log_z)(params, tables, *arrays, targets)
+    weights = np.asarray(jax.jit(model.attention_weights)(params, tables, *arrays))
+    full = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
+    empty, attention = [(np.zeros((1, 7)), np.zeros((1, 7)))] * 2, full["attention"]
+    for row, source in enumerate(SENTENCES):
+        inputs = full["source_embedding"]["table"][source][None]
+        memory, carry = references.lstm(inputs, full["encoder"], empty)
+        hidden, _ = references.lstm(
+            full["embedding"]["table"][words[row]][None], full["core"], carry
+        )
+        states = []
+        for time, h in enumerate(hidden[0]):
+            scores = [h @ (m @ attention["keys"]) for m in memory[0]]
+            expected = np.exp(np.array(scores) - references.log_sum_exp(scores))
+            np.testing.assert_allclose(weights[row, time, -len(source) :], expected, atol=1e-5)
+            both = np.concatenate([expected @ memory[0], h])
+            states.append(np.tanh(both @ attention["state"] + attention["state_bias"]))
+        head = full["head"]
+        log_probs = references.softmax_log_probs(states, head["weights"], head["bias"])
+        np.testing.assert_allclose(found[row], log_probs[np.arange(4), targets[row]], atol=1e-5)
+        np.testing.assert_array_equal(weights[row, :, : -len(source)], 0)
+
+
+def test_a_model_without_attention_has_no_weights_of_it(problem):
+    params, tables, words, _ = problem
+    with pytest.raises(UserError, match="has no attention, whose weights could be looked at"):
+        MODEL.attention_weights(params, tables, *source_batch(SENTENCES), words)
+
+
+ENCODERS = {
+    "bidirectional": {"encoder": Bidirectional(LSTM(size=7, layers=2))},
+    "bidirectional, concatenated": {
+        "core": GRU(size=8),
+        "encoder": Bidirectional(GRU(size=4), merge="concatenate"),
+    },
+    "skip connections": {
+        "core": LSTM(size=7, layers=2, skip=True),
+        "encoder": LSTM(size=7, layers=2, skip=True),
+    },
+    "elman": {"core": Elman(size=6, layers=2, activation="sigmoid")},
+}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_padding_has_no_part_whatever_encodes(problem, random, name):
+    """With attention, and a tied head that sees the attentional states' size."""
+    model = dataclasses.replace(
+        MODEL, **ENCODERS[name], attention=Luong(size=4), head=Softmax(tied=True)
+    )
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(model, random, *lexicons, scale=0.7)
+    _, tables, words, targets = problem
+    score = jax.jit(model.log_prob_and_log_z)
+    together, _ = score(params, tables, *source_batch(SENTENCES, 8), words, targets)
+    for row, source in enumerate(SENTENCES):
+        arrays = (np.tile(array[row], (3, 1)) for array in (words, targets))
+        alone, _ = score(params, tables, *source_batch([source], 5, rows=3), *arrays)
+        np.testing.assert_allclose(together[row], alone[0], atol=1e-5)
 
 
 def test_parameters_start_uniform_within_the_scale():
@@ -163,5 +218,7 @@ def test_an_encoder_that_cannot_start_the_decoder_is_refused():
         model = dataclasses.replace(MODEL, encoder=encoder)
         with pytest.raises(UserError, match=r"starts model\.core, .* have not the same shapes"):
             model.init(jax.random.key(0), *lexicons)
+    with pytest.raises(UserError, match=r"model\.core is Bidirectional, whose hidden states know"):
+        SequenceToSequence(core=Bidirectional())
     with pytest.raises(UserError, match=r"model\.order"):
         SequenceToSequence(order="backwards")

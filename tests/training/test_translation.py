@@ -8,7 +8,8 @@ import pytest
 
 from tests.training import small
 from tests.training.test_resume import assert_same_end, stop_at
-from zoo.cores import LSTM
+from zoo.attention import Bahdanau, Luong
+from zoo.cores import GRU, LSTM, Bidirectional
 from zoo.data import Buckets, Corpus, MicroPairs, Source, Vocabulary
 from zoo.embeddings import Features, Lookup
 from zoo.errors import Interrupted, UserError
@@ -130,17 +131,26 @@ class Copies(Source):
         return Corpus(split, backwards, source_text=Corpus(split, sources))
 
 
-def learner(**training):
+def learner(parts=None, **training):
     model = dataclasses.replace(
-        MODEL, embedding=Lookup(size=12), core=LSTM(size=24), head=Softmax()
+        MODEL,
+        **{"embedding": Lookup(size=12), "core": LSTM(size=24), "head": Softmax()} | (parts or {}),
     )
     recipe = experiment(model, batch=20, epochs=30, optimizer=Adam(0.02), clip=1.0, **training)
     return dataclasses.replace(recipe, data=Copies())
 
 
+PARTS = {
+    "lstm": {},
+    "gru, luong": {"core": GRU(size=24), "attention": Luong()},
+    "bidirectional, bahdanau": {"encoder": Bidirectional(LSTM(24)), "attention": Bahdanau()},
+}
+
+
 @pytest.mark.slow
-def test_it_learns_what_a_decoder_alone_cannot(tmp_path):
-    run = small.trainer(learner(), tmp_path / "run")
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS.keys())
+def test_it_learns_what_a_decoder_alone_cannot(tmp_path, parts):
+    run = small.trainer(learner(parts), tmp_path / "run")
     # A decoder that knows no source has log 5 nats a word and more at the boundary.
     assert run.train().best < 0.5
 

@@ -17,12 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
-from zoo.arrays.keys import Keys
 from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
 from zoo.cores.lstm import LSTM
 from zoo.errors import check_choices
-from zoo.networks import dropout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,10 +97,13 @@ class Bidirectional(Core):
         batch, time, _ = inputs.shape
         if not batch * time:
             return self._of_nothing(inputs, carry)
-        both = None if key is None else keys.of(key, batch)
+        if key is None:
+            forward_key = backward_key = None
+        else:
+            forward_key, backward_key = (keys.folded(keys.of(key, batch), use) for use in range(2))
         forward_carry, backward_carry = carry
         forward, forward_carry = self.core.apply(
-            params["forward"], inputs, forward_carry, reset=reset, key=_folded(both, 0)
+            params["forward"], inputs, forward_carry, reset=reset, key=forward_key
         )
         order = None if reset is None else backward_order(reset)
         # Resets stay where they are: a text, read from its end, begins at the same position.
@@ -111,7 +112,7 @@ class Bidirectional(Core):
             _reordered(inputs, order),
             backward_carry,
             reset=reset,
-            key=_folded(both, 1),
+            key=backward_key,
         )
         hidden = jnp.concatenate([forward, _reordered(backward, order)], axis=-1)
         return hidden, (forward_carry, backward_carry)
@@ -148,10 +149,3 @@ _permuted.defvjp(
     lambda x, order: (_permuted(x, order), order),
     lambda order, cotangent: (_permuted(cotangent, order), None),
 )
-
-
-def _folded(key: Keys | None, use: int) -> Keys | None:
-    """Keys of another use; None for none."""
-    if key is None:
-        return None
-    return Keys(jax.random.fold_in(key.batch, use), dropout.fold_in(key.rows, use))

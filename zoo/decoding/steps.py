@@ -56,12 +56,10 @@ class _NextTargetWord:
 
     model: Any
 
-    def __call__(self, params, tables, prepared, memory, mask, words, carry):
-        model, sentences = self.model, len(mask)
+    def __call__(self, params, tables, prepared, encoded, words, carry):
+        model = self.model
         states = model.decoder.states(params, tables, words[:, None], carry)
-        # The hypotheses of a sentence are so many positions that see the same memory.
-        hidden = states[0].reshape(sentences, -1, states[0].shape[-1])
-        hidden = model.attended(params, hidden, memory, mask).reshape(len(words), -1)
+        hidden = model.attended(params, states[0][:, 0], encoded)
         context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
         log_probs = model.head.log_probs(
             model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
@@ -92,9 +90,9 @@ def of_sequence_to_sequence(
     if prepared is None:
         prepared = model.prepared(params, tables)
     encoded = _compiled_encode(model)(params, tables, source, lengths)
-    step = jax.tree_util.Partial(
-        _NextTargetWord(model), params, tables, prepared, encoded.memory, encoded.mask
-    )
+    # The carry is the decoder's own; what does not change with the words is the step's.
+    constant = encoded._replace(carry=())
+    step = jax.tree_util.Partial(_NextTargetWord(model), params, tables, prepared, constant)
     return step, encoded.carry
 
 

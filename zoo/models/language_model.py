@@ -41,7 +41,7 @@ class LanguageModel(Model):
         if isinstance(self.core, Core) and not self.core.causal:
             raise UserError(
                 f"model.core is {type(self.core).__name__}, whose hidden states know the words to "
-                "come: take a causal core, such as LSTM, for a language model."
+                "come: take a causal core, such as LSTM; an encoder alone may read on."
             )
 
     @property
@@ -58,18 +58,26 @@ class LanguageModel(Model):
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
-    def init(self, key: jax.Array, lexicon: Lexicon, *others: Lexicon) -> Params:
-        """{"embedding", "core", "head"}: the parameters of each component."""
+    def init(
+        self, key: jax.Array, lexicon: Lexicon, *others: Lexicon, hidden_size: int = 0
+    ) -> Params:
+        """{"embedding", "core", "head"}: the parameters of each component.
+
+        Args:
+          lexicon: the words. others: none.
+          hidden_size: D of the states that the head sees; 0 for the core's, where it sees those.
+        """
+        hidden_size = hidden_size or self.core.output_size
         embedding_key, core_key, head_key = jax.random.split(key, 3)
         embedding = self.embedding.init(embedding_key, lexicon)
-        self._check_tied(embedding, lexicon)
+        self._check_tied(embedding, hidden_size, lexicon)
         return {
             "embedding": embedding,
             "core": self.core.init(core_key, self.embedding.size),
-            "head": self.head.init(head_key, self.core.output_size, lexicon),
+            "head": self.head.init(head_key, hidden_size, lexicon),
         }
 
-    def _check_tied(self, embedding_params, lexicon: Lexicon):
+    def _check_tied(self, embedding_params, hidden_size: int, lexicon: Lexicon):
         """UserError if the head is to share a table that has not the shape of its weights."""
         if not self.head.tied:
             return
@@ -83,7 +91,7 @@ class LanguageModel(Model):
             )
         untied = dataclasses.replace(self.head, tied=False)
         shapes = jax.eval_shape(
-            lambda key: untied.init(key, self.core.output_size, lexicon), jax.random.key(0)
+            lambda key: untied.init(key, hidden_size, lexicon), jax.random.key(0)
         )
         wanted = shapes["weights"].shape
         table = embedding_params.get("table")

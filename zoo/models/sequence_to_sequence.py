@@ -12,6 +12,8 @@ import jax.numpy as jnp
 
 from zoo.arrays import keys
 from zoo.arrays.types import Carry, Key, Params, Prepared, Tables
+from zoo.attention import Attention
+from zoo.attention.attention import PreparedMemory
 from zoo.cores import LSTM, Core
 from zoo.embeddings import Embedding, Lookup
 from zoo.errors import UserError, check_choices, check_least
@@ -29,11 +31,13 @@ class Encoded(NamedTuple):
 
     carry: the decoder's before its first word, leaves [B, ...].
     memory: the encoder's hidden states [B, S, M]. mask: bool [B, S], False at padding.
+    prepared: what attention computes once of these; None without attention.
     """
 
     carry: Carry
     memory: jax.Array
     mask: jax.Array
+    prepared: PreparedMemory | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,15 +46,16 @@ class SequenceToSequence(Model):
 
     The decoder is the `LanguageModel` of embedding, core and head, whose carry starts as the
     encoder's after the last word of x: so any head scores y exactly, with its background, its tied
-    weights and its penalties. With attention the head sees attention(h_t, memory), memory being the
-    encoder's hidden states.
+    weights and its penalties. With attention the head sees the attentional states of h_t and the
+    encoder's hidden states, which the carry of the decoder does not know: all positions are
+    computed at once.
 
     Attributes:
       embedding, core, head: the decoder's. A tied head shares the embedding's table.
       source_embedding, encoder: the encoder's, with parameters of their own; None for one like the
         decoder's. The encoder's carry, as its `decoder_carry` gives it, has the shapes of the
         core's.
-      attention: None, or what maps (hidden [B, T, D], memory [B, S, M], mask [B, S]) to [B, T, D].
+      attention: of `zoo.attention`, or None.
       order: "forward"; "source_reversed", the encoder reads x from its last word to its first; or
         "target_reversed", the decoder says y from its last word to its first, then the boundary.
       initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
@@ -62,7 +67,7 @@ class SequenceToSequence(Model):
     head: Head = Softmax()
     source_embedding: Embedding | None = None
     encoder: Core | None = None
-    attention: object | None = None
+    attention: Attention | None = None
     order: str = "source_reversed"
     initial_scale: float = 0.0
 
@@ -71,6 +76,7 @@ class SequenceToSequence(Model):
     def __post_init__(self):
         check_choices(self, "model", order=ORDERS)
         check_least(self, "model", initial_scale=0)
+        self.decoder  # noqa: B018  a core that reads on is refused
 
     @property
     def decoder(self) -> LanguageModel:
@@ -121,15 +127,15 @@ class SequenceToSequence(Model):
         self._check_carries()
         embedding, core = self._encoder
         of_decoder, of_embedding, of_encoder, of_attention, of_scale = jax.random.split(key, 5)
+        size, attention = self.core.output_size, self.attention
+        seen = attention.output_size(size) if attention is not None else size
         params = {
-            **self.decoder.init(of_decoder, lexicon),
+            **self.decoder.init(of_decoder, lexicon, hidden_size=seen),
             "source_embedding": embedding.init(of_embedding, source),
             "encoder": core.init(of_encoder, embedding.size),
         }
-        if self.attention is not None:
-            attention: Any = self.attention
-            sizes = self.core.output_size, core.output_size
-            params["attention"] = attention.init(of_attention, *sizes)
+        if attention is not None:
+            params["attention"] = attention.init(of_attention, size, core.output_size)
         return _uniform(params, of_scale, self.initial_scale) if self.initial_scale else params
 
     def _check_carries(self):
@@ -202,16 +208,54 @@ class SequenceToSequence(Model):
         carry = core.decoder_carry(carry)
         if self.background is not None:
             carry = carry, self.background.initial_carry(batch)
-        return Encoded(carry, memory, positions >= first)
+        mask, prepared = positions >= first, None
+        if self.attention is not None:
+            prepared = self.attention.prepared(params["attention"], memory, mask)
+        return Encoded(carry, memory, mask, prepared)
 
-    def attended(
-        self, params: Params, hidden: jax.Array, memory: jax.Array, mask: jax.Array
-    ) -> jax.Array:
-        """What the head sees of the decoder's hidden states [B, T, D]: they, or after attention."""
-        attention: Any = self.attention
-        if attention is None:
+    def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
+        """What the head sees of the decoder's hidden states: they, or their attentional states.
+
+        Args:
+          hidden: [B, T, D], or [B K, D] of K hypotheses a sentence. encoded: of `encode`.
+        """
+        if self.attention is None:
             return hidden
-        return attention.apply(params["attention"], hidden, memory, mask)
+        return self._attend(params, hidden, encoded)[0]
+
+    def _attend(self, params: Params, hidden: jax.Array, encoded: Encoded):
+        """(states, weights) of attention."""
+        if self.attention is None:
+            raise UserError(
+                "this model has no attention, whose weights could be looked at: train one with "
+                "--set model.attention=Luong, say."
+            )
+        return self.attention.apply(
+            params["attention"], hidden, encoded.memory, encoded.mask, prepared=encoded.prepared
+        )
+
+    def attention_weights(
+        self,
+        params: Params,
+        tables: Tables,
+        source: jax.Array,
+        lengths: jax.Array,
+        words: jax.Array,
+    ) -> jax.Array:
+        """The attention at each target word to each source word, [B, T, S], for pictures and links.
+
+        The weights of a target sum to 1 over the columns of its source's words, which stand as
+        `source` has them: at the end, in the order in which they are read.
+
+        Args:
+          source, lengths, words: see `weighted_loss`.
+
+        Raises:
+          UserError: the model has no attention.
+        """
+        encoded = self.encode(params, tables, source, lengths)
+        hidden, _, _ = self.decoder.states(params, tables, words, encoded.carry)
+        return self._attend(params, hidden, encoded)[1]
 
     def states(
         self,
@@ -228,7 +272,7 @@ class SequenceToSequence(Model):
           encoded: of `encode`. words: int32 [B, T], the boundary first.
         """
         hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
-        return self.attended(params, hidden, encoded.memory, encoded.mask), context
+        return self.attended(params, hidden, encoded), context
 
     def weighted_loss(
         self,
