@@ -15,6 +15,7 @@ import tomllib
 import pytest
 
 from configs import rare_words_log_linear
+from zoo.commands import program
 from zoo.trust import shipped
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -30,8 +31,9 @@ def names(requirements):
 def test_make_installs_the_dependencies_and_those_for_development():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     required = [line for line in lines if line and not line.startswith("#")]
-    development = PROJECT["optional-dependencies"]["dev"]
-    assert sorted(required) == sorted(PROJECT["dependencies"] + development)
+    others = PROJECT["optional-dependencies"]
+    development = others["dev"]
+    assert sorted(required) == sorted(sum(others.values(), PROJECT["dependencies"]))
     assert names(development) == {"mypy", "pytest", "pytest-xdist", "ruff"}
 
 
@@ -41,23 +43,71 @@ def test_the_types_are_packaged():
     assert (ROOT / "zoo/py.typed").read_bytes() == b""
 
 
-def test_zoo_needs_its_dependencies_and_no_others():
+def packages_of(folder):
+    """The packages whose modules the files of a folder import."""
     modules = set()
-    for path in (ROOT / "zoo").rglob("*.py"):
+    for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 modules |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 modules.add(node.module.partition(".")[0])
     packages = importlib.metadata.packages_distributions()
-    imported = {
+    return {
         name.lower().replace("_", "-")
         for module in modules - set(sys.stdlib_module_names) - {"zoo"}
         # Several packages may share a module, as orbax's do: the one that is asked for.
         for name in sorted(packages[module], key=lambda name: name != "orbax-checkpoint")[:1]
     }
-    # Passports give flax's version, and its modules hold heads: nothing else need import it.
-    assert imported | {"flax"} == names(PROJECT["dependencies"])
+
+
+def test_zoo_needs_its_dependencies_and_no_others():
+    others = PROJECT["optional-dependencies"]
+    needed = names(PROJECT["dependencies"] + others["flax"] + others["train"])
+    assert packages_of(ROOT / "zoo") == needed
+    assert names(others["flax"]) == {"flax"}
+    rooms = [room for room in (ROOT / "zoo").iterdir() if room.is_dir()]
+    assert [room.name for room in rooms if "flax" in packages_of(room)] == ["interop"]
+
+
+# Rooms that need no package but jax, numpy and optax. Treebanks and tables of data sets are read
+# by files of their own.
+ALONE = ("arrays", "losses", "lexicon", "networks", "attention", "heads", "cores", "embeddings")
+
+
+@pytest.mark.parametrize("room", ALONE)
+def test_a_head_alone_needs_little(room):
+    assert packages_of(ROOT / "zoo" / room) <= names(PROJECT["dependencies"])
+
+
+def test_importing_heads_imports_no_more_than_they_need():
+    """The rooms of commands stay closed, and packages that may not be there are not asked for."""
+    source = (
+        "import sys, jax, numpy, optax\n"
+        "before = set(sys.modules)\n"
+        "others = ('flax', 'orbax', 'datasets', 'conllu', 'matplotlib', 'tensorboardX', 'tqdm')\n"
+        "sys.modules.update(dict.fromkeys(others))\n"  # whoever imports one gets an ImportError
+        "import zoo.heads\n"
+        "modules = [m for m in sys.modules if m not in before and sys.modules[m]]\n"
+        "rooms = {m.split('.')[1] for m in modules if m.startswith('zoo.')}\n"
+        "print(*sorted(rooms))\n"
+        "print(len(modules), {m for m in modules if not m.startswith('zoo')})\n"
+        "from zoo import embeddings, cores, losses, models, priors\n"
+        "from zoo.data import with_background, with_priors\n"
+        "words = zoo.Lexicon.from_counts({'the': 3, 'cat': 2})\n"
+        "head = zoo.heads.LogLinear(background=priors.NGram(order=2))\n"
+        "words = with_priors(words, (priors.TopWords(1),), priors.Unigram())\n"
+        "words = with_background(words, head.background, [['the', 'cat']])\n"
+        "params = head.init(jax.random.key(0), 4, words)\n"
+        "print(params['bias'].shape, len(head.tables(words)['background']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rooms, count, shape = done.stdout.splitlines()
+    assert not set(rooms.split()) & {"data", "experiment", "training", "runs", "interop", "models"}
+    number, _, others = count.partition(" ")
+    assert int(number) < 110 and others in ("set()", "{'unicodedata'}")
+    assert shape.startswith("(2,) ")
 
 
 def folders(of):
@@ -121,6 +171,20 @@ def test_what_is_no_recipe_is_not_taken_for_one():
     for path in ("configs", "configs/no.tsv", "configs/../pyproject.toml", "countries.tsv", ""):
         assert shipped.file(path) is None
     assert shipped.file("/configs/countries.tsv") is None
+
+
+def test_a_package_that_commands_need_is_named(capsys):
+    def main():
+        raise ModuleNotFoundError("No module named 'orbax'", name="orbax.checkpoint")
+
+    assert program.run(main) == 2
+    assert capsys.readouterr().err == (
+        "error: orbax is not installed, which commands need: "
+        "pip install 'zoo-language-models[train]'.\n"
+    )
+    # Modules that no package of ours is are somebody's mistake.
+    with pytest.raises(ModuleNotFoundError):
+        program.run(lambda: importlib.import_module("zoo.nothing"))
 
 
 def test_the_console_script_is_there():

@@ -1,7 +1,14 @@
 """python -m zoo COMMAND: everything that the zoo does; see zoo/commands."""
 
 from zoo.commands import program
-from zoo.commands.line import main
+
+
+def main():
+    """Reads the command line and does what it says."""
+    # Here, where a package that commands need and that is not there is a user's error.
+    from zoo.commands import line
+
+    line.main()
 
 
 def console():

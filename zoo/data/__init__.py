@@ -1,23 +1,30 @@
 """Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too."""
 
-from zoo.data.buckets import Buckets
-from zoo.data.own_lexicon import with_background, with_priors
-from zoo.data.vocabulary import Vocabulary
-from zoo.sources import (
-    Characters,
-    Conllu,
-    Corpus,
-    Facts,
-    Micro,
-    MicroPairs,
-    Mixed,
-    Overnight,
-    Pairs,
-    Prefixed,
-    Realisations,
-    Source,
-    Text,
-)
+from typing import TYPE_CHECKING
+
+from zoo import lazy
+
+if TYPE_CHECKING:
+    from zoo.data.buckets import Buckets
+    from zoo.data.own_lexicon import with_background, with_priors
+    from zoo.data.vocabulary import Vocabulary
+    from zoo.sources import (
+        Characters,
+        Conllu,
+        Corpus,
+        Facts,
+        Micro,
+        MicroPairs,
+        Mixed,
+        Overnight,
+        Pairs,
+        Prefixed,
+        Realisations,
+        Source,
+        Text,
+    )
+
+__getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 __all__ = [
     "Buckets",

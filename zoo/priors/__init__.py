@@ -1,22 +1,29 @@
 """Priors: what is known of words before training."""
 
-from zoo.priors.contextual import ContextualBackground
-from zoo.priors.evidence import Evidence
-from zoo.priors.expert import Expert, KnowledgeBase
-from zoo.priors.grammars.background import Grammar
-from zoo.priors.guesser import SuffixGuesser
-from zoo.priors.morphology import Morphology
-from zoo.priors.ngrams.arpa import Arpa
-from zoo.priors.ngrams.kneser_ney import NGram
-from zoo.priors.numbers import Numbers
-from zoo.priors.prior import Background, FeaturePrior
-from zoo.priors.spelling import Affixes, LetterNgrams
-from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
-from zoo.priors.top_words import TopWords
-from zoo.priors.unigram import Uniform, Unigram
-from zoo.priors.word_function import WordFunction
-from zoo.priors.word_list import WordList
-from zoo.priors.word_table import WordTable
+from typing import TYPE_CHECKING
+
+from zoo import lazy
+
+if TYPE_CHECKING:
+    from zoo.priors.contextual import ContextualBackground
+    from zoo.priors.evidence import Evidence
+    from zoo.priors.expert import Expert, KnowledgeBase
+    from zoo.priors.grammars.background import Grammar
+    from zoo.priors.guesser import SuffixGuesser
+    from zoo.priors.morphology import Morphology
+    from zoo.priors.ngrams.arpa import Arpa
+    from zoo.priors.ngrams.kneser_ney import NGram
+    from zoo.priors.numbers import Numbers
+    from zoo.priors.prior import Background, FeaturePrior
+    from zoo.priors.spelling import Affixes, LetterNgrams
+    from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
+    from zoo.priors.top_words import TopWords
+    from zoo.priors.unigram import Uniform, Unigram
+    from zoo.priors.word_function import WordFunction
+    from zoo.priors.word_list import WordList
+    from zoo.priors.word_table import WordTable
+
+__getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 __all__ = [
     "Affixes",

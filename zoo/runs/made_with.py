@@ -1,5 +1,6 @@
 """What figures were made with: versions, revision and machine, for their passports."""
 
+import contextlib
 import functools
 import importlib.metadata
 import os
@@ -18,7 +19,10 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 @functools.cache
 def versions() -> dict[str, str]:
     """The versions of Python, of this zoo and of the packages that compute."""
-    packages = {name: importlib.metadata.version(name) for name in PACKAGES}
+    packages = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
+            packages[name] = importlib.metadata.version(name)
     return {"python": platform.python_version(), "zoo": version.VERSION, **packages}
 
 
