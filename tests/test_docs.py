@@ -97,9 +97,10 @@ def test_the_losses_of_the_page_are_computed():
 
 
 def test_unknown_words_of_the_page_are_put_in():
-    (snippet,) = snippets("alignments.md")
+    snippet, of_data = snippets("alignments.md")
     names = {}
     exec(snippet, names)
+    exec(of_data, {})
     assert names["seen"] == (
         ["the", "<unk>", "in", "<unk>"],
         ["le", "<unkpos_0>", "de", "<unkpos_0>"],

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
-from zoo.data import MicroPairs, Pairs
+from zoo import recipes
+from zoo.alignment import Copyable, PositionalAll, PositionalUnknown
+from zoo.data import MicroPairs, Pairs, Vocabulary
 from zoo.errors import UserError
 
 TEXTS = ["a b\nc\nd e f\n", "A\nB C\nD\n"]
@@ -121,3 +123,78 @@ def test_micro_translations_are_their_sources_backwards():
         assert features == [entries[word] for word in sentence]
     with pytest.raises(UserError, match=r"longest=1: no sentence"):
         dataclasses.replace(source, longest=1).read("train")
+
+
+# b and C are once in training, the others twice and more.
+MARKED = ["a b a\nc c\na c\n", "A C A\nB B\nA B\n"]
+LINKS = "0-0 1-1 2-2\n0-0 1-1\n0-1\n"
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """marked(strategy, links, **fields) -> pairs of MARKED."""
+
+    def make(strategy, links=LINKS, **fields):
+        (tmp_path / "x.align").write_text(links)
+        paths, alignments = files(tmp_path, *MARKED), (str(tmp_path / "x.align"),) * 2
+        fields = {"known": (2, 2), "alignments": alignments, **fields}
+        return Pairs(paths, paths, (paths,), unknowns=strategy, **fields)
+
+    return make
+
+
+def test_unknown_words_are_marked_in_training(marked):
+    pairs = marked(PositionalUnknown())
+    for split in ("train", "validation"):
+        corpus = pairs.read(split)
+        assert corpus.source_text.sentences == [["a", "<unk>", "a"], ["c", "c"], ["a", "c"]]
+        assert corpus.sentences == [["A", "<unkpos_0>", "A"], ["B", "B"], ["A", "B"]]
+    # Tests without alignments keep their translations, for they are the references.
+    assert pairs.read("test").sentences[0] == ["A", "C", "A"]
+    corpus = marked(Copyable()).read("test")
+    assert corpus.source_text.sentences[0] == ["a", "<unk_1>", "a"]
+    marked_lexicon, _ = Vocabulary().build(pairs)
+    assert {"<unkpos_0>", "A", "B", "<unk>"} < {*marked_lexicon.words}
+    assert "C" not in marked_lexicon.ids
+
+
+def test_words_as_frequent_are_known_in_their_order(marked):
+    # c is three times there like a, b once.
+    corpus = marked(PositionalUnknown(), known=(1, 9)).read("train")
+    assert corpus.source_text.sentences[1] == ["<unk>", "<unk>"]
+    assert corpus.sentences[0] == ["A", "C", "A"]
+
+
+def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
+    with pytest.raises(UserError, match=r"x.align has 1 lines for 3 sentence pairs"):
+        marked(Copyable(), "0-0\n").read("train")
+    with pytest.raises(UserError, match=r"x.align, line 2: the link 0-2 lies outside its pair"):
+        marked(Copyable(), "0-0\n0-2\n\n").read("train")
+    with pytest.raises(UserError, match=r"set data.alignments to two files"):
+        marked(Copyable(), alignments=()).read("train")
+    pairs = marked(PositionalAll())
+    (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
+    with pytest.raises(UserError, match=r"x.fr, pair 1: the word '<p_0>' is a mark"):
+        pairs = marked(PositionalAll(), "0-0\n\n\n")
+        (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
+        pairs.read("train")
+
+
+def test_alignments_may_have_a_range(marked, tmp_path):
+    pairs = marked(PositionalUnknown(), "zut\n" + LINKS)
+    paths = tuple(f"{path}[1:]" for path in pairs.train)
+    (tmp_path / "y.align").write_text("zut\n0-0\n0-1\n")
+    ranged = dataclasses.replace(
+        pairs, train=paths, alignments=(f"{tmp_path}/y.align[1:]",) * 2, known=(9, 9)
+    )
+    assert len(ranged.read("train").sentences) == 2
+    with pytest.raises(UserError, match=r"y.align, line 3: the link 0-1 lies outside"):
+        (tmp_path / "x.fr").write_text("A C A\nB B\nA\n")
+        ranged.read("train")
+
+
+def test_a_recipe_with_marks_is_set_and_saved(marked):
+    pairs = marked(PositionalUnknown(reach=3))
+    assert recipes.from_json(recipes.to_json(pairs)) == pairs
+    assert recipes.apply_settings(pairs, ["unknowns=Copyable"]).unknowns == Copyable()
+    assert recipes.apply_settings(pairs, ["unknowns=none"]).unknowns is None

@@ -20,7 +20,7 @@ Machine Translation, ACL 2015.
 import dataclasses
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,15 +31,17 @@ UNKNOWN = "<unk>"
 _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))>")
 
 
-@dataclasses.dataclass(frozen=True)
 class UnknownWords:
-    """The contract of the strategies.
+    """The contract of the strategies, which are frozen dataclasses.
 
     marks() -> the words that training adds to the target's, in a fixed order
     annotate(source, target, links, known_sources, known_targets) -> (source, target) of training
     annotate_source(source, known) -> the source sentence as a trained translator reads it
     restore(output, source, dictionary, known) -> the translation with its unknown words put in
     """
+
+    # Subclasses are dataclasses.
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def marks(self) -> tuple[str, ...]:
         """The words that the target sentences of training have beside their own."""

@@ -25,22 +25,23 @@ def read_alignments(
     """The links of each pair, in the order of the file; a link that is there twice once.
 
     Args:
-      path: a file in Pharaoh's format, perhaps compressed.
+      path: a file in Pharaoh's format, perhaps compressed, and perhaps with a range of its lines.
       sources, targets: the words of the pairs, a line each.
 
     Raises:
       UserError: a line is none of links, has one outside its pair, or there are more or fewer lines
         than pairs.
     """
-    found = files.find(path)
-    lines = files.read_text(found).removesuffix("\n").split("\n")
+    part = files.Part.parse(path)
+    found = files.find(part.path)
+    lines = [*enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1)][part.range]
     if len(lines) != len(sources):
         raise UserError(
-            f"{found} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "
+            f"{path} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "
             "links for each, blank where there are none."
         )
     alignments = []
-    for number, (line, source, target) in enumerate(zip(lines, sources, targets, strict=True), 1):
+    for (number, line), source, target in zip(lines, sources, targets, strict=True):
         links = [_link(text, f"{found}, line {number}") for text in line.split()]
         for i, j in links:
             if i >= len(source) or j >= len(target):

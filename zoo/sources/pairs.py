@@ -1,13 +1,15 @@
 """Pairs of sentences, a source and its translation: two files line by line, or one table."""
 
 import dataclasses
+import functools
 import glob
 import sys
 from collections.abc import Iterator
 from typing import Any
 
+from zoo.alignment import UnknownWords
 from zoo.errors import UserError
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources import annotated, csv_rows, dataset_rows, files, folders, json_rows
 from zoo.sources.corpus import Corpus, Source
 
 # (where it is, in words; the source; its translation)
@@ -29,12 +31,22 @@ class Pairs(Source):
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
       columns: of source and target in a table; a point leads into a cell that has parts, as in
         ("translation.en", "translation.fr").
+      unknowns: how unknown words are marked in training, to be put in after translation; None for
+        not at all. See `zoo.alignment`.
+      known: how many words are not unknown then, the most frequent of the sources and of the
+        translations of training. Marks are words: a lexicon has them with minimum_count=1.
+      alignments: files in Pharaoh's format, as `python -m zoo align` writes them, perhaps with
+        ranges: of train, validation, and perhaps the tests, whose translations stay as they are
+        otherwise.
     """
 
     train: tuple[str, ...]
     validation: tuple[str, ...]
     tests: tuple[tuple[str, ...], ...] = ()
     columns: tuple[str, str] = ("source", "target")
+    unknowns: UnknownWords | None = None
+    known: tuple[int, int] = (15000, 15000)
+    alignments: tuple[str, ...] = ()
 
     def __post_init__(self):
         named = (("train", self.train), ("validation", self.validation))
@@ -59,8 +71,31 @@ class Pairs(Source):
 
         Raises:
           UserError: the files are not of as many lines, or a side of a pair is empty; the line is
-            named.
+            named. Or what `annotated.annotate` raises.
         """
+        corpus = self._as_written(split)
+        if self.unknowns is None:
+            return corpus
+        if len(self.alignments) < 2:
+            raise UserError(
+                "data.unknowns marks the words of training and validation by their alignments: "
+                "set data.alignments to two files, as python -m zoo align writes them."
+            )
+        files_of = dict(zip(self.splits(), self.alignments, strict=False))
+        return annotated.annotate(corpus, self.unknowns, self._known, files_of.get(split))
+
+    @functools.cached_property
+    def _known(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The source and the target words that are not marked."""
+        corpus = self._as_written("train")
+        texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
+        sources, targets = (
+            annotated.most_frequent(*side) for side in zip(texts, self.known, strict=True)
+        )
+        return sources, targets
+
+    def _as_written(self, split) -> Corpus:
+        """The pairs of a split without marks."""
         paths = self.paths_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:

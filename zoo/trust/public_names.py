@@ -13,6 +13,7 @@ import sys
 COMPONENTS = {
     "zoo": ("Evaluation", "Experiment", "Training"),
     "zoo.adaptation": ("Trained", "WithWordsOf"),
+    "zoo.alignment": ("Copyable", "PositionalAll", "PositionalUnknown"),
     "zoo.attention": ("Bahdanau", "Luong"),
     "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "NGram"),
     "zoo.data": (
