@@ -14,9 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, sparse
-from zoo.losses import softmax
+from zoo.losses import softmax, token_blocks
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -122,53 +121,32 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     _check(tables, weights, bias, hidden, **of_tokens)
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures, token_weights = signatures.reshape(-1), token_weights.reshape(-1)
-    return _summed(tables, weights, bias, hidden, signatures, token_weights)
-
-
-@jax.custom_vjp
-def _summed(tables, weights, bias, hidden, signatures, token_weights):
-    losses, _ = sparse_log_linear_loss(tables, weights, bias, hidden, signatures)
-    return weighted_sum(losses, token_weights)
-
-
-def _summed_forward(tables, weights, bias, hidden, signatures, token_weights):
-    def step(carry, columns):
-        total, weights_gradient, bias_gradient = carry
-        h, s, u = columns
-        block_scores = scores(tables, weights, bias, h)
-        largest = block_scores.max(axis=0)
-        exponentials = jnp.exp(block_scores - largest[None])
-        z = exponentials.sum(axis=0)
-        of_targets = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
-        losses = largest + jnp.log(z) - of_targets
-        total += weighted_sum(losses, u)
-        expected = exponentials * (u / z)[None]
-        difference = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
-        difference = jnp.where(u[None] == 0, 0, difference)  # as weighted_rows, a token a column
-        of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], difference)
-        of_hidden, of_weights = softmax.products_with(of_adaptors.T, h, weights)
-        carry = (
-            total,
-            weights_gradient + of_weights.astype(weights_gradient.dtype),
-            bias_gradient + of_adaptors.sum(axis=1).astype(bias_gradient.dtype),
-        )
-        return carry, (of_hidden.astype(h.dtype), slopes_of_weights(losses, u))
-
     block = token_block(len(signatures), len(tables["log_mass"]))
-    columns = blocks.of_rows((hidden, signatures, token_weights), block)
-    zero = jnp.zeros((), softmax.accumulator(hidden))
-    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
-    (total, of_weights, of_bias), of_tokens = jax.lax.scan(step, initial, columns)
-    of_tokens = blocks.joined(of_tokens, len(hidden))
-    return total, (of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), *of_tokens)
+    return token_blocks.weighted_loss(
+        _block, block, (weights, bias), tables, hidden, signatures, token_weights
+    )
 
 
-def _summed_backward(gradients, cotangent):
-    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
-    return None, *of_arrays, None, of_token_weights
+def _block(shared, tables, h, s, u):
+    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them."""
+    weights, bias = shared
+    block_scores = scores(tables, weights, bias, h)
+    largest = block_scores.max(axis=0)
+    exponentials = jnp.exp(block_scores - largest[None])
+    z = exponentials.sum(axis=0)
+    target_scores = jnp.take_along_axis(block_scores, s[None], axis=0)[0]
 
+    def gradients(sums):
+        expected = exponentials * (u / z)[None]
+        slopes = expected.at[s, jnp.arange(len(s))].add(-u.astype(expected.dtype))
+        slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows, a token a column
+        of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], slopes)
+        hidden_gradient, weights_gradient = softmax.products_with(of_adaptors.T, h, weights)
+        return token_blocks.added(
+            sums, (weights_gradient, of_adaptors.sum(axis=1))
+        ), hidden_gradient
 
-_summed.defvjp(_summed_forward, _summed_backward)
+    return largest + jnp.log(z) - target_scores, gradients
 
 
 def _check(tables, weights, bias, hidden, **of_tokens):

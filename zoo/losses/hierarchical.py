@@ -15,8 +15,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, rows
-from zoo.losses import softmax
+from zoo.losses import softmax, token_blocks
 from zoo.losses.shapes import check_shapes
+from zoo.losses.token_weights import weighted_rows
 
 # Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
 # 36 tokens, enough to keep a core at work between the steps of a loop.
@@ -51,58 +52,29 @@ def _log_probs(weights, bias, hidden, classes, vocabulary):
     return jax.nn.log_softmax(jnp.where(there, scores + bias, -jnp.inf), axis=-1)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
-def blocked_within_loss(weights, bias, hidden, classes, places, vocabulary, block):
-    """-log softmax(W_c h + b_c)_place, nats, [N], `block` tokens at a time.
+def _block(vocabulary, shared, fixed, h, data, u):
+    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them.
 
-    Beyond arguments and results the memory is O(block * M * D) forward and backward, where rows are
-    gathered once more.
-
-    Args:
-      hidden: [N, D]; classes, places: int [N]; the others as within_log_probs has them.
-      block: need not divide N.
+    They are added to the rows of the tokens' classes: autodiff of a loop would add a gradient of
+    all of W, mostly zeros, a block.
     """
+    (weights, bias), (c, positions) = shared, data
+    w = rows.take(weights, c)
+    within = _log_probs(w, rows.take(bias, c), h, c, vocabulary)
 
-    def of_block(columns):
-        h, c, p = columns
-        within = within_log_probs(weights, bias, h, c, vocabulary)
-        return -jnp.take_along_axis(within, p[:, None], axis=-1)[:, 0]
-
-    return blocks.map_rows(of_block, (hidden, classes, places), block)
-
-
-def _forward(weights, bias, hidden, classes, places, vocabulary, block):
-    arguments = weights, bias, hidden, classes, places
-    return blocked_within_loss(*arguments, vocabulary, block), arguments
-
-
-def _backward(vocabulary, block, arguments, cotangents):
-    # Written out because autodiff of a loop adds a gradient of all of W, mostly zeros, a block.
-    weights, bias, hidden, classes, places = arguments
-
-    def step(gradients, columns):
-        of_weights, of_bias = gradients
-        h, c, p, u = columns
-        w = weights[c]
-        within = _log_probs(w, bias[c], h, c, vocabulary)
-        slopes = softmax.difference(jnp.exp(within) * u[:, None], p, u)
-        of_hidden = jnp.einsum(
+    def gradients(sums):
+        slopes = softmax.difference(jnp.exp(within) * u[:, None], positions, u)
+        slopes = weighted_rows(slopes, u)
+        hidden_gradient = jnp.einsum(
             "nm,nmd->nd", slopes.astype(h.dtype), w, preferred_element_type=slopes.dtype
         )
-        of_rows = slopes[..., None] * h[:, None].astype(slopes.dtype)
-        of_weights = of_weights.at[c].add(of_rows.astype(of_weights.dtype))
-        of_bias = of_bias.at[c].add(slopes.astype(of_bias.dtype))
-        return (of_weights, of_bias), of_hidden.astype(h.dtype)
+        of_rows = slopes[..., None] * h[:, None].astype(slopes.dtype), slopes
+        sums = jax.tree.map(
+            lambda total, part: total.at[c].add(part.astype(total.dtype)), sums, of_rows
+        )
+        return sums, hidden_gradient
 
-    # Tokens that fill the last block are zeros, cotangents too: they add nothing.
-    columns = blocks.of_rows((hidden, classes, places, cotangents), min(block, len(hidden)))
-    initial = tuple(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias))
-    (of_weights, of_bias), of_hidden = jax.lax.scan(step, initial, columns)
-    of_hidden = blocks.joined(of_hidden, len(hidden))
-    return of_weights.astype(weights.dtype), of_bias.astype(bias.dtype), of_hidden, None, None
-
-
-blocked_within_loss.defvjp(_forward, _backward)
+    return -jnp.take_along_axis(within, positions[:, None], axis=-1)[:, 0], gradients
 
 
 # ---------------------------------------------------------------- the two levels together
@@ -144,8 +116,9 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
         within = within_log_probs(weights, bias, hidden, classes, vocabulary)
         return of_class - jnp.take_along_axis(within, places[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), places.reshape(-1)
-    of_place = blocked_within_loss(weights, bias, *flat, vocabulary, block)
-    return of_class + of_place.reshape(ranks.shape)
+    of_block = functools.partial(_block, vocabulary)
+    of_words = token_blocks.losses(of_block, block, (weights, bias), None, flat[0], flat[1:])
+    return of_class + of_words.reshape(ranks.shape)
 
 
 def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary):

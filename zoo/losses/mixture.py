@@ -1,19 +1,16 @@
 """The exact loss of a mixture of softmaxes: per token, and as the weighted sum that trainers use.
 
-The sum forms its gradients in the forward pass, as `softmax_sum` does for one softmax. The
-posterior of the components, without which there is no gradient, is known as soon as a token has met
-all words, so its blocks are of tokens with the whole vocabulary.
+The sum forms its gradients in the forward pass: see `zoo.losses.token_blocks`. The posterior of the
+components, without which there is no gradient, is known as soon as a token has met all words, so
+its blocks are of tokens with the whole vocabulary.
 """
-
-import functools
 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, token_blocks
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
+from zoo.losses.token_weights import weighted_rows, weighted_sum
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
@@ -92,8 +89,9 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
         block = softmax_sum.token_block(targets.size, components * vocabulary)
     least = min(targets.size, softmax_sum.LEAST_TOKENS_AT_A_TIME)
     if by_token or block * components >= least:
-        return token_blocked_mixture_loss(
-            contexts, log_prior, weights, bias, targets, token_weights, block
+        columns = contexts, log_prior
+        return token_blocks.weighted_loss(
+            _block, block, (weights, bias), None, columns, targets, token_weights
         )
     losses = mixture_loss(contexts, log_prior, weights, bias, targets)
     return weighted_sum(losses, token_weights)
@@ -138,82 +136,32 @@ def _check(contexts, log_prior, weights, bias, **of_tokens):
     )
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(6,))
-def token_blocked_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block):
-    """-sum_n u_n log sum_m pi_nm softmax(W g_nm + c)_{x_n}, `block` tokens at a time.
+def _block(shared, fixed, columns, x, u):
+    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them.
 
-    With r_nm = pi_nm p_nm(x_n) / p_n(x_n), the posterior of component m, the gradient of the logits
-    of component m is u_n r_nm (p_nm - onehot(x_n)), and that of log pi_nm is -u_n r_nm.
-
-    Args:
-      contexts: g, [N, M, D]; log_prior: log pi, [N, M]; weights: W, [V, D]; bias: c, [V].
-      targets: int [N], each in [0, V). token_weights: [N], the u_n.
-      block: tokens at a time; need not divide N.
-
-    Returns:
-      The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * M * V).
+    With r_m = pi_m p_m(x) / p(x), the posterior of component m, the gradient of the logits of
+    component m is u r_m (p_m - onehot(x)), and that of log pi_m is -u r_m.
     """
-    data = (contexts, log_prior, targets, token_weights)
-    return _over_token_blocks(data, weights, bias, block, with_gradients=False)[0]
+    (weights, bias), (g, log_prior) = shared, columns
+    # One product over all components of all tokens: XLA's batched products are slower.
+    rows = g.reshape(-1, g.shape[-1])
+    block_logits = softmax.logits(rows, weights, bias).reshape(*log_prior.shape, -1)
+    target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
+    largest = block_logits.max(axis=-1)
+    exponentials = jnp.exp(block_logits - largest[..., None])
+    z = exponentials.sum(axis=-1)
+    joint = log_prior + target_logits - largest - jnp.log(z)
+    log_p = jax.nn.logsumexp(joint, axis=-1)
 
-
-def _forward(contexts, log_prior, weights, bias, targets, token_weights, block):
-    data = (contexts, log_prior, targets, token_weights)
-    return _over_token_blocks(data, weights, bias, block, with_gradients=True)
-
-
-def _over_token_blocks(data, weights, bias, block, *, with_gradients):
-    contexts, log_prior, targets, token_weights = data
-    tokens = len(targets)
-    block = min(block, tokens)
-    # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
-    weight_blocks = blocks.of_rows(token_weights, block)
-    inputs = blocks.of_rows((contexts, log_prior, targets), block, filling="edge")
-
-    def step(carry, inputs):
-        total, weights_gradient, bias_gradient = carry
-        (g, prior, x), u = inputs
-        # One product over all components of all tokens: XLA's batched products are slower.
-        rows = g.reshape(-1, g.shape[-1])
-        block_logits = softmax.logits(rows, weights, bias).reshape(*prior.shape, -1)
-        target_logits = jnp.take_along_axis(block_logits, x[:, None, None], axis=-1)[..., 0]
-        largest = block_logits.max(axis=-1)
-        exponentials = jnp.exp(block_logits - largest[..., None])
-        z = exponentials.sum(axis=-1)
-        joint = prior + target_logits - largest - jnp.log(z)
-        log_p = jax.nn.logsumexp(joint, axis=-1)
-        total -= weighted_sum(log_p, u)
-        if not with_gradients:
-            return (total, weights_gradient, bias_gradient), None
+    def gradients(sums):
         posterior = jnp.exp(joint - log_p[:, None])
         share = weighted_rows(u[:, None] * posterior, u)
         expected = (exponentials * (share / z)[..., None]).reshape(len(rows), -1)
-        slopes = softmax.difference(expected, jnp.repeat(x, prior.shape[1]), share.reshape(-1))
-        slopes = weighted_rows(slopes, jnp.repeat(u, prior.shape[1]))
-        of_rows, of_weights = softmax.products_with(slopes, rows, weights)
-        weights_gradient += of_weights.astype(weights_gradient.dtype)
-        bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
-        of_contexts = of_rows.astype(g.dtype).reshape(g.shape)
-        of_tokens = of_contexts, -share, slopes_of_weights(-log_p, u)
-        return (total, weights_gradient, bias_gradient), of_tokens
+        of_components = jnp.repeat(x, log_prior.shape[1]), share.reshape(-1)
+        slopes = softmax.difference(expected, *of_components)
+        slopes = weighted_rows(slopes, jnp.repeat(u, log_prior.shape[1]))
+        rows_gradient, weights_gradient = softmax.products_with(slopes, rows, weights)
+        sums = token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0)))
+        return sums, (rows_gradient.reshape(g.shape), -share)
 
-    zero = jnp.zeros((), softmax.accumulator(contexts))
-    if not with_gradients:
-        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), (inputs, weight_blocks))
-        return total, None
-    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
-    (total, weights_gradient, bias_gradient), of_blocks = jax.lax.scan(
-        step, initial, (inputs, weight_blocks)
-    )
-    of_contexts, of_prior, of_token_weights = blocks.joined(of_blocks, tokens)
-    gradients = (of_contexts, of_prior, weights_gradient, bias_gradient, of_token_weights)
-    like = (contexts, log_prior, weights, bias, token_weights)
-    return total, tuple(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True))
-
-
-def _backward(block, gradients, cotangent):
-    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
-    return *of_arrays, None, of_token_weights
-
-
-token_blocked_mixture_loss.defvjp(_forward, _backward)
+    return -log_p, gradients

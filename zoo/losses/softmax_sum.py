@@ -1,9 +1,9 @@
 """The weighted sum of exact softmax losses, in blocks of tokens: the form that trainers use.
 
-`token_blocked_softmax_loss` forms the gradients in its forward pass, while the logits of a block
-are at hand: no product is computed twice, where the per-token losses of `softmax` compute the
-logits again. The price: it gives only a sum, with weights that are known beforehand. The gradient
-of the weights is the losses themselves.
+The gradients are formed in the forward pass, while the logits of a block are at hand (see
+`zoo.losses.token_blocks`): no product is computed twice, where the losses by token of `softmax`
+compute the logits again. The price: there is only a sum, with weights that are known beforehand.
+The gradient of the weights is the losses themselves.
 """
 
 import functools
@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax
+from zoo.losses import softmax, token_blocks
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import slopes_of_weights, weighted_rows, weighted_sum
+from zoo.losses.token_weights import weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -26,96 +26,26 @@ def token_block(tokens: int, vocabulary: int) -> int:
     return blocks.even(tokens, softmax.LOGITS_AT_A_TIME // vocabulary)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
-def token_blocked_softmax_loss(
-    hidden,
-    weights,
-    bias,
-    targets,
-    token_weights,
-    block,
-    penalty=0.0,
-    log_measure=None,
-    contexts=None,
-):
-    """sum_n u_n (loss(h_n, x_n) + penalty log^2 Z_n), `block` tokens at a time.
+def _block(penalty, shared, log_measure, h, data, u):
+    """Losses of a block of tokens and their gradients, as `zoo.losses.token_blocks` has them."""
+    (weights, bias), (x, contexts) = shared, data
+    block_logits = softmax.logits(h, weights, bias)
+    target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
+    if log_measure is not None:
+        block_logits += log_measure(contexts).astype(block_logits.dtype)
+    largest = block_logits.max(axis=-1)
+    exponentials = jnp.exp(block_logits - largest[:, None])
+    z = exponentials.sum(axis=-1)
+    log_z = largest + jnp.log(z)
+    losses = log_z - target_logits + penalty * log_z * log_z
 
-    The gradients are formed in the forward pass.
-
-    Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
-      token_weights: [N], the u_n.
-      block: tokens at a time; need not divide N. penalty: of the squared log Z, 0 for none.
-      log_measure: a `jax.tree_util.Partial`, contexts of a block -> log m, [block, V]; or None for
-        a measure of 1. contexts: its argument, a pytree of leaves [N, ...]. They get no gradient.
-
-    Returns:
-      The weighted sum, a scalar in nats. Memory beyond arguments and results: O(block * V).
-    """
-    data = (hidden, targets, token_weights, contexts)
-    return _over_token_blocks(
-        data, weights, bias, log_measure, block, penalty, with_gradients=False
-    )[0]
-
-
-def _weighted_forward(
-    hidden, weights, bias, targets, token_weights, block, penalty, log_measure=None, contexts=None
-):
-    data = (hidden, targets, token_weights, contexts)
-    return _over_token_blocks(data, weights, bias, log_measure, block, penalty, with_gradients=True)
-
-
-def _over_token_blocks(data, weights, bias, log_measure, block, penalty, *, with_gradients):
-    hidden, targets, token_weights, contexts = data
-    tokens = len(targets)
-    block = min(block, tokens)
-    # Tokens that fill the last block have weight 0, so they add nothing to sum or gradients.
-    weight_blocks = blocks.of_rows(token_weights, block)
-    hidden_blocks, target_blocks, context_blocks = blocks.of_rows(
-        (hidden, targets, contexts), block, filling="edge"
-    )
-
-    def step(carry, inputs):
-        total, weights_gradient, bias_gradient = carry
-        h, x, u, c = inputs
-        block_logits = softmax.logits(h, weights, bias)
-        target_logits = jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0]
-        if log_measure is not None:
-            block_logits += log_measure(c).astype(block_logits.dtype)
-        largest = block_logits.max(axis=-1)
-        exponentials = jnp.exp(block_logits - largest[:, None])
-        z = exponentials.sum(axis=-1)
-        log_z = largest + jnp.log(z)
-        losses = log_z - target_logits + penalty * log_z * log_z
-        total += weighted_sum(losses, u)
-        if not with_gradients:
-            return (total, weights_gradient, bias_gradient), None
+    def gradients(sums):
         expected = exponentials * (u * (1 + 2 * penalty * log_z) / z)[:, None]
         slopes = weighted_rows(softmax.difference(expected, x, u), u)
-        of_hidden, of_weights = softmax.products_with(slopes, h, weights)
-        weights_gradient += of_weights.astype(weights_gradient.dtype)
-        bias_gradient += slopes.sum(axis=0).astype(bias_gradient.dtype)
-        of_tokens = of_hidden.astype(h.dtype), slopes_of_weights(losses, u)
-        return (total, weights_gradient, bias_gradient), of_tokens
+        hidden_gradient, weights_gradient = softmax.products_with(slopes, h, weights)
+        return token_blocks.added(sums, (weights_gradient, slopes.sum(axis=0))), hidden_gradient
 
-    zero = jnp.zeros((), softmax.accumulator(hidden))
-    inputs = (hidden_blocks, target_blocks, weight_blocks, context_blocks)
-    if not with_gradients:
-        (total, _, _), _ = jax.lax.scan(step, (zero, zero, zero), inputs)
-        return total, None
-    initial = (zero, *(jnp.zeros(x.shape, softmax.accumulator(x)) for x in (weights, bias)))
-    (total, weights_gradient, bias_gradient), of_tokens = jax.lax.scan(step, initial, inputs)
-    hidden_gradient, of_token_weights = blocks.joined(of_tokens, tokens)
-    gradients = (weights_gradient.astype(weights.dtype), bias_gradient.astype(bias.dtype))
-    return total, (hidden_gradient, *gradients, of_token_weights)
-
-
-def _weighted_backward(block, penalty, gradients, cotangent):
-    *of_arrays, of_token_weights = ((g * cotangent).astype(g.dtype) for g in gradients)
-    return *of_arrays, None, of_token_weights, None, None
-
-
-token_blocked_softmax_loss.defvjp(_weighted_forward, _weighted_backward)
+    return losses, gradients
 
 
 def weighted_softmax_loss(
@@ -178,16 +108,14 @@ def weighted_softmax_loss(
     by_token = block is not None or log_measure is not None
     block = token_block(tokens, vocabulary) if block is None else block
     if by_token or block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
-        return token_blocked_softmax_loss(
-            hidden,
-            weights,
-            bias,
-            targets,
-            token_weights,
+        return token_blocks.weighted_loss(
+            functools.partial(_block, penalty),
             block,
-            penalty,
+            (weights, bias),
             log_measure,
-            contexts,
+            hidden,
+            (targets, contexts),
+            token_weights,
         )
     losses, log_z = softmax.softmax_loss(hidden, weights, bias, targets)
     if penalty:
