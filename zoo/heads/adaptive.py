@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, Axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -88,62 +88,23 @@ class AdaptiveSoftmax(Head):
         tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
         return params["head"], params["head_bias"], tails
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]; exact."""
-        return adaptive.adaptive_loss(hidden, *self._arrays(params), tables["rank"][targets])
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Words: those of the clusters and those with ranks."""
+        _, _, tails = self._arrays(params)
+        words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
+        return (("words", words, len(tables["rank"])),)
 
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats."""
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         return adaptive.weighted_adaptive_loss(
             hidden, *self._arrays(params), tables["rank"][targets], token_weights
         )
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""
-        log_prob = -self.loss(params, tables, hidden, targets)
-        return log_prob, jnp.zeros_like(log_prob)
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        log_prob = -adaptive.adaptive_loss(hidden, *self._arrays(params), tables["rank"][targets])
+        return log_prob, jnp.zeros_like(log_prob)  # normalised as it stands
 
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         return adaptive.adaptive_log_probs(hidden, *self._arrays(params))[..., tables["rank"]]
 
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]: a class of the head, then a word of it."""
+    def _sample(self, params, tables, hidden, key, context, prepared):
         return tables["word"][adaptive.adaptive_sample(hidden, *self._arrays(params), key)]

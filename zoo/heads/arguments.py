@@ -10,6 +10,7 @@ its arguments, so that within a head
 - a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
   state or no target (a negative place), no gradient of its weight comes from it either. Its target
   may stay: heads make some number of it, or NaN, and what has no weight is not summed;
+- params and tables are of the same numbers of words and features, where these tell;
 - prepared arrays are an error where a method does not take them; no such arrays are not handed on;
 - there is at least one token: for none, results are empty and sums 0, and the head is not asked.
 
@@ -24,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.keys import Keys
+from zoo.heads.evaluated import Evaluated
 from zoo.losses.token_weights import without_gradient
 
 # Methods that take hidden states.
@@ -56,9 +58,15 @@ def _guarded(method):
     @functools.wraps(method)
     def function(self, *positional, **named):
         name = f"{type(self).__name__}.{method.__name__}"
-        if "prepared" not in signature.parameters and jax.tree.leaves(named.pop("prepared", None)):
+        takes = "prepared" in signature.parameters
+        prepares = takes and type(self).prepared is not Evaluated.prepared
+        if not prepares and jax.tree.leaves(named.get("prepared")):
             raise TypeError(f"{name} is handed prepared arrays and does not take any")
+        if not takes:
+            named.pop("prepared", None)
         bound = signature.bind(self, *positional, **named)
+        if "tables" in signature.parameters:
+            _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
         bound.arguments.update(_regular(name, bound.arguments))
         if 0 in bound.arguments["hidden"].shape[:-1]:
             return _of_no_tokens(method, bound)
@@ -67,16 +75,26 @@ def _guarded(method):
     return function
 
 
+def _check_sizes(name, sizes):
+    """ValueError if parameters and tables are of other numbers of words or features."""
+    for what, of_params, of_tables in sizes:
+        if of_params != of_tables:
+            raise ValueError(
+                f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
+                "those of one lexicon"
+            )
+
+
 def _regular(name, given):
     """Those of the arguments that are looked at, a dict; ValueError that names the wrong one."""
-    found = {"hidden": _hidden(name, given["hidden"])}
-    shape = found["hidden"].shape[:-1]
+    regular = {"hidden": _hidden(name, given["hidden"])}
+    shape = regular["hidden"].shape[:-1]
     if "targets" in given:
-        found["targets"] = _targets(name, given["targets"], found["hidden"].shape)
+        regular["targets"] = _targets(name, given["targets"], regular["hidden"].shape)
     if "token_weights" in given:
-        weights = _token_weights(name, given["token_weights"], shape, found["hidden"].dtype)
-        found |= _present(found["hidden"], found["targets"], weights)
-    return found
+        weights = _token_weights(name, given["token_weights"], shape, regular["hidden"].dtype)
+        regular |= _present(regular["hidden"], regular["targets"], weights)
+    return regular
 
 
 def _hidden(name, hidden):

@@ -6,7 +6,7 @@ import jax
 
 from zoo.arrays.types import Params
 from zoo.heads import noise as noises
-from zoo.heads.sampled import SampledHead
+from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.losses.blackout import blackout_loss
 
 
@@ -27,17 +27,7 @@ class BlackOut(SampledHead):
 
     loss_name = "BlackOut loss"
 
-    def sampled_loss(
-        self,
-        params: Params,
-        true: jax.Array,
-        noise: jax.Array,
-        log_expected_true: jax.Array,
-        log_expected_noise: jax.Array,
-        kept: jax.Array,
-        hits: jax.Array,
-    ) -> jax.Array:
-        """See blackout_loss."""
-        return blackout_loss(
-            true, noise, log_expected_true, log_expected_noise, self.without_slot(kept, hits)
-        )
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        """Computes `zoo.losses.blackout_loss` over the slots of the target and the draws."""
+        without_slot = self.without_slot(scores.kept, scores.hits)
+        return blackout_loss(*scores[:4], without_slot)

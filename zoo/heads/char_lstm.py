@@ -27,7 +27,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.by_length import map_by_length
 from zoo.arrays.partition import HIDDEN, axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -242,42 +242,16 @@ class CharLSTM(Head):
         states, _ = jax.lax.scan(read, states, (places, tree.parent, tree.letter))
         return said(states, tree.node, tree.final)
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden) over all spellings, nats, [...]."""
+    def _loss(self, params, tables, hidden, targets, key, context):
         return -self._open_log_prob(params, tables, hidden, targets)
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), log Z), nats, [...] each.
-
-        Renormalised, log Z is the logarithm of the mass of the lexicon's words among all spellings,
-        so that the sum of both is log p over all spellings; otherwise it is 0.
-        """
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prob = self._open_log_prob(params, tables, hidden, targets)
         if not self.renormalised:
             return log_prob, jnp.zeros_like(log_prob)
         log_mass = self._over_open_log_probs(jax.nn.logsumexp, params, tables, hidden)
         return log_prob - log_mass, log_mass
 
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word of the lexicon, nats, [..., V]; they sum to one if renormalised."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         function = jax.nn.log_softmax if self.renormalised else jnp.asarray
         return self._over_open_log_probs(function, params, tables, hidden)

@@ -18,7 +18,7 @@ import numpy as np
 
 from zoo.arrays import rows
 from zoo.arrays.partition import HIDDEN, WORDS, axes
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
 from zoo.heads.head import Head
@@ -192,19 +192,15 @@ class CNNSoftmax(Head):
         bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
         return {**params, "weights": weights, "bias": bias}
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), or the sampled loss, [...]."""
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Words: those with a correction and those with spellings."""
+        if "correction" not in params:
+            return ()
+        return (("words", params["correction"].shape[0], len(tables["spelling"]["lengths"])),)
+
+    def _loss(self, params, tables, hidden, targets, key, context):
         if self.sampled is None:
-            return -self.log_prob(params, tables, hidden, targets)
+            return super()._loss(params, tables, hidden, targets, key, context)
         if self.has_open_noise:
             return self._loss_of_open_noise(params, tables, hidden, targets, key)
         found = self._looked_up(params, tables)
@@ -248,78 +244,29 @@ class CNNSoftmax(Head):
             noise_words,
         )
 
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         if self.sampled is not None:
-            return super().weighted_loss(params, tables, hidden, targets, token_weights, key=key)
+            given = targets, token_weights, key, context
+            return super()._weighted_loss(params, tables, hidden, *given)
         return self._softmax.weighted_loss(
             self._formed(params, tables), tables["sampled"], hidden, targets, token_weights
         )
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), log Z), nats, [...] each."""
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         return self._softmax.log_prob_and_log_z(
             self._formed(params, tables, prepared), tables["sampled"], hidden, targets
         )
 
-    def log_probs(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         return self._softmax.log_probs(
             self._formed(params, tables, prepared), tables["sampled"], hidden
         )
 
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]."""
+    def _sample(self, params, tables, hidden, key, context, prepared):
         found = self._formed(params, tables, prepared)
         return self._softmax.sample(found, tables["sampled"], hidden, key)
 
-    def top_k(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        k: int,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
+    def _top_k(self, params, tables, hidden, k, context, prepared):
         return self._softmax.top_k(
             self._formed(params, tables, prepared), tables["sampled"], hidden, k
         )

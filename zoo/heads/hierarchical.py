@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -81,50 +81,22 @@ class HierarchicalSoftmax(Head):
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         return params["classes"], params["class_bias"], params["weights"], params["bias"]
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]; exact."""
-        return hierarchical.hierarchical_loss(
-            hidden, *self._arrays(params), tables["rank"][targets], tables["rank"].shape[0]
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Classes: those with vectors and those that the words with ranks fill."""
+        count, size = params["bias"].shape
+        return (("classes of words", count, -(-len(tables["rank"]) // size)),)
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        rank = tables["rank"]
+        log_prob = -hierarchical.hierarchical_loss(
+            hidden, *self._arrays(params), rank[targets], rank.shape[0]
         )
+        return log_prob, jnp.zeros_like(log_prob)  # normalised as it stands
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), 0), nats, [...]: every softmax is normalised as it stands."""
-        log_prob = -self.loss(params, tables, hidden, targets)
-        return log_prob, jnp.zeros_like(log_prob)
-
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         arguments = *self._arrays(params), tables["rank"].shape[0]
         return hierarchical.hierarchical_log_probs(hidden, *arguments)[..., tables["rank"]]
 
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]: a class, then one of its words."""
+    def _sample(self, params, tables, hidden, key, context, prepared):
         arguments = *self._arrays(params), tables["rank"].shape[0]
         return tables["word"][hierarchical.hierarchical_sample(hidden, *arguments, key)]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -46,36 +46,15 @@ class HuffmanSoftmax(Head):
         weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]; exact."""
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Words: one more than there are inner nodes, and those with codes."""
+        return (("words", params["weights"].shape[0] + 1, len(tables["nodes"])),)
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         paths = tables["nodes"][targets], tables["turns"][targets]
-        return huffman.path_loss(hidden, params["weights"], params["bias"], *paths)
+        log_prob = -huffman.path_loss(hidden, params["weights"], params["bias"], *paths)
+        return log_prob, jnp.zeros_like(log_prob)  # normalised as it stands
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), 0), nats, [...]: decisions need no normalisation."""
-        log_prob = -self.loss(params, tables, hidden, targets)
-        return log_prob, jnp.zeros_like(log_prob)
-
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         paths = tables["nodes"], tables["turns"]
         return huffman.path_log_probs(hidden, params["weights"], params["bias"], *paths)

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 
 from zoo.arrays.types import Params
-from zoo.heads.sampled import SampledHead
+from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.losses.importance import importance_loss
 
 
@@ -24,17 +24,7 @@ class ImportanceSampling(SampledHead):
 
     loss_name = "sampled softmax loss"
 
-    def sampled_loss(
-        self,
-        params: Params,
-        true: jax.Array,
-        noise: jax.Array,
-        log_expected_true: jax.Array,
-        log_expected_noise: jax.Array,
-        kept: jax.Array,
-        hits: jax.Array,
-    ) -> jax.Array:
-        """See importance_loss."""
-        return importance_loss(
-            true, noise, log_expected_true, log_expected_noise, self.without_slot(kept, hits)
-        )
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        """Computes `zoo.losses.importance_loss` over the slots of the target and the draws."""
+        without_slot = self.without_slot(scores.kept, scores.hits)
+        return importance_loss(*scores[:4], without_slot)

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import FEATURES, HIDDEN, axes
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
@@ -132,6 +132,12 @@ class LogLinear(Head):
             tables["background"] = self.background.tables(lexicon)
         return tables
 
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Features: those with vectors and those that signatures have."""
+        if "bias" not in params or "signature" not in tables:
+            return ()  # prepared arrays stand for them; or a lexicon without features
+        return (("features", len(params["bias"]), signatures.feature_count(tables)),)
+
     def _chosen_form(self, lexicon: Lexicon):
         """The form of the scores; None for the cheapest of all."""
         if self.form != "auto":
@@ -181,50 +187,13 @@ class LogLinear(Head):
         """a = W h + c, [..., F]."""
         return softmax.logits(hidden, params["weights"], params["bias"])
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden) and the penalty, nats, [...]; exact. Without a penalty, its
-        gradient with respect to the adaptor is the expected minus the observed features
-        (equations 9, 16)."""
-        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
-        return self.penalties(params, hidden) - log_prob
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
+        given = params, tables, hidden, targets, token_weights, key, context
+        return self._weighted_loss_and_penalty(*given)[0]
 
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats."""
-        return self.weighted_loss_and_penalty(
-            params, tables, hidden, targets, token_weights, key=key, context=context
-        )[0]
-
-    def weighted_loss_and_penalty(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
+    def _weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
         nats = self._weighted_nats(params, tables, hidden, targets, token_weights, context)
         penalty = weighted_sum(self.penalties(params, hidden), token_weights)
         return nats + penalty, penalty
@@ -272,17 +241,7 @@ class LogLinear(Head):
             hidden, params["weights"], params["bias"], self.penalty, self.penalty_norm
         )
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), log Z = log sum_v b(v) exp(a . phi(v))), nats, [...] each."""
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         of_targets = tables["signature"][targets]
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
@@ -300,16 +259,7 @@ class LogLinear(Head):
     # the S signatures would need the words of each in order, tables that nothing else needs; of
     # words with vectors gathered from their signatures, it would cost V D products a token.
 
-    def log_probs(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         if self._is_sparse(tables):
             features = tables, params["weights"], params["bias"]
             return self._of_words(

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params
 from zoo.errors import check_least
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
@@ -80,45 +80,12 @@ class MixtureOfSoftmaxes(_Mixture):
       (2, 3)
     """
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), 0), nats, [...]: the mixture is normalised as it stands."""
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prior, contexts = self.contexts(params, hidden)
         loss = mixture.mixture_loss(contexts, log_prior, *self._weights(params), targets)
         return -loss, jnp.zeros_like(loss)
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
-        return -self.log_prob(params, tables, hidden, targets)
-
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats; see losses.mixture."""
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         log_prior, contexts = self.contexts(params, hidden)
         return mixture.weighted_mixture_loss(
             contexts, log_prior, *self._weights(params), targets, token_weights
@@ -128,23 +95,11 @@ class MixtureOfSoftmaxes(_Mixture):
         """M V: those of every component."""
         return self.components * vocabulary
 
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         log_prior, contexts = self.contexts(params, hidden)
         return mixture.mixture_log_probs(contexts, log_prior, *self._weights(params))
 
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]: a component, then one of its words."""
+    def _sample(self, params, tables, hidden, key, context, prepared):
         of_component, of_word = jax.random.split(key)
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]

@@ -8,9 +8,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Context, Params, Tables
+from zoo.arrays.types import Params
 from zoo.errors import UserError
-from zoo.heads.sampled import SampledHead
+from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.lexicon import Lexicon
 from zoo.losses.nce import nce_loss
 
@@ -55,35 +55,20 @@ class NCE(SampledHead):
     def _log_partition(self, params: Params):
         return params["log_partition"] if self.learned_partition else self.log_partition
 
-    def sampled_loss(
-        self,
-        params: Params,
-        true: jax.Array,
-        noise: jax.Array,
-        log_expected_true: jax.Array,
-        log_expected_noise: jax.Array,
-        kept: jax.Array,
-        hits: jax.Array,
-    ) -> jax.Array:
-        """See nce_loss."""
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        """Computes `zoo.losses.nce_loss` of the scores, less log Z."""
         log_partition = self._log_partition(params)
         return nce_loss(
-            true - log_partition,
-            noise - log_partition,
-            log_expected_true,
-            log_expected_noise,
-            kept,
+            scores.true - log_partition,
+            scores.noise - log_partition,
+            scores.log_expected_true,
+            scores.log_expected_noise,
+            scores.kept,
         )
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """As the softmax's; log Z is of exp(o_v - log Z), the scores that NCE normalises."""
-        log_prob, log_z = super().log_prob_and_log_z(params, tables, hidden, targets)
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        # log Z is that of exp(o_v - log Z), the scores that NCE normalises.
+        log_prob, log_z = super()._log_prob_and_log_z(
+            params, tables, hidden, targets, context, prepared
+        )
         return log_prob, log_z - self._log_partition(params)

@@ -1,16 +1,16 @@
 """What heads with sampled losses share: the softmax's parameters, and scores of a few words."""
 
 import dataclasses
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from zoo.arrays import rows
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import noise as noises
-from zoo.heads.head import Head
-from zoo.heads.softmax import Softmax
+from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.noise import UNITS, log_expected_count, noise_tables, sample_noise
@@ -19,21 +19,41 @@ from zoo.losses.noise import UNITS, log_expected_count, noise_tables, sample_noi
 PRODUCTS = {"batch": "...d,kd->...k", "lane": "b...d,bkd->b...k", "token": "...d,...kd->...k"}
 
 
-@dataclasses.dataclass(frozen=True)
-class SampledHead(Softmax):
-    """A softmax whose training loss scores the target and K noise words instead of V words.
-
-    Everything but `loss` is the exact softmax's. Subclasses say what the loss of the scores is:
-
-        sampled_loss(params, true_logits [...], noise_logits [..., K], log_expected_true [...],
-                     log_expected_noise [..., K], kept [..., K], hits [..., K]) -> [...]
-
-    kept marks noise words that were not dropped as repeats, hits those equal to the target.
+class SampledScores(NamedTuple):
+    """The scores that a sampled loss is computed from.
 
     Attributes:
-      noise: the distribution. samples: K, draws. noise_per: what has draws of its own, the
-        "batch", each "lane" or each "token": tokens that share them make their scores one product.
-        distinct: repeated draws are dropped; losses over slots, such as that of
+      true: of the targets, [...].
+      noise: of the noise words, [..., K].
+      log_expected_true: log of the number of times that the target is drawn on average, [...].
+      log_expected_noise: the same of the noise words, [..., K].
+      kept: noise words that were not dropped as repeats, bool [..., K].
+      hits: noise words that are the target, bool [..., K].
+    """
+
+    true: jax.Array
+    noise: jax.Array
+    log_expected_true: jax.Array
+    log_expected_noise: jax.Array
+    kept: jax.Array
+    hits: jax.Array
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledHead(SoftmaxScores):
+    """A softmax whose training loss scores the target and K noise words instead of V words.
+
+    Subclasses say what the loss of the scores is, `sampled_loss`.
+
+    Attributes:
+      tied: the weights are the embedding's table, which the model hands in as params["weights"].
+      bias: whether there is a bias a word.
+      initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
+      noise: the distribution.
+      samples: K, draws.
+      noise_per: what has draws of its own, the "batch", each "lane" or each "token": tokens that
+        share them make their scores one product.
+      distinct: repeated draws are dropped; losses over slots, such as that of
         `zoo.losses.importance`, then have a slot a word instead of one a draw.
     """
 
@@ -52,33 +72,25 @@ class SampledHead(Softmax):
             )
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The noise distribution: see losses.noise_tables."""
+        """The noise distribution: see `zoo.losses.noise_tables`."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """Nothing: noise is for the loss."""
         return {}
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """The sampled loss, [...]: for training only, not a log-probability. It needs a key."""
+    def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
+        """Words: those with weights and those with noise."""
+        weights = params["weights"]
+        if "log_q" not in tables or isinstance(weights, rows.Computed):
+            return ()
+        return (("words", weights.shape[0], len(tables["log_q"])),)
+
+    def _loss(self, params, tables, hidden, targets, key, context):
         if key is None:
             raise ValueError(f"{type(self).__name__}.loss draws noise words: give it a key")
         drawn = sample_noise(
-            tables,
-            key,
-            targets.shape,
-            self.samples,
-            per=self.noise_per,
-            distinct=self.distinct,
+            tables, key, targets.shape, self.samples, per=self.noise_per, distinct=self.distinct
         )
         return self.loss_of(params, hidden, targets, tables["log_q"][targets], drawn)
 
@@ -99,28 +111,18 @@ class SampledHead(Softmax):
 
         words, kept, log_expected = map(for_tokens, drawn)
         product = PRODUCTS[self.noise_per]
-        return self.sampled_loss(
-            params,
-            self._scores(params, hidden, targets, "...d,...d->..."),
-            self._scores(params, hidden, drawn.words, product, for_tokens),
-            log_expected_count(log_q, self.samples, self.distinct),
-            log_expected,
-            kept,
-            words == targets[..., None],
+        scores = SampledScores(
+            true=self._scores(params, hidden, targets, "...d,...d->..."),
+            noise=self._scores(params, hidden, drawn.words, product, for_tokens),
+            log_expected_true=log_expected_count(log_q, self.samples, self.distinct),
+            log_expected_noise=log_expected,
+            kept=kept,
+            hits=words == targets[..., None],
         )
+        return self.sampled_loss(params, scores)
 
-    def sampled_loss(
-        self,
-        params: Params,
-        true: jax.Array,
-        noise: jax.Array,
-        log_expected_true: jax.Array,
-        log_expected_noise: jax.Array,
-        kept: jax.Array,
-        hits: jax.Array,
-    ) -> jax.Array:
-        """The loss of each token, nats, [...], from the scores of its target, [...], and of its
-        noise words, [..., K]; every sampled head writes this itself."""
+    def sampled_loss(self, params: Params, scores: SampledScores) -> jax.Array:
+        """The loss of each token, nats, [...]; every sampled head writes this itself."""
         raise self._unwritten("sampled_loss")
 
     def without_slot(self, kept: jax.Array, hits: jax.Array) -> jax.Array:
@@ -131,9 +133,6 @@ class SampledHead(Softmax):
         """
         return ~kept | hits if self.distinct else ~kept
 
-    # The sum of what `loss` gives; the softmax's own is that of its exact loss.
-    weighted_loss = Head.weighted_loss
-
     def _scores(
         self,
         params: Params,
@@ -143,13 +142,13 @@ class SampledHead(Softmax):
         for_tokens=lambda bias: bias,
     ):
         """w_v . h + c_v of some words, in at least float32."""
-        found = jnp.einsum(
+        scores = jnp.einsum(
             product,
             hidden,
             rows.take(params["weights"], words),
             preferred_element_type=softmax.accumulator(hidden),
         )
         if not self.bias:
-            return found
-        bias = rows.take(params["bias"], words).astype(found.dtype)
-        return found + for_tokens(bias)
+            return scores
+        bias = rows.take(params["bias"], words).astype(scores.dtype)
+        return scores + for_tokens(bias)

@@ -16,7 +16,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params
 from zoo.errors import UserError, check_least
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
@@ -56,32 +56,11 @@ class SelfNormalisedSoftmax(Softmax):
         params["bias"] -= jnp.log(len(lexicon))
         return params
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden) + penalty log^2 Z, [...]."""
+    def _loss(self, params, tables, hidden, targets, key, context):
         loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
         return loss + self.penalty * log_z * log_z
 
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss; see losses.softmax_sum."""
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         return softmax_sum.weighted_softmax_loss(
             *self._scores_of(params, hidden), targets, token_weights, penalty=self.penalty
         )

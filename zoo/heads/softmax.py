@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, axes
-from zoo.arrays.types import Context, Key, Params, Tables
+from zoo.arrays.types import Params
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum, softmax_words
@@ -45,8 +45,34 @@ class WordVectors(Head):
         return weights, bias
 
 
+class SoftmaxScores(WordVectors):
+    """A head whose probabilities are the softmax's, however it is trained."""
+
+    def _scores_of(
+        self, params: Params, hidden: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(states, weights, bias) of scores w_x . h + c_x: what everything here is computed from.
+
+        A head whose scores are of other states than the hidden ones overrides this alone.
+        """
+        return hidden, *self._weights(params)
+
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
+        return -loss, log_z
+
+    def _log_probs(self, params, tables, hidden, context, prepared):
+        return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
+
+    def _sample(self, params, tables, hidden, key, context, prepared):
+        return softmax_words.softmax_sample(*self._scores_of(params, hidden), key)
+
+    def _top_k(self, params, tables, hidden, k, context, prepared):
+        return softmax_words.softmax_top_k(*self._scores_of(params, hidden), k)
+
+
 @dataclasses.dataclass(frozen=True)
-class Softmax(WordVectors):
+class Softmax(SoftmaxScores):
     """p(x | h) = exp(w_x . h + c_x) / sum_v exp(w_v . h + c_v).
 
     Attributes:
@@ -61,77 +87,7 @@ class Softmax(WordVectors):
       array([0.33, 0.33], dtype=float32)
     """
 
-    def _scores_of(
-        self, params: Params, hidden: jax.Array
-    ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(states, weights, bias) of scores w_x . h + c_x: what everything here is computed from.
-
-        A head whose scores are of other states than the hidden ones overrides this alone.
-        """
-        return hidden, *self._weights(params)
-
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p(targets | hidden), nats, [...]; exact, in blocks of the vocabulary."""
-        return softmax.softmax_loss(*self._scores_of(params, hidden), targets)[0]
-
-    def weighted_loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """sum of token_weights * loss, a scalar in nats; see losses.softmax_sum."""
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         return softmax_sum.weighted_softmax_loss(
             *self._scores_of(params, hidden), targets, token_weights
         )
-
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p(targets | hidden), log Z = log sum_v exp(w_v . h + c_v)), nats, [...] each."""
-        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
-        return -loss, log_z
-
-    def log_probs(
-        self, params: Params, tables: Tables, hidden: jax.Array, *, context: Context = None
-    ) -> jax.Array:
-        """log p of every word, nats, [..., V]."""
-        return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
-
-    def sample(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        key: jax.Array,
-        *,
-        context: Context = None,
-    ) -> jax.Array:
-        """Words drawn from p(. | hidden), int32 [...]."""
-        return softmax_words.softmax_sample(*self._scores_of(params, hidden), key)
-
-    def top_k(
-        self, params: Params, tables: Tables, hidden: jax.Array, k: int, *, context: Context = None
-    ) -> tuple[jax.Array, jax.Array]:
-        """The k most probable words: (log-probabilities [..., k], words [..., k])."""
-        return softmax_words.softmax_top_k(*self._scores_of(params, hidden), k)

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import Axes
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
@@ -113,30 +113,7 @@ class SpreadUnknown(Head):
         count = {"words that share the unknown word's probability": int(found.shared.sum())}
         return self.head.warnings(self.lexicon) | count
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p'(targets | hidden), nats, [...]; exact."""
-        return -self.log_prob(params, tables, hidden, targets, context=context)
-
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p'(targets | hidden), log Z of the head), nats, [...] each."""
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         log_prob, log_z = self.head.log_prob_and_log_z(
             params,
             tables["head"],
@@ -147,16 +124,7 @@ class SpreadUnknown(Head):
         )
         return log_prob + tables["log_share"][targets], log_z
 
-    def log_probs(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> jax.Array:
-        """log p' of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(
             params, tables["head"], hidden, context=context, prepared=prepared
         )

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, Axes
-from zoo.arrays.types import Context, Key, Params, Prepared, Tables
+from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
@@ -132,32 +132,9 @@ class WithExpert(Head):
         log_prob = self.head.log_prob(*inner, hidden, words, prepared=prepared)
         return log_expert_mass(log_prob, weight)
 
-    def loss(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> jax.Array:
-        """-log p'(targets | hidden, e), with the penalty of the head within, nats, [...]; exact."""
-        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
-        return self.penalties(params, hidden) - log_prob
-
-    def weighted_loss_and_penalty(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(sum of token_weights * loss, sum of token_weights * penalty), scalars in nats."""
+    def _weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
         log_prob = self.log_prob(params, tables, hidden, targets, context=context)
         penalty = weighted_sum(self.penalties(params, hidden), token_weights)
         return weighted_sum(-log_prob, token_weights) + penalty, penalty
@@ -166,33 +143,14 @@ class WithExpert(Head):
         """Those of the head within, [...]."""
         return self.head.penalties(params["head"], hidden)
 
-    def log_prob_and_log_z(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> tuple[jax.Array, jax.Array]:
-        """(log p'(targets | hidden, e), log Z with the expert's feature), nats, [...] each."""
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
         added = self._log_mass(params, tables, hidden, context, weight, prepared)
         return log_prob + jnp.where(targets == context, weight, 0) - added, log_z + added
 
-    def log_probs(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
-    ) -> jax.Array:
-        """log p' of every word, nats, [..., V]."""
+    def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(params["head"], tables["head"], hidden, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)[..., None]
         words = jnp.maximum(context, 0)[..., None]

@@ -148,6 +148,13 @@ def form_of(tables: dict[str, jax.Array]) -> Form:
     return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
 
 
+def feature_count(tables: dict) -> int:
+    """F of `tables`, in whichever form."""
+    if "of_feature" in tables:
+        return len(tables["of_feature"][-1]["places"])
+    return len(tables["shared_place"])
+
+
 def _some_rows(rows, places):
     """rows[places], and 0 where a place is no row."""
     if not len(rows):

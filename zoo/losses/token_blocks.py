@@ -90,12 +90,15 @@ def losses(of_block, block, shared, fixed, columns, data):
     return blocks.joined(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
-def _losses_forward(of_block, block, *arguments):
+def _losses_forward(of_block, block, shared, fixed, columns, data):
+    arguments = shared, fixed, columns, data
     return losses(of_block, block, *arguments), arguments
 
 
 def _losses_backward(of_block, block, arguments, cotangents):
-    _, of_shared, of_columns, _ = _walk(of_block, block, *arguments, cotangents)
+    shared, fixed, columns, data = arguments
+    walked = _walk(of_block, block, shared, fixed, columns, data, cotangents)
+    _, of_shared, of_columns, _ = walked
     return of_shared, None, of_columns, None
 
 

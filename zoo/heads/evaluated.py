@@ -1,0 +1,109 @@
+"""What evaluation asks of a head beyond its probabilities: which few heads need to write."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from zoo.arrays.types import Params, Prepared, Tables
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+from zoo.recipes.former_names import FormerNames
+
+
+class Evaluated(FormerNames):
+    """What of a head serves evaluation, passports and the start from another run alone."""
+
+    former_names: ClassVar[dict[str, str]] = {
+        "judging_tables": "evaluation_tables",
+        "laid_out_by_counts": "ordered_by_frequency",
+        "notes": "warnings",
+        "width": "scores_per_token",
+    }
+
+    # The kinds of features that the rows of the parameters are of, () for all; None where the rows
+    # are of something else, such as words.
+    kinds: tuple[str, ...] | None = None
+    # Whether the head can say words letter by letter, as heads.CharLSTM does; and if so, whether
+    # its probabilities are divided by those of the lexicon's words.
+    spells: bool = False
+    renormalised: bool = False
+
+    if TYPE_CHECKING:  # of Head
+
+        def tables(self, lexicon: Lexicon) -> Tables: ...
+
+    @property
+    def ordered_by_frequency(self) -> bool:
+        """Whether the frequencies of the words decide which parameters are whose."""
+        return False
+
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        """The tables that `log_prob` and the like need: all, unless the loss alone needs some.
+
+        Args:
+          lexicon: the words.
+        """
+        return self.tables(lexicon)
+
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
+        """Computes once what `log_prob` and the like would compute anew for every batch.
+
+        Args:
+          params: the parameters.
+          tables: `evaluation_tables` or `tables` of the lexicon.
+
+        Returns:
+          A pytree of arrays, which those methods take as `prepared`; None for nothing.
+        """
+        return None
+
+    def scores_per_token(self, vocabulary: int) -> int:
+        """The numbers that `log_probs` holds for a token on the way to V, which blocks of tokens
+        are chosen by: V, unless a head holds several arrays as wide.
+
+        Args:
+          vocabulary: V.
+        """
+        return vocabulary
+
+    def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """The parameters for words that were not there in training.
+
+        A head has some if its parameters are of letters or the like, none if they are of words.
+
+        Args:
+          params: the trained parameters.
+          lexicon: the words of training.
+          other: the words to be scored.
+
+        Raises:
+          UserError: the head has parameters of words.
+        """
+        raise UserError(
+            f"a {type(self).__name__} has parameters of the words that it was trained on and "
+            "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
+            "know words by their letters, and heads.LogLinear, which knows them by their features. "
+            "--spread-unknown gives new words even parts of its unknown word's probability."
+        )
+
+    def form_taken(self, tables: Tables) -> str | None:
+        """The form in which tables let scores be computed, for passports; None if there is one.
+
+        Args:
+          tables: `tables` of the lexicon.
+        """
+        return None
+
+    def warnings(self, lexicon: Lexicon) -> dict[str, int]:
+        """What was lost of the words, by name, such as how many were cut; kept in passports.
+
+        Args:
+          lexicon: the words.
+        """
+        return {}
+
+    def normalised_over(self, lexicon: Lexicon) -> str:
+        """What `log_prob` sums to one over, in words.
+
+        Args:
+          lexicon: the words.
+        """
+        return f"the {len(lexicon):,} words of the lexicon"
