@@ -8,8 +8,8 @@ from tests.examples import run_docstring
 from zoo import heads
 
 PUBLIC = [getattr(heads, name) for name in heads.__all__]
-# Contracts, and a head that needs a file: see tests/heads/test_with_expert.py.
-WITHOUT = {heads.Head, heads.Noise, heads.LetterNoise, heads.WithExpert}
+# Contracts.
+WITHOUT = {heads.Head, heads.Noise}
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ class AdaptiveSoftmax(Head):
     """A softmax over frequent words and clusters, and one within each cluster.
 
     Attributes:
-      cutoffs: c_0 < c_1 < ..., ranks at which the vocabulary is cut. division: each tail's vectors
-        are so many times smaller than those of the tail before.
+      cutoffs: c_0 < c_1 < ..., ranks at which the vocabulary is cut.
+      division: how many times smaller each tail's vectors are than those of the tail before.
       initial_scale: vectors start uniform in +-initial_scale, projections in +-1/sqrt(D).
 
     Example:
@@ -45,14 +45,14 @@ class AdaptiveSoftmax(Head):
 
     @property
     def parameter_axes(self) -> Axes:
-        """Those of the head are of words and clusters."""
+        """The names of the axes; those of the first table are of words and clusters."""
         axes: dict[str, tuple[str | None, ...]] = {"head": (WORDS, HIDDEN), "head_bias": (WORDS,)}
-        for place in range(len(self.cutoffs)):
-            axes |= {f"projection_{place}": (HIDDEN, None), f"tail_{place}": (WORDS, None)}
+        for tail in range(len(self.cutoffs)):
+            axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}
         return axes
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks by frequency: see clusters.frequency_tables."""
+        """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -72,15 +72,13 @@ class AdaptiveSoftmax(Head):
             "head_bias": jnp.zeros(classes),
         }
         ends = (*self.cutoffs[1:], len(lexicon))
-        for place, (start, end) in enumerate(zip(self.cutoffs, ends, strict=True)):
-            size = max(1, int(hidden_size / self.division ** (place + 1)))
+        for tail, (start, end) in enumerate(zip(self.cutoffs, ends, strict=True)):
+            size = max(1, int(hidden_size / self.division ** (tail + 1)))
             for name, k, shape, width in (
-                ("projection", of_tails[2 * place], (hidden_size, size), hidden_size**-0.5),
-                ("tail", of_tails[2 * place + 1], (end - start, size), scale),
+                ("projection", of_tails[2 * tail], (hidden_size, size), hidden_size**-0.5),
+                ("tail", of_tails[2 * tail + 1], (end - start, size), scale),
             ):
-                params[f"{name}_{place}"] = jax.random.uniform(
-                    k, shape, minval=-width, maxval=width
-                )
+                params[f"{name}_{tail}"] = jax.random.uniform(k, shape, minval=-width, maxval=width)
         return params
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:

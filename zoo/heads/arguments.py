@@ -86,7 +86,7 @@ def _check_sizes(name, sizes):
 
 
 def _regular(name, given):
-    """Those of the arguments that are looked at, a dict; ValueError that names the wrong one."""
+    """The arguments that are looked at, made regular; ValueError that names a wrong one."""
     regular = {"hidden": _hidden(name, given["hidden"])}
     shape = regular["hidden"].shape[:-1]
     if "targets" in given:

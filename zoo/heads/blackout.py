@@ -14,6 +14,9 @@ from zoo.losses.blackout import blackout_loss
 class BlackOut(SampledHead):
     """The softmax trained by BlackOut; the paper draws from the unigrams to a power of 0.4.
 
+    Attributes:
+      noise: the distribution.
+
     Example:
       >>> head = heads.BlackOut(samples=2)
       >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)

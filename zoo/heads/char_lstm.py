@@ -44,7 +44,8 @@ class CharLSTM(Head):
     Attributes:
       spelling: how words become letters. A word of `longest` letters or more is spelled without its
         end, and stands for all words that begin so; its padding plays no part.
-      size: cells. letter_size: of a letter's vector.
+      size: cells.
+      letter_size: numbers in a letter's vector.
       renormalised: whether log_prob is over the words of the lexicon instead of over all spellings.
         The loss is always over all spellings.
       initial_scale: letter vectors start uniform in +-initial_scale.
@@ -75,21 +76,23 @@ class CharLSTM(Head):
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words were cut, or have unknown letters: words that are then spelled alike each
-        have the probability of all of them."""
+        """How many words were cut, or have unknown letters; see `Evaluated.warnings`.
+
+        Words that are then spelled alike each have the probability of all of them.
+        """
         return self.spelling.warnings(lexicon, "head")
 
     def normalised_over(self, lexicon: Lexicon) -> str:
         """The words of the lexicon if renormalised, else all spellings."""
         if self.renormalised:
             return super().normalised_over(lexicon)
-        found = f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
+        spellings = f"all spellings of {self.spelling.longest} {self.spelling.unit} at most"
         if self.spelling.unit == "characters":
-            found += ", those outside the alphabet being one"
-        return found
+            spellings += ", those outside the alphabet being one"
+        return spellings
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The same: no parameter is of a word. UserError if the letters are others."""
+        """The parameters as they are, none being of a word; UserError if the letters are others."""
         self.spelling.same_letters(lexicon, other)
         return params
 
@@ -149,8 +152,8 @@ class CharLSTM(Head):
         start = self.spelling_start(projected)
         u, _ = recurrence(projections, params["recurrent"], *start, keep)
         logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
-        places = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
-        chosen = jnp.take_along_axis(logits, places, axis=-1)[:, 0]
+        columns = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
+        chosen = jnp.take_along_axis(logits, columns, axis=-1)[:, 0]
         log_prob = (chosen - jax.nn.logsumexp(logits, axis=-1)).reshape(longest, count)
         there = jnp.arange(longest)[:, None] < lengths[None]
         return jnp.where(there, log_prob, 0).sum(axis=0)
@@ -159,7 +162,10 @@ class CharLSTM(Head):
         """log p of any spellings, whether words of a lexicon or not; over all spellings.
 
         Args:
-          hidden: [N, D]. letters: int [N, L], see Spelling.sequence_tables. lengths: int [N].
+          params: the parameters.
+          hidden: h, [N, D].
+          letters: int [N, L], see Spelling.sequence_tables.
+          lengths: int [N].
 
         Returns:
           [N], nats.
@@ -206,30 +212,30 @@ class CharLSTM(Head):
         flat = self.hidden_projection(params, hidden.reshape(-1, hidden.shape[-1]))
         params = softmax.in_full(params)
         tree = PrefixTree(*(tables[name] for name in PrefixTree._fields))
-        found = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
-        return found.reshape(*hidden.shape[:-1], *found.shape[1:])
+        results = jax.lax.map(lambda row: function(self._of_words(params, tree, row)), flat)
+        return results.reshape(*hidden.shape[:-1], *results.shape[1:])
 
     def _of_words(self, params: Params, tree, projected):
         """log p of every word over all spellings, [V], for one position, projected [4 size]."""
         inputs = params["letters"] @ params["input"] + projected[None]
         outputs, output_bias = params["output"].T, params["output_bias"]
 
-        def said(states, places, letters):
-            """log p of the prefixes at these places, each followed by a letter."""
-            u, _, log_z, log_prob = (state[places] for state in states)
+        def extended(states, prefixes, letters):
+            """log p of some prefixes, by their numbers, each followed by a letter."""
+            u, _, log_z, log_prob = (state[prefixes] for state in states)
             letters = jnp.maximum(letters - END, 0)
             return log_prob + (u * outputs[letters]).sum(axis=-1) + output_bias[letters] - log_z
 
         def read(states, block):
-            place, parents, letters = block
+            start, parents, letters = block
             u, s = states[0][parents], states[1][parents]
             u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
             log_z = jax.nn.logsumexp(u @ params["output"] + output_bias[None], axis=-1)
             # The empty prefix is not said but given.
-            log_prob = jnp.where(parents == 0, 0, said(states, parents, letters))
+            log_prob = jnp.where(parents == 0, 0, extended(states, parents, letters))
             new = u, s, log_z, log_prob
             states = tuple(
-                jax.lax.dynamic_update_slice_in_dim(state, part, place, axis=0)
+                jax.lax.dynamic_update_slice_in_dim(state, part, start, axis=0)
                 for state, part in zip(states, new, strict=True)
             )
             return states, None
@@ -238,14 +244,17 @@ class CharLSTM(Head):
         count = (blocks + 1) * block
         zeros = jnp.zeros((count, self.size), projected.dtype)
         states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
-        places = block * (1 + jnp.arange(blocks))
-        states, _ = jax.lax.scan(read, states, (places, tree.parent, tree.letter))
-        return said(states, tree.node, tree.final)
+        starts = block * (1 + jnp.arange(blocks))
+        states, _ = jax.lax.scan(read, states, (starts, tree.parent, tree.letter))
+        return extended(states, tree.node, tree.final)
 
     def _loss(self, params, tables, hidden, targets, key, context):
+        # Over all spellings, renormalised or not.
         return -self._open_log_prob(params, tables, hidden, targets)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        # Renormalised, log Z is the logarithm of the mass of the lexicon's words among all
+        # spellings, so that the sum of both is log p over all spellings; otherwise it is 0.
         log_prob = self._open_log_prob(params, tables, hidden, targets)
         if not self.renormalised:
             return log_prob, jnp.zeros_like(log_prob)

@@ -83,7 +83,7 @@ class CNNSoftmax(Head):
 
     @property
     def loss_name(self) -> str:
-        """That of the sampled loss, if there is one."""
+        """The name of the sampled loss, if there is one."""
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
@@ -111,7 +111,7 @@ class CNNSoftmax(Head):
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """The same without the noise, which need not be able to draw new words."""
+        """The spellings without the noise, which need not be able to draw new words."""
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -148,9 +148,9 @@ class CNNSoftmax(Head):
         self.network.spelling.same_letters(lexicon, other)
         if not self.correction:
             return params
-        places = [lexicon.ids.get(word, -1) for word in other.words]
-        correction = np.asarray(params["correction"])[places]
-        correction[np.array(places) < 0] = 0
+        rows_of_words = [lexicon.ids.get(word, -1) for word in other.words]
+        correction = np.asarray(params["correction"])[rows_of_words]
+        correction[np.array(rows_of_words) < 0] = 0
         return {**params, "correction": jnp.asarray(correction)}
 
     def vectors(self, params: Params, tables: Tables):
@@ -187,7 +187,7 @@ class CNNSoftmax(Head):
         return params
 
     def _looked_up(self, params: Params, tables: Tables):
-        """The same, with vectors that are computed when they are looked up."""
+        """The parameters of `_softmax`, with vectors that are computed when they are looked up."""
         weights = rows.Computed(lambda words: self._vectors_of(params, tables, words))
         bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
         return {**params, "weights": weights, "bias": bias}
@@ -203,8 +203,8 @@ class CNNSoftmax(Head):
             return super()._loss(params, tables, hidden, targets, key, context)
         if self.has_open_noise:
             return self._loss_of_open_noise(params, tables, hidden, targets, key)
-        found = self._looked_up(params, tables)
-        return self.sampled.loss(found, tables["sampled"], hidden, targets, key=key)
+        own = self._looked_up(params, tables)
+        return self.sampled.loss(own, tables["sampled"], hidden, targets, key=key)
 
     def _loss_of_open_noise(
         self, params: Params, tables: Tables, hidden: jax.Array, targets: jax.Array, key
@@ -229,17 +229,17 @@ class CNNSoftmax(Head):
             params["network"], drawn.letters.reshape(-1, network.spelling.longest)
         )
         weights = jnp.concatenate([of_targets, of_noise])
-        places = jnp.arange(len(weights))
-        bias = jnp.broadcast_to(params["bias"], places.shape)
+        slots = jnp.arange(len(weights))
+        bias = jnp.broadcast_to(params["bias"], slots.shape)
         noise_words = NoiseSample(
-            places[targets.size :].reshape(drawn.sizes.shape),
+            slots[targets.size :].reshape(drawn.sizes.shape),
             jnp.ones(drawn.sizes.shape, bool),
             log_expected_count(drawn.log_q, samples, distinct=False),
         )
         return self._sampled.loss_of(
             {**params, "weights": weights, "bias": bias},
             hidden,
-            places[: targets.size].reshape(targets.shape),
+            slots[: targets.size].reshape(targets.shape),
             tables["sampled"]["log_q"][targets],
             noise_words,
         )
@@ -263,8 +263,8 @@ class CNNSoftmax(Head):
         )
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        found = self._formed(params, tables, prepared)
-        return self._softmax.sample(found, tables["sampled"], hidden, key)
+        own = self._formed(params, tables, prepared)
+        return self._softmax.sample(own, tables["sampled"], hidden, key)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         return self._softmax.top_k(

@@ -24,7 +24,8 @@ class HierarchicalSoftmax(Head):
     whose gradients are a row a lookup, the M rows of every token are held at once.
 
     Attributes:
-      classes: C; 0 for the root of V. initial_scale: vectors start uniform in +-initial_scale.
+      classes: C; 0 for the root of V.
+      initial_scale: vectors start uniform in +-initial_scale.
 
     Example:
       >>> head = heads.HierarchicalSoftmax(classes=2)
@@ -56,13 +57,13 @@ class HierarchicalSoftmax(Head):
         return -(-vocabulary // size), size
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Ranks by frequency: see clusters.frequency_tables."""
+        """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"classes" R [C, D], "class_bias" r [C], "weights" W [C, M, D], "bias" b [C, M]}.
 
-        Places beyond the V-th word hold no word and are masked wherever they are read.
+        Positions beyond the V-th word hold no word and are masked wherever they are read.
         """
         count, size = self._shape(len(lexicon))
         of_classes, of_words = jax.random.split(key)

@@ -34,11 +34,18 @@ from zoo.losses.noise import alias_table, draw_per_unit
 
 @dataclasses.dataclass(frozen=True)
 class LetterNoise(noises.Noise):
-    """For heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), whose vectors are of letters.
+    """Noise words spelled by an n-gram model of letters, for heads whose vectors are of letters.
 
     Attributes:
-      order: n of the n-grams. smoothing: s, in occurrences.
+      order: n of the n-grams.
+      smoothing: s, in occurrences.
       power: a word with n occurrences counts (n + 1)^power; 0 learns from the list of words.
+
+    Example:
+      >>> head = heads.CNNSoftmax(sampled=heads.NCE(noise=heads.LetterNoise(), samples=2))
+      >>> params, tables = head.init(key, 4, lexicon), head.tables(lexicon)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # against any spellings
+      (2,)
     """
 
     order: int = 3
@@ -55,7 +62,7 @@ class LetterNoise(noises.Noise):
             )
 
     def probabilities(self, counts):
-        """UserError: what is drawn are spellings, not words of a lexicon."""
+        """Raises UserError: what is drawn are spellings, not words of a lexicon."""
         raise UserError(
             "the noise words of LetterNoise are spellings, for which only a head of letters has "
             "vectors: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."

@@ -109,7 +109,7 @@ class LogLinear(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The same: no parameter is of a word. The features must be those of training.
+        """The parameters as they are, none being of a word; the features must be those of training.
 
         Raises:
           UserError: they are others, or the background was counted on other words.

@@ -43,8 +43,8 @@ class _Mixture(WordVectors):
         check_least(self, "model.head", components=1, size=0)
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The softmax's over vectors of `size` (D if 0), "prior": R [D, M], "projection": P
-        [D, M size], "projection_bias": q [M size]."""
+        """{"weights", "bias": the softmax's, over vectors of `size` (D if 0), "prior": R [D, M],
+        "projection": P [D, M size], "projection_bias": q [M size]}."""
         of_words, of_prior, of_projection = jax.random.split(key, 3)
         size, scale = self.size or hidden_size, hidden_size**-0.5
         params = super().init(of_words, size, lexicon)
@@ -71,7 +71,8 @@ class MixtureOfSoftmaxes(_Mixture):
     """p(x | h) = sum_m pi_m softmax(W g_m + c)_x, in log space throughout.
 
     Attributes:
-      components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+      components: M.
+      size: of the g_m and the words' vectors; 0 for that of the hidden state.
 
     Example:
       >>> head = heads.MixtureOfSoftmaxes(components=2, size=3)
@@ -92,7 +93,6 @@ class MixtureOfSoftmaxes(_Mixture):
         )
 
     def scores_per_token(self, vocabulary: int) -> int:
-        """M V: those of every component."""
         return self.components * vocabulary
 
     def _log_probs(self, params, tables, hidden, context, prepared):
@@ -112,7 +112,8 @@ class MixtureOfContexts(_Mixture, Softmax):
     """p(x | h) = softmax(W sum_m pi_m g_m + c)_x.
 
     Attributes:
-      components: M. size: of the g_m and the words' vectors; 0 for that of the hidden state.
+      components: M.
+      size: of the g_m and the words' vectors; 0 for that of the hidden state.
 
     Example:
       >>> head = heads.MixtureOfContexts(components=2, size=3)

@@ -20,7 +20,8 @@ class NCE(SampledHead):
     """The softmax trained by noise-contrastive estimation.
 
     Attributes:
-      log_partition: log Z. learned_partition: log Z is a parameter that starts there.
+      log_partition: log Z.
+      learned_partition: whether log Z is a parameter that starts there.
 
     Example:
       >>> head = heads.NCE(noise=heads.UnigramNoise(), samples=2)
@@ -45,7 +46,7 @@ class NCE(SampledHead):
             )
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The softmax's, with the bias at log Z - log V; "log_partition" if it is learned."""
+        """The softmax's parameters, with the bias at log Z - log V; "log_partition" if learned."""
         params = super().init(key, hidden_size, lexicon)
         params["bias"] += self.log_partition - jnp.log(len(lexicon))
         if self.learned_partition:

@@ -16,19 +16,21 @@ import jax.numpy as jnp
 from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError
+from zoo.heads.around import HeadAround
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.shares import shares
 
 
 @dataclasses.dataclass(frozen=True)
-class SpreadUnknown(Head):
-    """p' of a trained head; for judging, made by `zoo.evaluation.run.Run.with_lexicon`.
+class SpreadUnknown(HeadAround):
+    """p' of a trained head, for evaluation; `zoo.evaluation.run.Run.with_lexicon` makes it.
 
     Heads that can score new words by themselves are refused, and tied ones: give the weights.
 
     Attributes:
-      head: p. lexicon: the words that it was trained on; it does not count when heads are compared.
+      head: p.
+      lexicon: the words that it was trained on; it does not count when heads are compared.
 
     Example:
       >>> old = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
@@ -52,13 +54,7 @@ class SpreadUnknown(Head):
             )
 
     @property
-    def ordered_by_frequency(self) -> bool:
-        """As the head."""
-        return self.head.ordered_by_frequency
-
-    @property
     def parameter_axes(self) -> Axes:
-        """As the head."""
         return self.head.parameter_axes
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -88,27 +84,16 @@ class SpreadUnknown(Head):
         }
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """Those of the head."""
         return self.head.init(key, hidden_size, self.lexicon)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The head's own."""
         return params
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """As the head."""
         return self.head.prepared(params, tables["head"])
 
-    def form_taken(self, tables: Tables):
-        """As the head."""
-        return self.head.form_taken(tables["head"])
-
-    def scores_per_token(self, vocabulary: int) -> int:
-        """As the head, of whose words there are no more."""
-        return self.head.scores_per_token(vocabulary)
-
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words share, and what the head notes."""
+        """How many words share, and what the head within has to say."""
         found = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(found.shared.sum())}
         return self.head.warnings(self.lexicon) | count

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
+from zoo.heads.around import HeadAround
 from zoo.heads.head import Head
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
@@ -33,14 +34,24 @@ from zoo.priors.expert import Expert
 
 
 @dataclasses.dataclass(frozen=True)
-class WithExpert(Head):
+class WithExpert(HeadAround):
     """p'(x | h, e) proportional to p(x | h) exp((u . h + c) [x = e]), e the expert's word.
 
     u and c start at 0, so that the head starts as the one within. A step costs two exact losses of
     that head, of the target and of e; it is trained exactly, whatever its own loss is.
 
     Attributes:
-      expert: what names e from the words before. head: p, with a background of the lexicon at most.
+      expert: what names e from the words before.
+      head: p, with a background of the lexicon at most.
+
+    Example:
+      >>> from zoo.priors import KnowledgeBase
+      >>> head = heads.WithExpert(KnowledgeBase("facts.tsv"), heads.Softmax(initial_scale=0.0))
+      >>> params = head.init(key, 4, lexicon) | {"bias": jnp.log(4.0)}  # the weight g of the expert
+      >>> tables = {"head": {}, "background": {}}  # head.tables(lexicon) reads the facts
+      >>> words, named = jnp.array([2, 2]), jnp.array([2, -1])  # at the second, it names nothing
+      >>> np.exp(head.log_prob(params, tables, hidden, words, context=named)).round(2)
+      array([0.67, 0.33], dtype=float32)
     """
 
     expert: Expert
@@ -59,13 +70,7 @@ class WithExpert(Head):
         return self.expert
 
     @property
-    def ordered_by_frequency(self) -> bool:
-        """As the head within."""
-        return self.head.ordered_by_frequency
-
-    @property
     def parameter_axes(self) -> Axes:
-        """Those of the head within, and of the expert's weight."""
         inner = {f"head/{name}": axes for name, axes in self.head.parameter_axes.items()}
         return {**inner, "weights": (HIDDEN,)}
 
@@ -82,7 +87,6 @@ class WithExpert(Head):
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Those that the head needs then, and the expert's."""
         background = self.expert.tables(lexicon)
         return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
@@ -94,24 +98,13 @@ class WithExpert(Head):
         )
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """What the head within prepares."""
         return self.head.prepared(params["head"], tables["head"])
 
-    def form_taken(self, tables: Tables):
-        """As the head within."""
-        return self.head.form_taken(tables["head"])
-
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Those of the head within."""
         return self.head.warnings(lexicon)
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """As the head within."""
         return self.head.normalised_over(lexicon)
-
-    def scores_per_token(self, vocabulary: int) -> int:
-        """As the head within."""
-        return self.head.scores_per_token(vocabulary)
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """g, [...]; 0 where the expert names nothing."""
@@ -140,7 +133,6 @@ class WithExpert(Head):
         return weighted_sum(-log_prob, token_weights) + penalty, penalty
 
     def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
-        """Those of the head within, [...]."""
         return self.head.penalties(params["head"], hidden)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

@@ -42,7 +42,7 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
 
 
 def _log_probs(weights, bias, hidden, classes, vocabulary):
-    """The same of the rows of each token, weights [..., M, D] and bias [..., M]."""
+    """`within_log_probs` of the rows of each token, weights [..., M, D] and bias [..., M]."""
     scores = jnp.einsum(
         "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
     )

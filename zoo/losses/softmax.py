@@ -150,7 +150,7 @@ def blocked_log_z(hidden, weights, bias, block):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def blocked_softmax_loss(hidden, weights, bias, targets, block):
-    """The same as plain_softmax_loss, `block` rows of W at a time.
+    """`plain_softmax_loss`, `block` rows of W at a time.
 
     Args:
       hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
