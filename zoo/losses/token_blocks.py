@@ -9,8 +9,8 @@ one function of a block,
 
     shared, fixed: what all tokens have in common, such as weights; the first get gradients.
     columns, data: what each token has, leaves [n, ...]; the first get gradients.
-    u: the weights of the tokens, [n]. Tokens that fill up blocks are the last one again with a weight
-      of 0: of a token of weight 0 the gradients must be 0, though its losses be NaN.
+    u: the weights of the tokens, [n]. What fills up blocks is the last token again with a weight of
+      0: of tokens of weight 0 the gradients must be 0, though the losses be NaN.
     gradients: a function sums -> (sums, gradients of columns), of sum_n u_n loss_n. The sums are
       those of shared over the blocks before, in at least float32; it adds the block's (`added`).
 

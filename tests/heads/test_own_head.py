@@ -1,0 +1,134 @@
+"""A head of one's own, written with as little as the contract asks for; and what it refuses."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.heads import head_references
+from zoo.heads import (
+    NCE,
+    AdaptiveSoftmax,
+    CNNSoftmax,
+    Head,
+    HierarchicalSoftmax,
+    HuffmanSoftmax,
+    LogLinear,
+    Softmax,
+    SpreadUnknown,
+)
+
+SIZE = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Own(Head):
+    """Scores are minus the squares of distances."""
+
+    def init(self, key, hidden_size, lexicon):
+        return {"points": jax.random.normal(key, (len(lexicon), hidden_size))}
+
+    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
+        log_probs = self.log_probs(params, tables, hidden)
+        chosen = jnp.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
+        return chosen, jnp.zeros_like(chosen)
+
+    def log_probs(self, params, tables, hidden, *, context=None):
+        points = params["points"].reshape(*[1] * (hidden.ndim - 1), -1, SIZE)
+        return jax.nn.log_softmax(-((hidden[..., None, :] - points) ** 2).sum(axis=-1), axis=-1)
+
+
+class WithLoss(Own):
+    """Another loss, and a part of it that is penalty."""
+
+    def penalties(self, params, hidden):
+        return (hidden**2).sum(axis=-1)
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        return 2 - self.log_prob(params, tables, hidden, targets) + self.penalties(params, hidden)
+
+
+class WithSum(Own):
+    """A sum of its own, which is what trains it."""
+
+    def weighted_loss(
+        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
+    ):
+        return jnp.sum(7 * token_weights)
+
+
+def test_the_least_that_is_written_is_enough(random):
+    lexicon = examples.plain_lexicon(5)
+    params = Own().init(jax.random.key(0), SIZE, lexicon)
+    hidden = jnp.asarray(random.normal(size=(2, 3, SIZE)), jnp.float32)
+    targets = jnp.asarray([[0, 4, 1], [3, 3, 2]])
+    weights = jnp.asarray([[1.0, 0.5, 0.0], [2.0, 1.0, 1.0]])
+    points, states = np.asarray(params["points"], np.float64), np.asarray(hidden, np.float64)
+    expected = np.zeros((2, 3, 5))
+    for place in np.ndindex(2, 3):
+        scores = -np.array([((states[place] - point) ** 2).sum() for point in points])
+        expected[place] = scores - np.log(np.exp(scores).sum())
+    log_prob = np.take_along_axis(expected, np.asarray(targets)[..., None], -1)[..., 0]
+    given = params, {}, hidden, targets
+    for head, loss, penalty in (
+        (Own(), -log_prob, 0 * log_prob),
+        (WithLoss(), 2 - log_prob + (states**2).sum(-1), (states**2).sum(-1)),
+    ):
+        np.testing.assert_allclose(head.loss(*given), loss, rtol=1e-5)
+        np.testing.assert_allclose(head.log_prob(*given), log_prob, rtol=1e-5)
+        wanted = [np.sum(weights * loss), np.sum(weights * penalty)]
+        np.testing.assert_allclose(head.weighted_loss(*given, weights), wanted[0], rtol=1e-5)
+        found = head.weighted_loss_and_penalty(*given, weights)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        assert (head.sample(params, {}, hidden, jax.random.key(1)) < 5).all()
+        best, words = head.top_k(params, {}, hidden, 2)
+        np.testing.assert_array_equal(words, np.argsort(-expected)[..., :2])
+        np.testing.assert_allclose(best, -np.sort(-expected)[..., :2], rtol=1e-5)
+    assert WithSum().weighted_loss_and_penalty(*given, weights) == (7 * 5.5, 0)
+    with pytest.raises(TypeError, match="Head has no method log_prob_and_log_z, which its use"):
+        Head().log_prob(*given)
+
+
+OTHER = {
+    "NCE": (NCE(samples=2), "words"),
+    "adaptive": (AdaptiveSoftmax(cutoffs=(3,)), "words"),
+    "hierarchical": (HierarchicalSoftmax(classes=4), "classes of words"),
+    "Huffman": (HuffmanSoftmax(), "words"),
+    "letters": (CNNSoftmax(head_references.NETWORK, correction=2), "words"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_tables_of_another_lexicon_are_refused(name):
+    head, counted = OTHER[name]
+    shapes = jax.eval_shape(
+        lambda key: head.init(key, SIZE, examples.plain_lexicon()), jax.random.key(0)
+    )
+    params = examples.randomised(shapes, np.random.default_rng(0))
+    given = jnp.ones((2, SIZE)), jnp.zeros(2, jnp.int32)
+    message = rf"{type(head).__name__}\.loss: params are of \d+ {counted} and tables of \d+: give"
+    with pytest.raises(ValueError, match=message):
+        head.loss(params, head.tables(examples.plain_lexicon(29)), *given, key=jax.random.key(0))
+
+
+def test_features_of_another_lexicon_are_refused():
+    lexicon = examples.lexicon()
+    params = LogLinear().init(jax.random.key(0), SIZE, lexicon)
+    fewer = LogLinear(kinds=("length",)).tables(lexicon)
+    with pytest.raises(ValueError, match=r"log_probs: params are of 9 features and tables of 1:"):
+        LogLinear().log_probs(params, fewer, jnp.ones(SIZE))
+
+
+def test_the_tables_of_a_head_within_are_looked_at():
+    trained, other = examples.trained_and_other()
+    head = SpreadUnknown(HuffmanSoftmax(), trained)
+    tables = head.tables(other) | {"head": HuffmanSoftmax().tables(other)}
+    params = HuffmanSoftmax().init(jax.random.key(0), SIZE, trained)
+    with pytest.raises(
+        ValueError, match=r"HuffmanSoftmax\.log_probs: params are of 5 words and tables of 8"
+    ):
+        head.log_probs(params, tables, jnp.ones(SIZE))
+    assert Softmax().sizes({}, {}) == ()
