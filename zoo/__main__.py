@@ -1,14 +1,16 @@
 """python -m zoo COMMAND: everything that the zoo does; see zoo/commands."""
 
+from collections.abc import Sequence
+
 from zoo.commands import program
 
 
-def main():
-    """Reads the command line and does what it says."""
+def main(arguments: Sequence[str] | None = None):
+    """Reads a command line, by default the process's own, and does what it says."""
     # Here, where a package that commands need and that is not there is a user's error.
     from zoo.commands import line
 
-    line.main()
+    line.main(arguments)
 
 
 def console():
