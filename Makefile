@@ -15,8 +15,8 @@ $(VENV)/installed: requirements.txt
 	touch $@
 
 quickstart: $(VENV)/installed
-	$(BIN)/python train.py --config micro_softmax --workdir $(QUICKSTART)/softmax
-	$(BIN)/python train.py --config micro_log_linear --workdir $(QUICKSTART)/log_linear
+	$(BIN)/python train.py --config micro_softmax $(QUICKSTART)/softmax
+	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
 	$(BIN)/python -m zoo micro-report $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
 
 # A file's tests in one process: they share what is trained and compiled for them.

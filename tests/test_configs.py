@@ -169,7 +169,7 @@ def test_a_config_says_what_it_is(name):
     assert summary.endswith(".")
     assert isinstance(configs.load(name), Experiment)
     text = configs.paths()[name].read_text()
-    assert f"python train.py --config {name} --workdir " in text
+    assert f"python train.py --config {name} runs/" in text
     assert name in WITHOUT_FIGURES or re.search(r"\bExpected[:,]", text)
 
 

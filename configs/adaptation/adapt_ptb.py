@@ -1,8 +1,8 @@
 """A model of the Penn Treebank adapted to captions of photographs, with 500 of them.
 
-    python train.py --config ptb_small --workdir runs/ptb_small
-    python train.py --config adapt_ptb --workdir runs/adapt_ptb
-    python evaluate.py --workdir runs/adapt_ptb
+    python train.py --config ptb_small runs/ptb_small
+    python train.py --config adapt_ptb runs/adapt_ptb
+    python evaluate.py runs/adapt_ptb
 
 The background is the run of ptb_small, frozen; a small log-linear model over it learns what the
 captions have more or less of (Dymetman and Xiao 2016, section 4). At step 0 it is its background

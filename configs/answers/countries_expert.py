@@ -1,7 +1,7 @@
 """Questions about countries, new ones in the test, with a knowledge base as an expert.
 
-    python train.py --config countries_expert --workdir runs/countries_expert
-    python evaluate.py --workdir runs/countries_expert --split known --split test --exact-match
+    python train.py --config countries_expert runs/countries_expert
+    python evaluate.py runs/countries_expert --split known --split test --exact-match
 
 A word is its class (a country, a capital ...) or, of the forms of questions and answers, itself:
 the network says when a capital comes, the expert which (Dymetman and Xiao 2016, section 6). Without

@@ -1,7 +1,7 @@
 """Questions about countries, new ones in the test, with a softmax.
 
-    python train.py --config countries_softmax --workdir runs/countries_softmax
-    python evaluate.py --workdir runs/countries_softmax --split known --split test --exact-match
+    python train.py --config countries_softmax runs/countries_softmax
+    python evaluate.py runs/countries_softmax --split known --split test --exact-match
 
 For comparison with countries_expert: a model that can only learn by heart. The table of facts is
 configs/countries.tsv; nothing is downloaded. Expected: 45 % of the answers about known countries

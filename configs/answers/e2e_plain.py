@@ -1,6 +1,6 @@
 """Restaurants described from their properties, character by character, with a softmax.
 
-    python train.py --config e2e_plain --workdir runs/e2e_plain
+    python train.py --config e2e_plain runs/e2e_plain
     python -m zoo slot-errors runs/e2e_plain --split test
 
 For comparison with e2e_priming. The meaning is a prefix of the sequence: it is read and has no

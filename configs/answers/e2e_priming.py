@@ -1,6 +1,6 @@
 """Restaurants described from their properties; names need evidence there.
 
-    python train.py --config e2e_priming --workdir runs/e2e_priming
+    python train.py --config e2e_priming runs/e2e_priming
     python -m zoo slot-errors runs/e2e_priming --split test
 
 As e2e_plain, but over a background that lets in usual words and those of the meaning: condition-

@@ -1,7 +1,7 @@
 """Questions of GeoQuery to logical forms with a softmax over words.
 
-    python train.py --config geoquery --workdir runs/geoquery
-    python evaluate.py --workdir runs/geoquery --split test --exact-match \
+    python train.py --config geoquery runs/geoquery
+    python evaluate.py runs/geoquery --split test --exact-match \
         --grammar configs/geoquery.grammar
 
 A question is a prefix of the sequence: it is read and has no loss. For comparison with

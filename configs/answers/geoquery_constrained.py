@@ -1,7 +1,7 @@
 """Questions of GeoQuery to logical forms that a grammar allows.
 
-    python train.py --config geoquery_constrained --workdir runs/geoquery_constrained
-    python evaluate.py --workdir runs/geoquery_constrained --split test --exact-match \
+    python train.py --config geoquery_constrained runs/geoquery_constrained
+    python evaluate.py runs/geoquery_constrained --split test --exact-match \
         --grammar configs/geoquery.grammar
 
 As geoquery, but over a background that has no mass for words with which no form of the grammar goes

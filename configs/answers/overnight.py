@@ -1,7 +1,7 @@
 """Questions of Overnight's calendar domain to logical forms with a softmax over words.
 
-    python train.py --config overnight --workdir runs/overnight
-    python evaluate.py --workdir runs/overnight --split test --exact-match \
+    python train.py --config overnight runs/overnight
+    python evaluate.py runs/overnight --split test --exact-match \
         --grammar configs/overnight_calendar.grammar
 
 For comparison with overnight_constrained. The last 100 training questions are the validation set.

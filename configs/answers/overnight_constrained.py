@@ -1,7 +1,7 @@
 """Questions of Overnight's calendar domain to logical forms that a grammar allows.
 
-    python train.py --config overnight_constrained --workdir runs/overnight_constrained
-    python evaluate.py --workdir runs/overnight_constrained --split test --exact-match \
+    python train.py --config overnight_constrained runs/overnight_constrained
+    python evaluate.py runs/overnight_constrained --split test --exact-match \
         --grammar configs/overnight_calendar.grammar
 
 As overnight, but over a background that has no mass for words with which no form of the grammar

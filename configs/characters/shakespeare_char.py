@@ -1,7 +1,7 @@
 """Shakespeare, a character at a time, with an LSTM and a softmax.
 
-    python train.py --config shakespeare_char --workdir runs/shakespeare_char
-    python evaluate.py --workdir runs/shakespeare_char
+    python train.py --config shakespeare_char runs/shakespeare_char
+    python evaluate.py runs/shakespeare_char
 
 Every character is a word, the line break too: the figure to read is bits, per character. Lines
 1 to 36,000 are for training, 2,000 for validation, 2,000 for the test.

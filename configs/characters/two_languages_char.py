@@ -1,7 +1,7 @@
 """French and Czech in one model of letters, drawn in equal parts.
 
-    python train.py --config two_languages_char --workdir runs/two_languages_char
-    python evaluate.py --workdir runs/two_languages_char
+    python train.py --config two_languages_char runs/two_languages_char
+    python evaluate.py runs/two_languages_char
 
 Labeau and Allauzen (2017), section 3.1, draw training sentences from corpora by weights. Here these
 are of two languages, which no parameter tells apart: words come in by a convolution over the bytes

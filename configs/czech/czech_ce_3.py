@@ -1,7 +1,7 @@
 """Czech with a feed-forward trigram model, words from their letters ("CE").
 
-    python train.py --config czech_ce_3 --workdir runs/czech_ce_3
-    python evaluate.py --workdir runs/czech_ce_3
+    python train.py --config czech_ce_3 runs/czech_ce_3
+    python evaluate.py runs/czech_ce_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector comes from its letters
 alone. Expected: test perplexity 360.3, at most 10 minutes on one CPU core. Results:

@@ -1,7 +1,7 @@
 """Czech with a feed-forward 6-gram model, words from their letters ("CE").
 
-    python train.py --config czech_ce_6 --workdir runs/czech_ce_6
-    python evaluate.py --workdir runs/czech_ce_6
+    python train.py --config czech_ce_6 runs/czech_ce_6
+    python evaluate.py runs/czech_ce_6
 
 As czech_ce_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
 Expected: test perplexity 347.2, at most 7 minutes on one CPU core. Results: docs/results.md.

@@ -1,7 +1,7 @@
 """Czech with a trigram model, letters in, and an LSTM that spells the next word.
 
-    python train.py --config czech_char_lstm_3 --workdir runs/czech_char_lstm_3
-    python evaluate.py --workdir runs/czech_char_lstm_3
+    python train.py --config czech_char_lstm_3 runs/czech_char_lstm_3
+    python evaluate.py runs/czech_char_lstm_3
 
 As czech_cwe_3, but for the head (Jozefowicz et al. 2016, section 3.3), which has no noise to be
 contrasted with, and for Adam on larger batches. The perplexity is over all spellings. Not run to

@@ -1,7 +1,7 @@
 """Czech with a feed-forward trigram model, words and letters in ("CWE").
 
-    python train.py --config czech_cwe_3 --workdir runs/czech_cwe_3
-    python evaluate.py --workdir runs/czech_cwe_3
+    python train.py --config czech_cwe_3 runs/czech_cwe_3
+    python evaluate.py runs/czech_cwe_3
 
 Labeau and Allauzen (2017), section 2.2: as czech_we_3, but a word's vector has a part of its own
 and one from its letters. Expected: test perplexity 337.7, at most 9 minutes on one CPU core.

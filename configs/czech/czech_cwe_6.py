@@ -1,7 +1,7 @@
 """Czech with a feed-forward 6-gram model, words and letters in ("CWE").
 
-    python train.py --config czech_cwe_6 --workdir runs/czech_cwe_6
-    python evaluate.py --workdir runs/czech_cwe_6
+    python train.py --config czech_cwe_6 runs/czech_cwe_6
+    python evaluate.py runs/czech_cwe_6
 
 As czech_cwe_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
 Expected: test perplexity 324.6, at most 22 minutes on one CPU core. Results: docs/results.md.

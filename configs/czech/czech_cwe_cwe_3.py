@@ -1,7 +1,7 @@
 """Czech with a feed-forward trigram model, letters in and out ("CWE-CWE").
 
-    python train.py --config czech_cwe_cwe_3 --workdir runs/czech_cwe_cwe_3
-    python evaluate.py --workdir runs/czech_cwe_cwe_3
+    python train.py --config czech_cwe_cwe_3 runs/czech_cwe_cwe_3
+    python evaluate.py runs/czech_cwe_cwe_3
 
 Labeau and Allauzen (2017), section 2.4: as czech_cwe_3, but the output vectors come from letters,
 too, and are formed for the target and the noise words alone. With the full padding of their figure

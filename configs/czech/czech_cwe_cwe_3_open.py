@@ -1,7 +1,7 @@
 """Czech with a trigram model, letters in and out, against noise words of any spelling.
 
-    python train.py --config czech_cwe_cwe_3_open --workdir runs/czech_cwe_cwe_3_open
-    python evaluate.py --workdir runs/czech_cwe_cwe_3_open
+    python train.py --config czech_cwe_cwe_3_open runs/czech_cwe_cwe_3_open
+    python evaluate.py runs/czech_cwe_cwe_3_open
 
 As czech_cwe_cwe_3, but for the noise: Labeau and Allauzen (2017), section 4.4, name the closed
 vocabulary of noise as what keeps their model from learning of unknown words, and leave another

@@ -1,7 +1,7 @@
 """Czech with a feed-forward 6-gram model, letters in and out ("CWE-CWE").
 
-    python train.py --config czech_cwe_cwe_6 --workdir runs/czech_cwe_cwe_6
-    python evaluate.py --workdir runs/czech_cwe_cwe_6
+    python train.py --config czech_cwe_cwe_6 runs/czech_cwe_cwe_6
+    python evaluate.py runs/czech_cwe_cwe_6
 
 As czech_cwe_cwe_3 with the last five words for a context instead of two. Labeau and Allauzen
 (2017). Expected: test perplexity 485.2, at most 20 minutes on one CPU core. Results:

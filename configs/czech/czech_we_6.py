@@ -1,7 +1,7 @@
 """Czech with a feed-forward 6-gram model, a vector a word in and out ("WE").
 
-    python train.py --config czech_we_6 --workdir runs/czech_we_6
-    python evaluate.py --workdir runs/czech_we_6
+    python train.py --config czech_we_6 runs/czech_we_6
+    python evaluate.py runs/czech_we_6
 
 As czech_we_3 with the last five words for a context instead of two. Labeau and Allauzen (2017).
 Expected: test perplexity 363.1, at most 13 minutes on one CPU core. Results: docs/results.md.

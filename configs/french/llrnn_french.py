@@ -4,8 +4,8 @@ As rnn_french, but words are sets of features in and out: the 2,500 most frequen
 them", and the morphology of all tokens of a type; the background is the unigram distribution over
 all splits, the test sets too, as in the paper (section 5.3).
 
-    python train.py --config llrnn_french --workdir runs/llrnn_french
-    python evaluate.py --workdir runs/llrnn_french
+    python train.py --config llrnn_french runs/llrnn_french
+    python evaluate.py runs/llrnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.514 and 5.478 nats a word on
 the tests, at most 8 minutes on one of two CPU cores. The paper has 5.08 and 5.07 on a denominator

@@ -4,8 +4,8 @@ As llrnn_french, with the same words and background, but trained with Adam on a 
 average of the parameters, and windows of 35 words. The last two letters of a word are features,
 too, for the tags alone make all rare words of a tag alike.
 
-    python train.py --config llrnn_french_best --workdir runs/llrnn_french_best
-    python evaluate.py --workdir runs/llrnn_french_best
+    python train.py --config llrnn_french_best runs/llrnn_french_best
+    python evaluate.py runs/llrnn_french_best
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.185 and 5.186 nats a word on
 the tests, at most 28 minutes on one of two CPU cores. Results: docs/results.md.

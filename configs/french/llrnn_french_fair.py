@@ -5,8 +5,8 @@ words, the morphology and the unigram background are those of the training text 
 only validation or test sets have are in the vocabulary, so that figures are over the same V; their
 tags are guessed from their endings, and the background gives each word half a token.
 
-    python train.py --config llrnn_french_fair --workdir runs/llrnn_french_fair
-    python evaluate.py --workdir runs/llrnn_french_fair
+    python train.py --config llrnn_french_fair runs/llrnn_french_fair
+    python evaluate.py runs/llrnn_french_fair
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected, with training.batch=128: 5.568
 and 5.589 nats a word on the tests, at most 6 minutes on one of two CPU cores. Results:

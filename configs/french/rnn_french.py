@@ -6,8 +6,8 @@ three epochs; no dropout. What the paper leaves open: 32 lanes side by side, the
 window to window, sentences in a new order every epoch. Figures are per syntactic word, boundaries
 not counted.
 
-    python train.py --config rnn_french --workdir runs/rnn_french
-    python evaluate.py --workdir runs/rnn_french
+    python train.py --config rnn_french runs/rnn_french
+    python evaluate.py runs/rnn_french
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.991 nats a word on both tests,
 at most 114 minutes on one of two CPU cores. The paper has 6.07 and 6.15 on a denominator of its

@@ -6,8 +6,8 @@ the difference to llrnn_french_best is what its features and its background know
 importance sampling, on 2,048 noise words a step, and judged over all 42,504. Its best epoch was the
 sixth, and it was stopped by hand after the ninth.
 
-    python train.py --config rnn_french_best --workdir runs/rnn_french_best
-    python evaluate.py --workdir runs/rnn_french_best
+    python train.py --config rnn_french_best runs/rnn_french_best
+    python evaluate.py runs/rnn_french_best
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) in $ZOO_DATA. Expected: 5.929 and 6.009 nats a word on
 the tests after nine epochs, at most 70 minutes on two CPU cores. Results: docs/results.md.

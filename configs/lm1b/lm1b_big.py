@@ -1,7 +1,7 @@
 """BIG LSTM (2 x LSTM-8192-1024) on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_big --workdir runs/lm1b_big
-    python evaluate.py --workdir runs/lm1b_big
+    python train.py --config lm1b_big runs/lm1b_big
+    python evaluate.py runs/lm1b_big
 
 Jozefowicz et al. (2016), table 1: test perplexity 30.6, 1.8 billion parameters; not run here.
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.

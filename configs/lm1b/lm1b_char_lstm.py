@@ -1,7 +1,7 @@
 """BIG LSTM that spells the next word, on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_char_lstm --workdir runs/lm1b_char_lstm
-    python evaluate.py --workdir runs/lm1b_char_lstm
+    python train.py --config lm1b_char_lstm runs/lm1b_char_lstm
+    python evaluate.py runs/lm1b_char_lstm
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + char-LSTM predictions: test perplexity 49.0,
 47.9 after renormalising over V (--renormalise, for a few sentences given with --data: a position

@@ -1,7 +1,7 @@
 """BIG LSTM with character inputs on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_cnn_inputs --workdir runs/lm1b_cnn_inputs
-    python evaluate.py --workdir runs/lm1b_cnn_inputs
+    python train.py --config lm1b_cnn_inputs runs/lm1b_cnn_inputs
+    python evaluate.py runs/lm1b_cnn_inputs
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs: test perplexity 30.0, 1.04 billion parameters;
 not run here. 4,096 filters with maximum pooling and two highway layers, words cut at 50 letters;

@@ -1,7 +1,7 @@
 """BIG LSTM with characters in and out on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_cnn_softmax --workdir runs/lm1b_cnn_softmax
-    python evaluate.py --workdir runs/lm1b_cnn_softmax
+    python train.py --config lm1b_cnn_softmax runs/lm1b_cnn_softmax
+    python evaluate.py runs/lm1b_cnn_softmax
 
 Jozefowicz et al. (2016), table 1, BIG + CNN inputs + CNN softmax: test perplexity 39.8, 0.29
 billion parameters; not run here. Everything else is as in lm1b_cnn_inputs, but that no table is

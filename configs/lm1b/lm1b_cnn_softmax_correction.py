@@ -1,7 +1,7 @@
 """BIG LSTM, characters in and out, corrected, on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_cnn_softmax_correction --workdir runs/lm1b_cnn_softmax_correction
-    python evaluate.py --workdir runs/lm1b_cnn_softmax_correction
+    python train.py --config lm1b_cnn_softmax_correction runs/lm1b_cnn_softmax_correction
+    python evaluate.py runs/lm1b_cnn_softmax_correction
 
 Jozefowicz et al. (2016), table 1, the same + 128-dim correction: test perplexity 35.8, 0.39
 billion parameters; not run here. Everything else is as in lm1b_cnn_inputs: of the corrections, too,

@@ -1,7 +1,7 @@
 """LSTM-1024-512 on the 1 Billion Word benchmark.
 
-    python train.py --config lm1b_lstm_1024_512 --workdir runs/lm1b_lstm_1024_512
-    python evaluate.py --workdir runs/lm1b_lstm_1024_512
+    python train.py --config lm1b_lstm_1024_512 runs/lm1b_lstm_1024_512
+    python evaluate.py runs/lm1b_lstm_1024_512
 
 Jozefowicz et al. (2016), table 1: test perplexity 48.2, 0.82 billion parameters; not run here.
 Everything but the sizes and dropout is as in lm1b_lstm_2048_512.

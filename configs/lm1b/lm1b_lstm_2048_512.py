@@ -1,7 +1,7 @@
 """LSTM-2048-512 on the 1 Billion Word benchmark by importance sampling.
 
-    python train.py --config lm1b_lstm_2048_512 --workdir runs/lm1b_lstm_2048_512
-    python evaluate.py --workdir runs/lm1b_lstm_2048_512
+    python train.py --config lm1b_lstm_2048_512 runs/lm1b_lstm_2048_512
+    python evaluate.py runs/lm1b_lstm_2048_512
 
 Jozefowicz et al. (2016), table 1: test perplexity 43.7, 0.83 billion parameters, V = 793,471; not
 run here, for it takes accelerators and days. IS with 8,192 log-uniform noise words, Adagrad 0.2,

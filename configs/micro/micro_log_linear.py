@@ -1,6 +1,6 @@
 """The micro language with a log-linear head over its morphology.
 
-    python train.py --config micro_log_linear --workdir runs/quickstart/log_linear
+    python train.py --config micro_log_linear runs/quickstart/log_linear
 
 As micro_softmax, but a word is the set of its features, in and out: its identity if it is among the
 200 most frequent of the training text, and its part of speech, gender, number and class. The

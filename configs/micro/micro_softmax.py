@@ -1,6 +1,6 @@
 """The micro language with a softmax: the baseline of the quickstart.
 
-    python train.py --config micro_softmax --workdir runs/quickstart/softmax
+    python train.py --config micro_softmax runs/quickstart/softmax
 
 The language is generated, nothing is downloaded; `make quickstart` trains it beside
 micro_log_linear and compares both with the language's own entropy. Expected: 3.4119 nats a token on

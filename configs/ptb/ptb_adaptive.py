@@ -1,7 +1,7 @@
 """The Penn Treebank with an adaptive softmax: rare words have smaller vectors.
 
-    python train.py --config ptb_adaptive --workdir runs/ptb_adaptive
-    python evaluate.py --workdir runs/ptb_adaptive
+    python train.py --config ptb_adaptive runs/ptb_adaptive
+    python evaluate.py runs/ptb_adaptive
 
 Grave et al. (2017). Data and budget are those of ptb_softmax. Expected: test perplexity 103.1
 (validation 106.9), at most 17 minutes on one of two CPU cores. Results: docs/results.md.

@@ -1,13 +1,13 @@
 r"""The Penn Treebank with a small LSTM that spells the next word.
 
-    python train.py --config ptb_char_lstm --workdir runs/ptb_char_lstm
-    python evaluate.py --workdir runs/ptb_char_lstm
-    python evaluate.py --workdir runs/ptb_char_lstm --renormalise --data 'ptb/ptb.test.txt[:50]'
+    python train.py --config ptb_char_lstm runs/ptb_char_lstm
+    python evaluate.py runs/ptb_char_lstm
+    python evaluate.py runs/ptb_char_lstm --renormalise --data 'ptb/ptb.test.txt[:50]'
 
 or, as in the paper, on a frozen word model:
 
     python train.py --config ptb_char_lstm --set init_from=runs/ptb_softmax \
-        --set 'training.frozen=("embedding","core")' --workdir runs/ptb_char_lstm_frozen
+        --set 'training.frozen=("embedding","core")' runs/ptb_char_lstm_frozen
 
 Jozefowicz et al. (2016), section 3.3. The first perplexity is over all spellings; the second is
 over the words of the lexicon, whose spellings it takes at every position: a twentieth of a second

@@ -1,7 +1,7 @@
 """The Penn Treebank with output vectors from the letters of words.
 
-    python train.py --config ptb_cnn_softmax --workdir runs/ptb_cnn_softmax
-    python evaluate.py --workdir runs/ptb_cnn_softmax
+    python train.py --config ptb_cnn_softmax runs/ptb_cnn_softmax
+    python evaluate.py runs/ptb_cnn_softmax
 
 Jozefowicz et al. (2016), section 3.2, with the small network of Kim et al. (2016), trained by
 importance sampling as there: the vectors of some thousand words a step are computed, not of all.

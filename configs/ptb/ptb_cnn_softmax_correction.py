@@ -1,7 +1,7 @@
 """The Penn Treebank with output vectors from letters, corrected a little for each word.
 
-    python train.py --config ptb_cnn_softmax_correction --workdir runs/ptb_cnn_softmax_correction
-    python evaluate.py --workdir runs/ptb_cnn_softmax_correction
+    python train.py --config ptb_cnn_softmax_correction runs/ptb_cnn_softmax_correction
+    python evaluate.py runs/ptb_cnn_softmax_correction
 
 Jozefowicz et al. (2016), section 3.2: ptb_cnn_softmax with 32 learned numbers a word and their
 projection, an eighth of the hidden size as in the paper. Expected: test perplexity 110.3

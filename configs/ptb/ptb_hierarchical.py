@@ -1,7 +1,7 @@
 """The Penn Treebank with a hierarchical softmax: 100 classes of 100 words.
 
-    python train.py --config ptb_hierarchical --workdir runs/ptb_hierarchical
-    python evaluate.py --workdir runs/ptb_hierarchical
+    python train.py --config ptb_hierarchical runs/ptb_hierarchical
+    python evaluate.py runs/ptb_hierarchical
 
 Goodman (2001). Data and budget are those of ptb_softmax. Expected: test perplexity 123.7
 (validation 128.3), at most 46 minutes on one of two CPU cores. Results: docs/results.md.

@@ -1,7 +1,7 @@
 """The Penn Treebank by importance sampling: 1,024 noise words a batch.
 
-    python train.py --config ptb_is --workdir runs/ptb_is
-    python evaluate.py --workdir runs/ptb_is
+    python train.py --config ptb_is runs/ptb_is
+    python evaluate.py runs/ptb_is
 
 Jozefowicz et al. (2016), section 3.1. Data and budget are those of ptb_softmax; steps update the
 rows that they touch. The perplexity is the exact one, over all words. Expected: test perplexity

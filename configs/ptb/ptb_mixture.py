@@ -1,7 +1,7 @@
 """The Penn Treebank with a mixture of three softmaxes, at the parameters of one.
 
-    python train.py --config ptb_mixture --workdir runs/ptb_mixture
-    python evaluate.py --workdir runs/ptb_mixture
+    python train.py --config ptb_mixture runs/ptb_mixture
+    python evaluate.py runs/ptb_mixture
 
 Yang et al. (2018). Word vectors of 237 numbers make up for the projections, so that the parameters
 are no more than those of ptb_softmax; data and budget are the same. Expected: test perplexity 98.5

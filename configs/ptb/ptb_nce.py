@@ -1,7 +1,7 @@
 """The Penn Treebank by noise-contrastive estimation, 100 noise words a lane.
 
-    python train.py --config ptb_nce --workdir runs/ptb_nce
-    python evaluate.py --workdir runs/ptb_nce
+    python train.py --config ptb_nce runs/ptb_nce
+    python evaluate.py runs/ptb_nce
 
 Mnih and Teh (2012), with Z fixed to 1. Data and budget are those of ptb_softmax, the learning rate
 is twice as high; steps update the rows that they touch. The 35 tokens of a lane share their noise

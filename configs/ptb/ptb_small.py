@@ -1,7 +1,7 @@
 """A 2 x 256 LSTM with a tied softmax on the Penn Treebank.
 
-    python train.py --config ptb_small --workdir runs/ptb_small
-    python evaluate.py --workdir runs/ptb_small
+    python train.py --config ptb_small runs/ptb_small
+    python evaluate.py runs/ptb_small
 
 Figures count every word and </s>, with <unk> as a word and the state carried over sentences, as is
 usual for these files (Zaremba et al. 2014). Expected: test perplexity 83.5 (validation 87.3) after

@@ -1,7 +1,7 @@
 """A softmax on the Penn Treebank: what the heads of the other ptb_ configs are measured by.
 
-    python train.py --config ptb_softmax --workdir runs/ptb_softmax
-    python evaluate.py --workdir runs/ptb_softmax
+    python train.py --config ptb_softmax runs/ptb_softmax
+    python evaluate.py runs/ptb_softmax
 
 One core and one budget for all ptb_ configs: 256 LSTM cells, five epochs of stochastic gradient
 descent; only the head differs. Figures count every word and </s>, with <unk> as a word and the

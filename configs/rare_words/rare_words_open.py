@@ -1,8 +1,8 @@
 """News over infinitely many words: all numbers, and all strings of letters.
 
-    python train.py --config rare_words_open --workdir runs/rare_words_open
-    python evaluate.py --workdir runs/rare_words_open
-    python -m zoo generate --workdir runs/rare_words_open --features
+    python train.py --config rare_words_open runs/rare_words_open
+    python evaluate.py runs/rare_words_open
+    python -m zoo generate runs/rare_words_open --features
 
 As rare_words_log_linear, but the lexicon has only the words that occur twice in the training text.
 Other strings of digits are words of a class whose background falls geometrically with their length,

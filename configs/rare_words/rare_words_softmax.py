@@ -1,6 +1,6 @@
 """News with a softmax, a small model on few sentences: how it knows rare numbers and names.
 
-    python train.py --config rare_words_softmax --workdir runs/rare_words_softmax
+    python train.py --config rare_words_softmax runs/rare_words_softmax
     python -m zoo rare-words runs/rare_words_softmax
 
 For comparison with rare_words_log_linear. The words are those that occur at least twice in all

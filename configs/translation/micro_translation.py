@@ -1,7 +1,7 @@
 """The micro language said backwards: a small generated pair language, without any files.
 
-    python train.py --config micro_translation --workdir runs/micro_translation
-    python evaluate.py --workdir runs/micro_translation
+    python train.py --config micro_translation runs/micro_translation
+    python evaluate.py runs/micro_translation
 
 Nothing is downloaded. A translation is its source from the last letter to the first, so that the
 first words are the nearest without any reversal, and a source has one translation: a perplexity of

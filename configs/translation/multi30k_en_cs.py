@@ -1,7 +1,7 @@
 """English to Czech captions with an encoder-decoder of two LSTM layers, without attention.
 
-    python train.py --config multi30k_en_cs --workdir runs/multi30k_en_cs
-    python evaluate.py --workdir runs/multi30k_en_cs
+    python train.py --config multi30k_en_cs runs/multi30k_en_cs
+    python evaluate.py runs/multi30k_en_cs
 
 As multi30k_en_fr, into a language of many more forms. Data: multi30k/ in $ZOO_DATA, tokenised and
 in lower case as it comes.

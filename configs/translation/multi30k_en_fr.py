@@ -1,7 +1,7 @@
 """English to French captions with an encoder-decoder of two LSTM layers, without attention.
 
-    python train.py --config multi30k_en_fr --workdir runs/multi30k_en_fr
-    python evaluate.py --workdir runs/multi30k_en_fr
+    python train.py --config multi30k_en_fr runs/multi30k_en_fr
+    python evaluate.py runs/multi30k_en_fr
 
 The model of Sutskever, Vinyals and Le (2014), its sources reversed, in the size of this corpus.
 Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes.

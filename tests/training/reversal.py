@@ -10,12 +10,12 @@ from zoo.cores import LSTM
 from zoo.heads import NCE, Softmax
 from zoo.training.task import Batch, Task, Validation
 
-WORDS, LONGEST, SIZE, BATCHES = 7, 5, 6, 6
+WORDS, LENGTH, SIZE, BATCHES = 7, 5, 6, 6
 CORE = LSTM(size=SIZE, dropout=0.2)
 
 
 class Reversal(Task):
-    """Word 0 ends a sequence and fills it up; the target is the source backwards."""
+    """The target is the source backwards; of some, the last digits have no weight."""
 
     usual_weight, epoch_steps, data = 12.0, BATCHES, "digits"
 
@@ -31,43 +31,36 @@ class Reversal(Task):
             "embedding": {"table": jax.random.normal(keys[0], (WORDS, SIZE))},
             "encoder": CORE.init(keys[1], SIZE),
             "decoder": CORE.init(keys[2], SIZE),
-            "head": self.head.init(keys[3], 2 * SIZE, self.lexicons["digits"]),
+            "head": self.head.init(keys[3], SIZE, self.lexicons["digits"]),
         }
 
     def epoch(self, number):
-        return [self.batch((self.recipe.seed, number, index)) for index in range(BATCHES)]
+        generator, batch = np.random.default_rng((self.recipe.seed, number)), self.recipe.batch
+        sources = generator.integers(1, WORDS, (BATCHES, batch, LENGTH), np.int32)
+        lengths = generator.integers(1, LENGTH + 1, (BATCHES, batch, 1))
+        inside, lanes = np.arange(LENGTH) < lengths, np.arange(batch, dtype=np.int32)
+        batches = zip(sources, inside.astype(np.float32), strict=True)
+        return [Batch((x, x[:, ::-1]), weights, lanes) for x, weights in batches]
 
-    def batch(self, seed):
-        generator, count = np.random.default_rng(seed), self.recipe.batch
-        lengths = generator.integers(1, LONGEST + 1, (count, 1))
-        inside = np.arange(LONGEST) < lengths
-        source = np.where(inside, generator.integers(1, WORDS, inside.shape), 0).astype(np.int32)
-        target = np.take_along_axis(source, np.maximum(lengths - 1 - np.arange(LONGEST), 0), 1)
-        inputs = {"source": source, "target": np.where(inside, target, 0).astype(np.int32)}
-        return Batch(inputs, inside.astype(np.float32), np.arange(count, dtype=np.int32))
-
-    def states(self, params, inputs, key=None):
-        before = jnp.pad(inputs["target"], ((0, 0), (1, 0)))[:, :-1]
-        source, before = (
-            rows.take(params["embedding"]["table"], words) for words in (inputs["source"], before)
-        )
-        carry = CORE.initial_carry(len(source))
-        memory, carry = CORE.apply(params["encoder"], source, carry, key=key)
+    def states(self, params, source, target, key=None):
+        before = jnp.pad(target, ((0, 0), (1, 0)))[:, :-1]  # 0 begins
+        source, before = (rows.take(params["embedding"]["table"], x) for x in (source, before))
+        empty = CORE.initial_carry(len(source))
+        memory, carry = CORE.apply(params["encoder"], source, empty, key=key)
         hidden, _ = CORE.apply(params["decoder"], before, carry, key=key)
-        attention = jax.nn.softmax(jnp.einsum("bid,bjd->bij", hidden, memory))
-        return jnp.concatenate([hidden, attention @ memory], axis=-1)
+        return hidden + jax.nn.softmax(hidden @ memory.mT) @ memory
 
     def loss(self, params, tables, inputs, weights, carry, key):
-        hidden = self.states(params, inputs, key)
-        arguments = params["head"], tables, hidden, inputs["target"], weights
-        return self.head.weighted_loss(*arguments, key=key), jnp.zeros(()), carry
+        hidden = self.states(params, *inputs, key)
+        loss = self.head.weighted_loss(params["head"], tables, hidden, inputs[1], weights, key=key)
+        return loss, jnp.zeros(()), carry
 
     def validate(self, params):
-        inputs, weights, _ = self.batch((99,))
-        hidden = self.states(params, inputs)
-        log_prob = self.head.log_prob(params["head"], self.tables, hidden, inputs["target"])
+        (source, target), weights, _ = self.epoch(99)[0]
+        hidden = self.states(params, source, target)
+        log_prob = self.head.log_prob(params["head"], self.tables, hidden, target)
         value = float(-(log_prob * weights).sum() / weights.sum())
-        return Validation(value, {"validation_nats": value}, f"validation {value:.4f} nats")
+        return Validation(value, {"nats": value}, f"validation {value:.4f} nats")
 
     def row_tables(self, shapes):
         return [("embedding", "table"), ("head", "weights"), ("head", "bias")]
