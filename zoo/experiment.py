@@ -26,6 +26,8 @@ class Training:
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
       shuffle: whether the sentences are put in another order every epoch.
       optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
+      mean_over: what the loss of a batch is a mean over, whose gradient is clipped: "tokens", or
+        "pairs", the loss of a pair being the sum over its target's tokens.
       row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
       frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
@@ -50,6 +52,7 @@ class Training:
     shuffle: bool = False
     optimizer: Optimizer = Adam()
     clip: float = 0.0
+    mean_over: str = "tokens"
     row_sparse: bool = False
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
@@ -65,7 +68,7 @@ class Training:
         check_least(self, "training", clip=0, patience=0, validate_every=0)
         check_rates(self, "training", "average")
         check_seed(self.seed, "training.seed")
-        check_choices(self, "training", state=POLICIES)
+        check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))
         _check_rates(self.rates)
 
 

@@ -61,23 +61,27 @@ class Cosine(Schedule):
 
 @dataclasses.dataclass(frozen=True)
 class Decay(Schedule):
-    """Constant for some epochs, then divided every epoch (Zaremba et al. 2014).
+    """Constant for some epochs, then divided every epoch (Zaremba et al. 2014), or every half one
+    (Sutskever et al. 2014: after=5, factor=2, every=0.5).
 
     Attributes:
-      after: epochs at the full rate. factor: the rate is divided by it after each further epoch.
+      after: epochs at the full rate. factor: the rate is divided by it when these are over, and
+        after each further period. every: epochs of a period.
     """
 
     after: int = 6
     factor: float = 1.2
+    every: float = 1.0
 
     def __post_init__(self):
-        check_above(self, "training.optimizer.schedule", factor=0)
+        check_above(self, "training.optimizer.schedule", factor=0, every=0)
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """peak / factor^max(0, epoch - after + 1), epochs from 0."""
+        """peak / factor^max(0, floor((epoch - after) / every) + 1), epochs from 0."""
+        period = max(1, round(self.every * epoch_steps))
 
         def schedule(step):
-            past = (step // epoch_steps - self.after + 1).clip(0)
+            past = ((step - self.after * epoch_steps) // period + 1).clip(0)
             return peak * self.factor ** -past.astype("float32")
 
         return schedule

@@ -1,6 +1,7 @@
 """Encoder-decoders train in the one loop, on pairs in buckets, under every head."""
 
 import dataclasses
+import re
 
 import jax
 import numpy as np
@@ -138,6 +139,31 @@ def learner(parts=None, **training):
     )
     recipe = experiment(model, batch=20, epochs=30, optimizer=Adam(0.02), clip=1.0, **training)
     return dataclasses.replace(recipe, data=Copies())
+
+
+def test_the_mean_may_be_over_pairs(tmp_path, capsys):
+    """A step of SGD on a mean over pairs is as many times larger as a pair has tokens."""
+    ends, losses = [], []
+    for mean_over in ("tokens", "pairs"):
+        model = dataclasses.replace(MODEL, core=LSTM(size=7))
+        recipe = experiment(model, epochs=1, batch=40, mean_over=mean_over, shuffle=False)
+        recipe = dataclasses.replace(recipe, data=MicroPairs(LANGUAGE, longest=7))
+        recipe = small.with_settings(recipe, "training.buckets.padding=0.9")
+        trainer = small.trainer(recipe, tmp_path / mean_over)
+        assert trainer.task.epoch_steps == 1
+        start = trainer.initial_state().params
+        trainer.train()
+        losses += re.findall(r"training loss ([\d.]+)", capsys.readouterr().out)
+        ends.append(small.last_state(trainer)[1].params)
+    pairs = trainer.task.pairs
+    ratio = pairs.tokens / len(pairs.pairs)
+    jax.tree.map(
+        lambda a, b, c: np.testing.assert_allclose(ratio * (b - a), c - a, rtol=0.02, atol=2e-5),
+        start,
+        *ends,
+    )
+    assert losses[0] == losses[1]
+    assert len(losses) == 2
 
 
 PARTS = {

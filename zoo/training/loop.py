@@ -160,6 +160,7 @@ class Trainer:
             optimizer=self.optimizer,
             frozen=recipe.frozen,
             usual_weight=self.task.usual_weight,
+            mean_over=recipe.mean_over,
         )
         tables = devices.replicate(self.task.tables)
         self.task.tables = devices.alone(tables)  # for validation: there once, not beside these

@@ -47,16 +47,21 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, axis):
+def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over, axis):
     """(params -> (mean loss of the batch with the penalty, (penalty, carry)), the sum of the
-    weights, and what the mean is over: that sum, or `usual_weight` if that is more).
+    weights, and what the mean is over: that sum, or the rows that have weights, or `usual_weight`
+    if that is more).
 
     Arguments are train_step's.
 
     On several devices each has its part of the mean: the parts add up.
     """
     weight = sum_over_devices(batch.weights.sum(), axis)
-    divisor = jnp.maximum(weight, usual_weight)
+    over = weight
+    if mean_over == "pairs":
+        filled = (batch.weights != 0).any(axis=tuple(range(1, batch.weights.ndim)))
+        over = sum_over_devices(filled.astype(weight.dtype).sum(), axis)
+    divisor = jnp.maximum(over, usual_weight)
     # Normalised before the loss, not after: the cotangent of the sum is then the constant 1.
     weights = batch.weights / divisor
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
@@ -81,6 +86,7 @@ def train_step(
     optimizer: Updates,
     frozen: tuple[str, ...] = (),
     usual_weight: float = 1.0,
+    mean_over: str = "tokens",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the parameters on the mean loss of a batch.
@@ -88,13 +94,13 @@ def train_step(
     Args:
       key: the run's key data; dropout's keys come from it, the step and the lane, so that they
         depend neither on devices nor on interruptions.
-      loss, optimizer, frozen, usual_weight, axis: static. loss: see Task.loss. optimizer: what
-        becomes of the gradients. frozen: parts that are not trained. usual_weight: a sum over less
-        is divided by so much. axis: the devices' axis under pmap, None on one device.
+      loss, optimizer, frozen, usual_weight, mean_over, axis: static. loss: see Task.loss.
+        optimizer: what becomes of the gradients. frozen: parts that are not trained. usual_weight:
+        a sum over less is divided by so much. mean_over: see Training. axis: the devices' axis
+        under pmap, None on one device.
     """
-    objective, weight, divisor = mean_loss(
-        state, tables, batch, key, loss=loss, usual_weight=usual_weight, axis=axis
-    )
+    options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
+    objective, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)
     trained, fixed = parts.split(state.params, frozen)
     (total, (penalty, carry)), gradients = optimizer.value_and_gradients(
         lambda trained: objective({**trained, **fixed}), trained

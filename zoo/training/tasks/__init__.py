@@ -47,11 +47,13 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
     lexicon, corpora = experiment.build()
-    demands.check(experiment, lexicon, jax.local_devices()[: device_count or None])
+    demands.check(experiment, (lexicon,), jax.local_devices()[: device_count or None])
     return LanguageModelling(experiment, lexicon, corpora)
 
 
 @task_of.register
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
     lexicon, corpora = experiment.build()
-    return Translation(experiment, lexicon, experiment.build_sources(lexicon, corpora), corpora)
+    lexicons = lexicon, experiment.build_sources(lexicon, corpora)
+    demands.check(experiment, lexicons, jax.local_devices()[: device_count or None])
+    return Translation(experiment, *lexicons, corpora)

@@ -47,6 +47,11 @@ class LanguageModelling(Task):
           UserError: no token of the validation text is counted, or there are more steps than a
             run can count.
         """
+        if experiment.training.mean_over != "tokens":
+            raise UserError(
+                f"training.mean_over is {experiment.training.mean_over!r}, and a text has no "
+                "pairs: give 'tokens'."
+            )
         self.experiment, self.corpora = experiment, corpora
         self.model, self.recipe = experiment.model, experiment.training
         self.lexicon, self.lexicons = lexicon, {"lexicon": lexicon}

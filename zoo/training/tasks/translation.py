@@ -61,7 +61,8 @@ class Translation(Task):
         self.data = "-".join(text.digest() for text in texts)
         self.epoch_steps = self.pairs.steps
         self.total_steps = self.epoch_steps * self.recipe.epochs
-        self.usual_weight = max(1.0, self.pairs.tokens / self.epoch_steps)
+        counted = len(self.pairs.pairs) if self.recipe.mean_over == "pairs" else self.pairs.tokens
+        self.usual_weight = max(1.0, counted / self.epoch_steps)
 
     def init(self, key):
         """The parameters of each component; see `SequenceToSequence.init`."""
