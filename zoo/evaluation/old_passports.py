@@ -27,6 +27,7 @@ def completed(passport: dict, path: pathlib.Path) -> dict:
         "selected_on": None,
         "not_known": None,
         "overlap": None,
+        "source": None,
     }
     lexicon = passport["lexicon"]
     words = lexicon.get("words") or lexicon["words_hash"]
