@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.decoding import BeamSearch
+from zoo.decoding import BeamSearch, sample
 from zoo.errors import UserError
 
 SENTENCES, WORDS, LONGEST, BOUNDARY = 3, 5, 4, 2
@@ -68,15 +68,21 @@ def in_a_loop(table, settings, longest):
     """[(score, words)] of a beam that runs to the end, the best first."""
     hypotheses, done = [(0.0, ())], []
     for length in range(1, longest + 1):
-        longer = []
-        for log_prob, words in hypotheses:
-            for word, more in enumerate(table[token_context(words)].astype(float)):
-                if word != BOUNDARY:
-                    longer.append((log_prob + more, (*words, word)))
-                elif length >= settings.shortest:
-                    done.append(((log_prob + more) / norm(settings, length), (*words, word)))
-        longer = [one for one in longer if one[0] > -np.inf]
-        hypotheses = sorted(longer, reverse=True)[: settings.beam]
+        longer = [
+            (log_prob + more, (*words, word))
+            for log_prob, words in hypotheses
+            for word, more in enumerate(table[token_context(words)].astype(float))
+            if more > -np.inf and (word != BOUNDARY or length >= settings.shortest)
+        ]
+        longer.sort(reverse=True)
+        ends = longer if settings.every_end else longer[: settings.beam]
+        done += [
+            (log_prob / norm(settings, length), words)
+            for log_prob, words in ends
+            if words[-1] == BOUNDARY
+        ]
+        open_ones = [one for one in longer if one[1][-1] != BOUNDARY]
+        hypotheses = open_ones[: settings.beam]
     done += [(log_prob / norm(settings, longest), words) for log_prob, words in hypotheses]
     return sorted((one for one in done if one[0] > -np.inf), reverse=True)[: settings.nbest]
 
@@ -112,11 +118,13 @@ def sequences(found, sentence):
         {"length_normalisation": 0.6, "longest": 3},
         {"length_normalisation": 2.0, "normaliser": "gnmt", "shortest": 3},
         {"shortest": 4},
+        {"beam": 64, "every_end": True},
     ],
     ids=str,
 )
 def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
-    settings = BeamSearch(beam=64, nbest=50, **{"longest": LONGEST, **lengths})
+    # All ways to go on have room, except where they are of the greatest length.
+    settings = BeamSearch(**{"beam": 80, "nbest": 50, "longest": LONGEST, **lengths})
     found = search(settings, tables)
     for sentence, table in enumerate(tables):
         scores = enumerated(table, settings, settings.longest)
@@ -134,9 +142,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
 
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam, alpha):
-    settings = BeamSearch(beam, min(beam, 3), alpha, longest=LONGEST)
+@pytest.mark.parametrize(("alpha", "every_end"), [(0.0, False), (1.0, False), (0.5, True)])
+def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam, alpha, every_end):
+    settings = BeamSearch(beam, min(beam, 3), alpha, longest=LONGEST, every_end=every_end)
     found = search(settings, tables)
     for sentence, table in enumerate(tables):
         expected = in_a_loop(table, settings, LONGEST)
@@ -162,6 +170,16 @@ def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam
         scores = enumerated(table, settings, LONGEST)
         lost = [score for words, score in scores.items() if words not in sequences(found, sentence)]
         assert max(lost) <= max(found.missed[sentence], found.score[sentence, -1]) + 1e-5
+
+
+def test_a_beam_of_one_is_greedy(tables):
+    words = np.full(SENTENCES, BOUNDARY)
+    step = jax.tree_util.Partial(next_word, jnp.asarray(tables))
+    greedy, _ = sample(
+        step, words, first_carry(), jax.random.key(0), LONGEST, temperature=0, boundary=BOUNDARY
+    )
+    found = search(BeamSearch(1, longest=LONGEST), tables)
+    np.testing.assert_array_equal(found.words[:, 0], greedy)
 
 
 def test_a_batch_of_sentences_is_one_by_one(tables):

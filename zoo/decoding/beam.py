@@ -1,7 +1,8 @@
 """Beam search over a batch of sentences, compiled once a shape.
 
 At each length the `beam` most probable unfinished hypotheses of a sentence are kept open. Those
-that have ended are kept apart, as many as are wanted, and are never lost to open ones.
+that have ended are kept apart, as many as are wanted, and are never lost to open ones. One that
+could end does so if this is among the `beam` most probable of all ways to go on.
 
 Scores are log-probabilities, perhaps normalised by length. A hypothesis is at most as probable as
 each of its beginnings, and no normaliser is larger than that of the greatest length n*:
@@ -22,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.top_k import top_k
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
@@ -67,6 +69,9 @@ class BeamSearch:
       shortest: tokens of a hypothesis at least; 2 asks for a word before the boundary.
       longest: tokens at most. A hypothesis that reaches this without the boundary is kept, ranked
         with the others, and not `complete`.
+      every_end: keeps the end of each open hypothesis, however improbable beside other ways to go
+        on. More is found so, by a translator mostly translations that are too short; and a beam of
+        1 is not greedy decoding, as it is otherwise without length normalisation.
 
     Raises:
       UserError: a number is out of range; nbest is above beam.
@@ -78,6 +83,7 @@ class BeamSearch:
     normaliser: str = "length"
     shortest: int = 1
     longest: int = 100
+    every_end: bool = False
 
     def __post_init__(self):
         if not 1 <= self.nbest <= self.beam:
@@ -178,12 +184,19 @@ def _best_words(log_prob, boundary, count):
     they continue and their words, int32)."""
     sentences, beam, size = log_prob.shape
     longer = jnp.where(jnp.arange(size)[None, None] == boundary, -jnp.inf, log_prob)
-    longer = longer.reshape(sentences, beam * size)
-    if beam * size < count:  # there is the boundary and no other word
-        longer = jnp.pad(longer, ((0, 0), (0, count)), constant_values=-jnp.inf)
-    best, chosen = jax.lax.top_k(longer, count)
-    parents, words = jnp.divmod(chosen.astype(jnp.int32), size)
+    best, chosen = top_k(longer.reshape(sentences, beam * size), count)
+    parents, words = jnp.divmod(chosen, size)
     return best, jnp.minimum(parents, beam - 1), words
+
+
+def _competing(ended, best):
+    """Which of the ends [B, K] are among the K most probable of all ways to go on, of equals the
+    ends; best [B, K]: the most probable others."""
+    places = jnp.arange(ended.shape[1])
+    one, other = ended[:, :, None], ended[:, None, :]
+    before = (other == one) & (places[None, None, :] < places[None, :, None])
+    ahead = ((other > one) | before).sum(axis=-1) + (best[:, None, :] > one).sum(axis=-1)
+    return ahead < ended.shape[1]
 
 
 def _longer(state, step, limits, settings, boundary):
@@ -204,19 +217,24 @@ def _longer(state, step, limits, settings, boundary):
             jnp.full(log_prob.shape, complete),
         )
 
-    ended = kept(
-        state.words,  # filled up with the boundary
-        state.log_probs.at[:, :, state.time].set(token_log_probs[..., boundary]),
-        jnp.where(length >= settings.shortest, log_prob[..., boundary], -jnp.inf),
-        True,
-    )
     # One more than there is room for: the best of those that are let go.
     best, parents, last = _best_words(log_prob, boundary, beam + 1)
     bound = best / settings.norm(limits)[:, None]
     missed = jnp.maximum(state.missed, bound[:, -1])
     best, bound, parents, last = (array[:, :beam] for array in (best, bound, parents, last))
-    chosen = _rows(token_log_probs, parents)
-    chosen = jnp.take_along_axis(chosen, last[..., None], axis=-1)[..., 0]
+    ends = jnp.where(length >= settings.shortest, log_prob[..., boundary], -jnp.inf)
+    if not settings.every_end:
+        competing = _competing(ends, best)
+        lost = jnp.where(competing, -jnp.inf, ends).max(axis=1) / settings.norm(length)
+        missed = jnp.maximum(missed, lost)
+        ends = jnp.where(competing, ends, -jnp.inf)
+    ended = kept(
+        state.words,  # filled up with the boundary
+        state.log_probs.at[:, :, state.time].set(token_log_probs[..., boundary]),
+        ends,
+        True,
+    )
+    chosen = token_log_probs[jnp.arange(sentences)[:, None], parents, last]
     words = _rows(state.words, parents).at[:, :, state.time].set(last)
     log_probs = _rows(state.log_probs, parents).at[:, :, state.time].set(chosen)
     full = (length >= limits)[:, None]

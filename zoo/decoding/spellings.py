@@ -36,7 +36,7 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     Raises:
       UserError: k is above the width.
     """
-    settings = BeamSearch(width, k, longest=head.spelling.longest)
+    settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
     found = settings.search(
         jax.tree_util.Partial(_NextLetter(head), params, projected),

@@ -1,0 +1,20 @@
+"""The largest numbers by blocks are those of a sort."""
+
+import numpy as np
+import pytest
+
+from zoo.arrays.top_k import BLOCK, top_k
+
+
+@pytest.mark.parametrize("size", [1, 5, 3 * BLOCK + 1, 28 * BLOCK - 1, 28 * BLOCK, 40 * BLOCK + 9])
+@pytest.mark.parametrize("values", [3, 100_000], ids=["ties", "few ties"])
+def test_they_are_those_of_a_stable_sort(random, size, values):
+    array = random.integers(0, values, (3, size)).astype(np.float32)
+    array[0, size // 2 :] = -np.inf
+    numbers, places = top_k(array, 7)
+    for row in range(3):
+        expected = np.argsort(-array[row], kind="stable")[:7]
+        count = len(expected)
+        np.testing.assert_array_equal(places[row, :count], expected)
+        np.testing.assert_array_equal(numbers[row, :count], array[row, expected])
+        np.testing.assert_array_equal(numbers[row, count:], -np.inf)
