@@ -106,3 +106,15 @@ def test_unknown_words_of_the_page_are_put_in():
         ["le", "<unkpos_0>", "de", "<unkpos_0>"],
     )
     assert names["translation"] == names["target"]
+
+
+def test_a_step_function_is_decoded():
+    names = {}
+    for snippet in snippets("decoding.md"):
+        exec(snippet, names)
+    assert names["found"].words[:, 0].tolist() == [[1, 2, 0, 0], [2, 2, 1, 0]]
+    assert names["again"].words[:, 0].tolist() == names["found"].words[:, 0].tolist()
+    found = names["found"]
+    inside = np.arange(4)[None, None] < np.asarray(found.lengths)[..., None]
+    np.testing.assert_allclose(names["forced"][inside], found.log_probs[inside], rtol=1e-6)
+    assert [one[0].words for one in names["translations"]] == [[1, 2], [2], [1, 1, 2]]

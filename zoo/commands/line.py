@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from zoo.commands import (
     agreement,
     align,
+    bleu,
     called,
     compare,
     evaluate,
@@ -22,6 +23,7 @@ from zoo.commands import (
     slot_errors,
     sweep,
     train,
+    translate,
     words,
 )
 
@@ -32,6 +34,8 @@ COMMANDS = {
     "score": (score, "log-probabilities of sentences, or of the hypotheses of n-best lists"),
     "align": (align, "aligns the words of two files of translations, and writes Pharaoh's format"),
     "rescore": (rescore, "tunes weights for the features of n-best lists, and re-ranks the lists"),
+    "translate": (translate, "translates sentences, by one run or an ensemble; BLEU of a split"),
+    "bleu": (bleu, "puts translations of a split by several runs side by side"),
     "words": (words, "prints the words of a run, as a table"),
     "compare": (compare, "puts the results of runs side by side"),
     "sweep": (sweep, "draws the results of runs against one number of their experiments"),

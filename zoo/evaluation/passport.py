@@ -185,6 +185,16 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
     }
 
 
+def of_translations(run: Run, corpus: Corpus) -> dict:
+    """What the passport of translations has beside its figures; see `zoo.evaluation.bleu`."""
+    return {
+        "data": data_of(corpus.name, corpus.sentences),
+        **_of_source(run, corpus),
+        "policies": {**policies(run), "state": "sentences", "lanes": None},
+        **_of_run(run, corpus.sentences),
+    }
+
+
 def data_of(path: str, sentences: list[list[str]]) -> dict:
     """Where a text came from, and a hash of its words as read, which the path does not change."""
     return {

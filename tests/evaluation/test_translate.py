@@ -1,0 +1,235 @@
+"""python -m zoo translate and bleu, of two runs that were hardly trained."""
+
+import dataclasses
+import io
+import json
+import re
+import shutil
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.training import small
+from tests.training.test_translation import MODEL, experiment
+from zoo.commands import line
+from zoo.decoding import BeamSearch
+from zoo.errors import UserError
+from zoo.evaluation import bleu, sentence_scores
+from zoo.evaluation.run import Run
+from zoo.evaluation.translation import Translator
+from zoo.heads import AdaptiveSoftmax
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """{name: a run}; do not write to them."""
+    found = {}
+    models = {
+        "one": MODEL,
+        "two": dataclasses.replace(
+            MODEL, head=AdaptiveSoftmax((40, 100), 2), order="source_reversed"
+        ),
+        "turned": dataclasses.replace(MODEL, order="target_reversed"),
+    }
+    for name, model in models.items():
+        found[name] = tmp_path_factory.mktemp(name)
+        small.run_in(found[name], experiment(model, epochs=1))
+    return found
+
+
+@pytest.fixture(scope="module")
+def translator(folders):
+    return Translator((Run.load(folders["one"]),))
+
+
+@pytest.fixture(scope="module")
+def sources(translator):
+    """Some of the training split, all of whose words are known."""
+    run = translator.runs[0]
+    every = run.experiment.source_of(run.read("train")).sentences
+    return sorted(every, key=len)[::10][:5]
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """call(*words, text=None) -> (stdout, stderr) of the program."""
+
+    def call(*words, text=None):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        line.main([str(word) for word in words])
+        return capsys.readouterr()
+
+    return call
+
+
+def best_by_hand(run, source, length):
+    """The most probable word again and again, by the probabilities that are judged."""
+    model, lexicon = run.experiment.model, run.lexicon
+    ids = [run.others[0].ids[word] for word in source]
+    if model.order == "source_reversed":
+        ids = ids[::-1]
+    said = []
+    for _ in range(length):
+        words = jnp.asarray([[lexicon.boundary_id, *said]], jnp.int32)
+        every = jnp.arange(len(lexicon))[:, None]
+        encoded = model.encode(run.params, run.tables, jnp.asarray([ids]), jnp.asarray([len(ids)]))
+        hidden, _ = model.states(run.params, run.tables, encoded, words)
+        hidden = jnp.repeat(hidden[:, -1:], len(lexicon), axis=0)
+        log_prob = model.head.log_prob(
+            model.head_params(run.params), run.tables["head"], hidden, every
+        )
+        said.append(int(log_prob[:, 0].argmax()))
+        if said[-1] == lexicon.boundary_id:
+            break
+    words = [lexicon.words[word] for word in said if word != lexicon.boundary_id]
+    return words[::-1] if model.order == "target_reversed" else words
+
+
+@pytest.mark.parametrize("name", ["one", "two", "turned"])
+def test_a_beam_of_one_says_the_most_probable_words(folders, sources, name):
+    run = Run.load(folders[name])
+    translator = Translator((run,))
+    found = translator.translate(sources, BeamSearch(1, longest=4))
+    for source, (best,) in zip(sources, found, strict=True):
+        assert translator.words(best) == best_by_hand(run, source, 4)
+
+
+def test_scores_are_those_that_are_judged(translator):
+    """Hypotheses that ended, forced through the exact probabilities."""
+    run = translator.runs[0]
+    corpus = run.read("test")
+    sources = run.experiment.source_of(corpus).sentences
+    found = translator.translate(sources, BeamSearch(4, 4, longest=30))
+    pairs = [
+        (source, one)
+        for source, hypotheses in zip(sources, found, strict=True)
+        for one in hypotheses
+        if one.complete
+    ]
+    assert len(pairs) > 5
+    text = dataclasses.replace(
+        corpus,
+        sentences=[translator.words(one) for _, one in pairs],
+        source_text=dataclasses.replace(
+            corpus.source_text, sentences=[source for source, _ in pairs]
+        ),
+    )
+    _, scores = run.score(text)
+    expected = np.concatenate([one.log_probs for _, one in pairs])
+    np.testing.assert_allclose(expected, scores.log_prob, rtol=1e-4, atol=1e-5)
+
+
+def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, translator, sources):
+    lines = [" ".join(words) for words in sources]
+    text = "\n".join([lines[0], "", lines[1], "   ", *lines[2:], "qwx " + lines[0]]) + "\n"
+    output, errors = call("translate", folders["one"], "--beam", 3, "--longest", 9, text=text)
+    output = output.split("\n")
+    assert output.pop() == ""
+    assert len(output) == 8 and output[1] == output[3] == ""
+    settings = BeamSearch(3, longest=9)
+    expected = [
+        " ".join(translator.words(one)) for (one,) in translator.translate(sources, settings)
+    ]
+    assert [output[0], output[2], *output[4:7]] == expected
+    assert errors == "unknown to the run and read as <unk>: 1 word of the text, 'qwx'\n"
+
+
+def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sources, tmp_path):
+    file, output = tmp_path / "in.txt", tmp_path / "out.nbest"
+    file.write_text(" ".join(sources[0]) + "\n\n" + " ".join(sources[1]))
+    options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7, "--output", output)
+    assert call("translate", folders["one"], file, *options) == ("", "")
+    read = sentence_scores.read(str(output), nbest=True)
+    assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
+    settings = BeamSearch(4, 3, length_normalisation=0.7, longest=200)
+    found = translator.translate([sources[0], [], sources[1]], settings)
+    hypotheses = [one for of_one in found for one in of_one]
+    rows = output.read_text().split("\n")
+    assert rows[3] == "1 |||  ||| LogProb= 0 Length= 0 Ended= 1 ||| 0"
+    for row, one in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
+        pattern = r"\d \|\|\| (.*) \|\|\| LogProb= (\S+) Length= (\d+) Ended= (\d) \|\|\| (\S+)"
+        words, log_prob, length, ended, score = re.fullmatch(pattern, row).groups()
+        assert words.split() == translator.words(one)
+        assert (int(length), bool(int(ended))) == (len(one.log_probs), one.complete)
+        np.testing.assert_allclose([float(log_prob), float(score)], [one.log_prob, one.score])
+        np.testing.assert_allclose(float(score), float(log_prob) / int(length) ** 0.7, rtol=1e-5)
+    plain, _ = call("translate", folders["one"], file, *options[:-2], "--nbest-format", "plain")
+    blocks = plain.split("\n\n")
+    assert blocks[0].split("\n") == [" ".join(translator.words(one)) for one in found[0]]
+
+
+def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
+    """Of two heads, one run of which reads its source from the end."""
+    runs = tuple(Run.load(folders[name]) for name in ("one", "two"))
+    both = Translator(runs)
+    (found,) = both.translate(sources[:1], BeamSearch(1, longest=1))
+    probs = []
+    for run in runs:
+        everything = Translator((run,)).translate(
+            sources[:1], BeamSearch(500, len(run.lexicon), longest=1)
+        )
+        probs.append({one.words[0] if one.words else -1: one.log_prob for one in everything[0]})
+    average = {word: np.logaddexp(p, probs[1][word]) - np.log(2) for word, p in probs[0].items()}
+    assert (found[0].words or [-1]) == [max(average, key=average.get)]
+    np.testing.assert_allclose(found[0].log_prob, max(average.values()), rtol=1e-4)
+    same = Translator((runs[0], runs[0]), of="logs").translate(sources, BeamSearch(2, longest=5))
+    alone = Translator(runs[:1]).translate(sources, BeamSearch(2, longest=5))
+    assert [one[0].words for one in same] == [one[0].words for one in alone]
+
+
+def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
+    one, two = (shutil.copytree(folders[n], tmp_path / n) for n in ("one", "two"))
+    options = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
+    output, _ = call("translate", one, *options)
+    assert "BLEU" in output and "tok:none" in output and "chrF2" in output
+    call("translate", two, *options)
+    (path,) = (one / "results").glob("*.json")
+    kept = json.loads(path.read_text())
+    assert kept["decoding"]["search"]["beam"] == 2 and kept["tokenizer"] == "none"
+    assert len(path.with_suffix(".txt").read_text().splitlines()) == kept["tokens"]
+    table, _ = call("bleu", one, two, "--samples", 50)
+    assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
+    # Tokenised against detokenised: refused.
+    kept["tokenizer"] = "13a"
+    path.write_text(json.dumps(kept))
+    with pytest.raises(UserError, match="tokenizer differs: '13a' against 'none'"):
+        call("bleu", one, two)
+    with pytest.raises(UserError, match="has no translations of validation"):
+        call("bleu", one, two, "--split", "validation")
+    call("translate", two, *options, "--length-normalisation", 1)
+    with pytest.raises(UserError, match="has several results"):
+        call("bleu", one, two)
+
+
+def test_figures_are_those_of_sacrebleu_s_definition():
+    """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
+    found = bleu.figures(["a b c d e"], ["a b c d f"], "none")
+    expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
+    np.testing.assert_allclose(found["BLEU"]["score"], expected, rtol=1e-6)
+    assert "tok:none" in found["BLEU"]["signature"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["one", "--nbest", "5", "--beam", "4"], "a beam of 4 cannot find 5 hypotheses"),
+        (["one", "--nbest", "0"], "--nbest 0"),
+        (["one", "--bleu"], "--bleu needs references"),
+        (["one", "--batch", "0"], "--batch 0"),
+        (["one", "nothing.txt"], "nothing.txt"),
+        (["one", "turned"], "some say a sentence from its last word"),
+        (["one", "--language-model", "two"], "SequenceToSequence"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_said(call, folders, options, message):
+    words = [folders.get(word, word) for word in options]
+    with pytest.raises(UserError, match=message):
+        call("translate", *words, text="")
+
+
+def test_a_language_model_does_not_translate(run):
+    with pytest.raises(UserError, match="a run of a LanguageModel, which does not translate"):
+        Translator((run,))

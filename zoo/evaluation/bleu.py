@@ -1,0 +1,238 @@
+"""BLEU and chrF of translations, by sacrebleu alone, and their passports."""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from zoo.data import Corpus
+from zoo.decoding import BeamSearch
+from zoo.errors import UserError
+from zoo.evaluation import passport
+from zoo.evaluation.run import Run
+from zoo.evaluation.translation import Translator
+from zoo.runs import outputs
+from zoo.runs.workdir import Workdir
+
+TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+# What must agree before two figures may be put side by side. Whether words are tokenised stands in
+# the signature of BLEU.
+COMPARABLE = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
+
+
+def metrics(tokenizer: str) -> dict[str, Any]:
+    """{"BLEU", "chrF2"}: sacrebleu's metrics.
+
+    Args:
+      tokenizer: what sacrebleu does to the text before it counts n-grams: "none" for text that is
+        tokenised, "13a" for text that is not. chrF does not see words.
+    """
+    from sacrebleu.metrics import BLEU, CHRF
+
+    # It would warn of tokenised text, which with "none" is what it is given.
+    return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
+
+
+def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
+    """{name: {"score" (percent), "signature"}} of a corpus, one reference a sentence."""
+    found = {}
+    for name, metric in metrics(tokenizer).items():
+        score = metric.corpus_score(hypotheses, [references]).score
+        found[name] = {"score": score, "signature": str(metric.get_signature())}
+    return found
+
+
+def describe(name: str, figures: dict) -> str:
+    """The figures as lines of text."""
+    lines = [
+        f"{metric} {one['score']:.2f}  {one['signature']}"
+        for metric, one in figures["figures"].items()
+    ]
+    return "\n  ".join([f"{name}: {figures['tokens']:,} sentences, {figures['counts']}", *lines])
+
+
+def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, found: dict, how: dict) -> dict:
+    """The passport of figures of a split.
+
+    Args:
+      corpus: the translations of the split, which are the references, with their sources.
+      found: of `figures`. how: how hypotheses were found, and by which runs; see `decoding`.
+    """
+    text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
+    return {
+        "kind": "translation",
+        "split": f"translation-{split}",
+        "figures": found,
+        "tokenizer": tokenizer,
+        "tokens": len(corpus.sentences),
+        "counts": f"n-grams of text that is {text}",
+        "decoding": how,
+        **passport.of_translations(run, corpus),
+    }
+
+
+def decoding(translator: Translator, search: BeamSearch) -> dict:
+    """How hypotheses are found, for a passport."""
+    other = translator.language_model
+    return {
+        "search": dataclasses.asdict(search),
+        "runs": [_run(run) for run in translator.runs],
+        "average": translator.of if len(translator.runs) > 1 else None,
+        "language_model": None if other is None else {**_run(other), "weight": translator.weight},
+    }
+
+
+def _run(run):
+    digest = Workdir(run.path).recipe_digest()
+    return {"path": str(run.path), "recipe_sha256": digest, "checkpoint": run.checkpoint}
+
+
+def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.Path, pathlib.Path]:
+    """Keeps a passport among the results of a run, and the hypotheses beside it, a line each.
+
+    Results of other settings of the search, or of another ensemble, have other names.
+
+    Returns:
+      The two paths.
+
+    Raises:
+      UserError: the run cannot be written to.
+    """
+    how = figures["decoding"]
+    plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
+    variant = f"beam-{plain['beam']}"
+    if how["search"] != plain or len(how["runs"]) > 1 or how["language_model"]:
+        text = json.dumps(how, sort_keys=True)
+        variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    variant = "-".join(filter(None, (run.variant, variant)))
+    result = passport.write(dataclasses.replace(run, variant=variant), figures)
+    path = result.with_suffix(".txt")
+    outputs.write_lines(path, [f"{line}\n" for line in hypotheses], "the translations")
+    return result, path
+
+
+def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
+    """(passport, hypotheses) of a split.
+
+    Args:
+      path: the folder of a run that has one result of translations of the split, or the file of a
+        result.
+
+    Raises:
+      UserError: there is none, there are several, or they cannot be read.
+    """
+    file = path = pathlib.Path(path)
+    if path.is_dir():
+        found = sorted((path / "results").glob(f"translation-{split}.*.json"))
+        if not found:
+            raise UserError(
+                f"{path} has no translations of {split}: python -m zoo translate {path} --split "
+                f"{split} --bleu makes them."
+            )
+        if len(found) > 1:
+            names = ", ".join(one.name for one in found)
+            raise UserError(f"{path} has several results, {names}: name one, with its folder.")
+        (file,) = found
+    try:
+        figures = json.loads(file.read_text(encoding="utf-8"))
+        lines = file.with_suffix(".txt").read_text(encoding="utf-8")
+        hypotheses = lines.removesuffix("\n").split("\n")
+        if figures["kind"] != "translation" or len(hypotheses) != figures["tokens"]:
+            raise ValueError(f"{len(hypotheses)} hypotheses")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"{file} is not a result of translations that can be read ({error!r}): give one of "
+            "python -m zoo translate --bleu."
+        ) from error
+    return figures, hypotheses
+
+
+def check_comparable(first: dict, second: dict, names: tuple[Any, Any]):
+    """UserError naming the first field in which two passports are not of the same quantity: other
+    texts, another case, or tokenised text against text that is not."""
+    for field in COMPARABLE:
+        values = []
+        for value in (first, second):
+            for name in field.split("."):
+                value = value[name]
+            values.append(value)
+        if values[0] != values[1]:
+            raise UserError(
+                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, for {field} "
+                f"differs: {values[0]!r} against {values[1]!r}; translate both alike."
+            )
+
+
+def compare(
+    names: Sequence[str],
+    results: Sequence[tuple[dict, list[str]]],
+    references: list[list[str]],
+    samples: int,
+) -> list[dict[str, Any]]:
+    """Runs against the first one, by sacrebleu's paired bootstrap (Koehn 2004).
+
+    Args:
+      results: of each run, as `read` gives them. references: words. samples: of the bootstrap.
+
+    Returns:
+      A row each: {"run", metric: {"score", "mean", "interval" (half of 95%), "p"}}, p None for the
+      first: how probable so great a difference is by chance.
+
+    Raises:
+      UserError: figures are not of the same quantity, or the references are not theirs.
+    """
+    from sacrebleu.significance import PairedTest
+
+    first = results[0][0]
+    for name, (other, _) in zip(names[1:], results[1:], strict=True):
+        check_comparable(first, other, (names[0], name))
+    if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
+        raise UserError(
+            f"the text of {first['split']} is another than when {names[0]} was judged: translate "
+            "it again."
+        )
+    lines = [" ".join(words) for words in references]
+    both = zip(names, results, strict=True)
+    systems: list[tuple[str, Sequence[str]]] = [(name, found) for name, (_, found) in both]
+    test = PairedTest(
+        systems, metrics(first["tokenizer"]), [lines], test_type="bs", n_samples=samples
+    )
+    scores: dict[str, Any] = dict(test()[1])
+    return [
+        {
+            "run": name,
+            **{
+                metric: {
+                    "score": of_metric[row].score,
+                    "mean": of_metric[row].mean,
+                    "interval": of_metric[row].ci,
+                    "p": of_metric[row].p_value,
+                }
+                for metric, of_metric in scores.items()
+                if metric != "System"
+            },
+        }
+        for row, name in enumerate(names)
+    ]
+
+
+def table(rows: list[dict[str, Any]], figures: dict) -> str:
+    """The rows of `compare` as text, with what they count, of the passport of one of them."""
+    width = max(len(row["run"]) for row in rows)
+    lines = []
+    for row in rows:
+        cells = [
+            f"{metric} {one['score']:.2f} ± {one['interval']:.2f}"
+            + (f" (p = {one['p']:.4f})" if one["p"] is not None else " " * 13)
+            for metric, one in row.items()
+            if metric != "run"
+        ]
+        lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
+    lines.append(
+        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; ± and "
+        f"p by paired bootstrap, p of the difference from {rows[0]['run']}"
+    )
+    lines += [one["signature"] for one in figures["figures"].values()]
+    return "\n".join(lines)

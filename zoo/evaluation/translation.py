@@ -1,0 +1,163 @@
+"""Translations by trained encoder-decoders, one or an ensemble, perhaps with a language model."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo.data import Corpus
+from zoo.decoding import BeamSearch, average, ensembles, fuse, steps
+from zoo.decoding.translate import Hypothesis, translate
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run
+from zoo.models import SequenceToSequence
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translator:
+    """Runs that translate together.
+
+    Attributes:
+      runs: encoder-decoders over the same words. of: what is averaged, "probabilities" or "logs";
+        see `zoo.decoding.average`.
+      language_model: a run over the same target words, or None. weight: of its log-probabilities;
+        see `zoo.decoding.fuse`.
+
+    Raises:
+      UserError: a run is no encoder-decoder, or not of the words of the first.
+    """
+
+    runs: tuple[Run, ...]
+    of: str = "probabilities"
+    language_model: Run | None = None
+    weight: float = 0.0
+
+    def __post_init__(self):
+        for run in self.runs:
+            if not isinstance(run.experiment.model, SequenceToSequence):
+                raise UserError(
+                    f"{run.path} is a run of a {type(run.experiment.model).__name__}, which does "
+                    "not translate: give runs of models.SequenceToSequence."
+                )
+        names = [run.path for run in self.runs]
+        ensembles.check_same_words([run.lexicon for run in self.runs], names)
+        ensembles.check_same_words([run.others[0] for run in self.runs], names)
+        turned = {self._turned(run) for run in self.runs}
+        if len(turned) > 1:
+            raise UserError(
+                f"of {', '.join(map(str, names))} some say a sentence from its last word to its "
+                "first (model.order=target_reversed): combine runs of one order."
+            )
+        if self.language_model is not None:
+            other = self.language_model
+            _ = other.experiment.language_model  # a UserError where it is none
+            ensembles.check_same_words(
+                [self.runs[0].lexicon, other.lexicon], [names[0], other.path]
+            )
+
+    @staticmethod
+    def _turned(run):
+        """Whether its translations come out from the last word to the first."""
+        return run.experiment.model.order == "target_reversed"
+
+    @property
+    def boundary(self) -> int:
+        """The id of the word that begins and ends translations."""
+        found = self.runs[0].lexicon.boundary_id
+        assert found is not None, "a run of pairs is not trained without"
+        return found
+
+    def read(self, line: str) -> list[str]:
+        """The words of a source, in the case in which the runs read it."""
+        reading = self.runs[0].experiment.reading_of_sources
+        return (line.lower() if reading.lower_case else line).split()
+
+    def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
+        """{source word that the runs do not know: how often}, the most frequent first."""
+        run = self.runs[0]
+        return run.experiment.reading_of_sources.missing(sentences, run.others[0])
+
+    def translate(
+        self,
+        sentences: Sequence[list[str]],
+        search: BeamSearch,
+        batch: int = 32,
+        done: Callable[[int], Any] = lambda sentences: None,
+        name: str = "the text",
+    ) -> list[list[Hypothesis]]:
+        """The best hypotheses of each source, in the order of the sources; none of an empty one.
+
+        Args:
+          sentences: as `read` gives them. done: is told how many are done, after each batch.
+          name: where they come from, for messages.
+
+        Raises:
+          UserError: a vocabulary refuses a word.
+        """
+        places = [place for place, words in enumerate(sentences) if words]
+        sources = self._encoded([sentences[place] for place in places], name)
+        found: list[list[Hypothesis]] = [[] for _ in sentences]
+        with jax.default_matmul_precision(PRECISION):
+            translations = translate(
+                self._start(), sources, search, boundary=self.boundary, batch=batch, done=done
+            )
+        for place, hypotheses in zip(places, translations, strict=True):
+            found[place] = hypotheses
+        return found
+
+    def words(self, hypothesis: Hypothesis) -> list[str]:
+        """The words of a hypothesis, from the first to the last."""
+        words = [self.runs[0].lexicon.words[word] for word in hypothesis.words]
+        return words[::-1] if self._turned(self.runs[0]) else words
+
+    def _encoded(self, sentences, name):
+        if not sentences:
+            return []
+        run = self.runs[0]
+        text = run.experiment.reading_of_sources.encode(Corpus(name, sentences), run.others[0])
+        return np.split(text.words, text.starts[1:])
+
+    def _start(self):
+        """See `zoo.decoding.translate`; sources are in the order of the text."""
+        members = [_member(run) for run in self.runs]
+        other = self.language_model
+        language = None if other is None else _language_member(other)
+
+        def start(sources, lengths):
+            found = [member(sources, lengths) for member in members]
+            step, carry = found[0]
+            if len(found) > 1:
+                step = average([step for step, _ in found], of=self.of)
+                carry = tuple(carry for _, carry in found)
+            if language is not None:
+                language_step, language_carry = language(len(sources))
+                step, carry = fuse(step, language_step, self.weight), (carry, language_carry)
+            return step, carry
+
+        return start
+
+
+def _member(run):
+    """start(sources, lengths) of a run, which reads them in its own order."""
+    model = run.experiment.model
+    prepared = model.prepared(run.params, run.tables)
+
+    def start(sources, lengths):
+        if model.order == "source_reversed":
+            sources = sources.copy()
+            for row, length in zip(sources, lengths, strict=True):
+                row[len(row) - length :] = row[len(row) - length :][::-1].copy()
+        return steps.of_sequence_to_sequence(
+            model, run.params, run.tables, sources, lengths, prepared
+        )
+
+    return start
+
+
+def _language_member(run):
+    model = run.experiment.language_model
+    step = steps.of_language_model(model, run.params, run.tables)
+    return lambda rows: (step, model.initial_carry(rows))
