@@ -70,6 +70,7 @@ def test_lexicons_priors_and_layouts(snippets):
     assert namespace["loss"] > 0
     spec = namespace["params"]["weights"].sharding.spec
     assert tuple(spec) == ("model", None)
+    assert namespace["drawn"].shape == (2, 4)
 
 
 def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):

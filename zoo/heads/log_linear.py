@@ -134,7 +134,7 @@ class LogLinear(Head):
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """Features: those with vectors and those that signatures have."""
-        if "bias" not in params or "signature" not in tables:
+        if params.get("bias") is None or "signature" not in tables:
             return ()  # prepared arrays stand for them; or a lexicon without features
         return (("features", len(params["bias"]), signatures.feature_count(tables)),)
 
