@@ -11,7 +11,7 @@ from tests.training import small
 from tests.training.test_resume import assert_same_end, stop_at
 from zoo.attention import Bahdanau, Luong
 from zoo.cores import GRU, LSTM, Bidirectional
-from zoo.data import Buckets, Corpus, MicroPairs, Source, Vocabulary
+from zoo.data import Buckets, Corpus, MicroPairs, Pairs, Source, Vocabulary
 from zoo.embeddings import Features, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation import passport, passport_text
@@ -210,6 +210,20 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     assert found["model"]["order"] == "forward"
     assert "  given: micro-test" in passport_text.describe(found)
     assert len(found["trained_on"]) == 2
+    # The same pairs, from two files and from a table.
+    sides = [corpus.source_text.sentences, corpus.sentences]
+    lines = [[" ".join(words) for words in side] for side in sides]
+    for name, side in zip("ab", lines, strict=True):
+        (tmp_path / name).write_text("\n".join(side) + "\n")
+    (tmp_path / "c").write_text("\n".join(map("\t".join, zip(*lines, strict=True))))
+    run = dataclasses.replace(
+        run, experiment=dataclasses.replace(run.experiment, data=Pairs(("a", "b"), ("a", "b")))
+    )
+    for given in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
+        read = run.given(given).corpus
+        np.testing.assert_array_equal(run.score(read)[1].log_prob, scores.log_prob)
+    with pytest.raises(UserError, match="has 3 paths: give two files"):
+        run.given("a,b,c")
 
 
 def test_a_target_said_backwards_is_scored_where_it_stands(tmp_path):

@@ -14,7 +14,7 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
     add("--split", action="append", default=[], help="may be repeated; default: all but train")
-    add("--data", help="a text, CoNLL-U or table of items, instead of splits")
+    add("--data", help="a text, CoNLL-U, table of items or pairs, instead of splits")
     add("--state", choices=POLICIES, help="another state policy than the run's own")
     add("--surprisal", metavar="FILE", help="writes the surprisal of each word of the one text")
     add(

@@ -79,7 +79,9 @@ def _splits_from(source: Source, path: str) -> set[str]:
         return set()  # not from files
     given: Any = source
     paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
-    return {split for split, other in paths if _file(other) == _file(path)}
+    # Pairs are read from two files.
+    several = ((split, other if isinstance(other, tuple) else (other,)) for split, other in paths)
+    return {split for split, others in several if _file(path) in map(_file, others)}
 
 
 def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:

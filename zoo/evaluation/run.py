@@ -5,7 +5,7 @@ import functools
 import pathlib
 from typing import Any
 
-from zoo.data import Conllu, Corpus, Mixed, Source, Text, unicode_forms
+from zoo.data import Conllu, Corpus, Mixed, Pairs, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -18,6 +18,7 @@ from zoo.priors import Grammar
 from zoo.runs import digests, text_history
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
+from zoo.sources import files
 from zoo.sources import given as texts
 
 # Beside its rules, what a grammar's background allows depends on these.
@@ -225,6 +226,7 @@ class Run:
 
         Runs on characters, and on what follows a question or a condition, read files of the kind
         of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
+        Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
         """
         source = _as_test(self.experiment.data, path)
         if type(source) in (Conllu, Text):
@@ -313,6 +315,9 @@ def _as_test(source: Source, path: str) -> Source:
     source = source.within()
     if isinstance(source, Mixed):
         source = source.like(path) or source
+    if isinstance(source, Pairs):
+        whole = any(candidate.exists() for candidate in files.candidates(path))
+        return dataclasses.replace(source, tests=((path,) if whole else tuple(path.split(",")),))
     if any(field.name == "tests" for field in dataclasses.fields(source)):
         return dataclasses.replace(source, tests=(path,))
     return Text(train=path, validation=path, tests=(path,))
