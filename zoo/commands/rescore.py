@@ -166,13 +166,20 @@ def _read(path, costs, arguments):
     return form, lists
 
 
+def _counted(lists):
+    """The lists, and a bar on a terminal that counts them."""
+    from tqdm import tqdm
+
+    return tqdm(lists, unit=" lists", disable=None)
+
+
 def _arrays(path, references, costs, columns, arguments, metric):
     """The lists of a file with their references, as arrays."""
     from zoo.rescoring import tune
     from zoo.sources.references import read_references
 
     form, found = _read(path, costs, arguments)
-    lists = [*columns.add(found)]
+    lists = [*columns.add(_counted(found))]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids, form == "kaldi") for file in references]
@@ -213,7 +220,7 @@ def _apply(arguments):
         outputs.check(arguments.output, "the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
-    added = _columns(arguments).add(lists)
+    added = _columns(arguments).add(_counted(lists))
     reordered = apply.reorder(added, weights, arguments.lists, arguments.sparse)
     lines = apply.lines(reordered, form, arguments.best)
     if arguments.output:
