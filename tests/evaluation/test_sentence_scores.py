@@ -237,3 +237,18 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
     assert os.read(reader, 10_000).decode().count("\n") == 6
     os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "u-1 Le chat\nu-2\nv-1 dort\n",
+        '{"id": "u", "input": ["Le chat", ""]}\n{"id": "v", "text": "dort"}\n',
+    ],
+)
+def test_lists_of_other_forms_are_read(tmp_path, text):
+    (tmp_path / "lists").write_text(text)
+    found = sentence_scores.read(str(tmp_path / "lists"), Reading(lower_case=True), nbest=True)
+    assert found.words == [["le", "chat"], [], ["dort"]]
+    assert (found.ids, found.nbest) == (["u", "u", "v"], True)
+    assert found.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])

@@ -146,6 +146,7 @@ def read(
 
     Args:
       nbest: fields are parted by "|||"; the first is the list's id and the second the hypothesis.
+        Without `column` lists of JSON and of Kaldi are read as well; see `zoo.sources.nbest`.
       column: which field is the sentence, from 1; without nbest fields are parted by tabs.
 
     Raises:
@@ -156,7 +157,11 @@ def read(
     if place < 1:
         raise UserError(f"--column {place}: fields are counted from 1.")
     words, ids = [], []
-    for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
+    lines = files.read_text(found).removesuffix("\n").split("\n")
+    if nbest and column is None and nbest_lists.form_of(lines[0]) != "fields":
+        _, lists = nbest_lists.lists_of(enumerate(lines, 1), str(found), sparse=True)
+        return _of_lists(lists, reading)
+    for number, line in enumerate(lines, 1):
         fields = nbest_lists.fields(line) if nbest else line.split("\t")
         if len(fields) < max(place, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
@@ -164,10 +169,20 @@ def read(
                 f"{found}, line {number}: there is no field {max(place, 1 + nbest)}; write {form}, "
                 "or give another --column."
             )
-        tokens = given.tokens_of(fields[place - 1], reading)
-        words.append([word for token in tokens for word in token.words])
+        words.append(_words(fields[place - 1], reading))
         ids.append(fields[0].strip())
     return Sentences(words, [*range(1, len(words) + 1)], ids if nbest else None, nbest)
+
+
+def _of_lists(lists, reading) -> Sentences:
+    """The hypotheses of n-best lists, in their order."""
+    pairs = [(one.id, hypothesis) for one in lists for hypothesis in one.hypotheses]
+    words = [_words(hypothesis.text, reading) for _, hypothesis in pairs]
+    return Sentences(words, [found.line for _, found in pairs], [id for id, _ in pairs], True)
+
+
+def _words(text, reading):
+    return [word for token in given.tokens_of(text, reading) for word in token.words]
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:

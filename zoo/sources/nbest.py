@@ -19,6 +19,7 @@ from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
 FORMS = ("fields", "json", "kaldi")
+_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
 def read_lists(
@@ -42,7 +43,17 @@ def read_lists(
         is no finite number, or no score where the first has one; or a list's id comes again after
         another list. File and line are named.
     """
-    lines = streams.read_lines(path)
+    return lists_of(streams.read_lines(path), path, costs, form, sparse)
+
+
+def lists_of(
+    lines: Iterator[tuple[int, str]],
+    path: str,
+    costs: Mapping[str, str] | None = None,
+    form: str | None = None,
+    sparse: bool = False,
+) -> tuple[str, Iterator[NBestList]]:
+    """As `read_lists`, of numbered lines that come from `path`."""
     number, first = next(lines)
     lines = itertools.chain([(number, first)], lines)
     form = form or form_of(first)
@@ -58,10 +69,11 @@ def read_lists(
 
 
 def form_of(line: str) -> str:
-    """The form of a file by its first line."""
+    """The form of a file by its first line; "fields" if it is none of these."""
     if line.lstrip()[:1] in ("{", "["):
         return "json"
-    return "fields" if SEPARATOR in line else "kaldi"
+    first = (line.split() or [""])[0]
+    return "kaldi" if SEPARATOR not in line and _NUMBERED.fullmatch(first) else "fields"
 
 
 def fields(line: str) -> list[str]:
@@ -137,9 +149,6 @@ def _of_fields(lines, path):
             score = number_of(others[1].strip(), where, "the score")
         rest = tuple(field.strip() for field in others[2:])
         yield id.strip(), Hypothesis(number, " ".join(words.split()), features, score, rest)
-
-
-_NUMBERED = re.compile(r"(.+)-(\d+)")
 
 
 def _of_kaldi(lines, path, costs):
