@@ -21,9 +21,9 @@ class MicroPairs(Source):
     """
 
     language: Micro = Micro(
-        nouns=24, adjectives=12, verbs=12, places=8, quantities=6, years=4, train_sentences=8000
+        nouns=24, adjectives=12, verbs=12, places=8, quantities=6, years=4, train_sentences=16000
     )
-    longest: int = 9
+    longest: int = 8
 
     def __post_init__(self):
         check_least(self, "data", longest=1)
