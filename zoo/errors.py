@@ -23,23 +23,34 @@ class UserError(Exception):
         super().__init__(line)
 
 
-def check_least(recipe, name: str, **least: float):
-    """UserError for the first field of the recipe, called `name`, that is below its least value,
-    or not finite."""
+def field_name(recipe, field: str, name: str = "") -> str:
+    """A field as messages name it: "name.field", or "field of Class" of a recipe without a name.
+
+    A component does not know where it stands in a recipe, or whether it is in one: who sets its
+    fields by their paths says so himself.
+    """
+    return f"{name}.{field}" if name else f"{field} of {type(recipe).__name__}"
+
+
+def check_least(recipe, name: str = "", **least: float):
+    """UserError for the first field of the recipe, called `name` if it has one, that is below its
+    least value, or not finite."""
     for field, lowest in least.items():
         value = getattr(recipe, field)
         if not lowest <= value < math.inf:  # nan is neither
             finite = ", but a finite number" if value == math.inf else ""
-            raise UserError(f"{name}.{field} is {value}: give at least {lowest}{finite}.")
+            where = field_name(recipe, field, name)
+            raise UserError(f"{where} is {value}: give at least {lowest}{finite}.")
 
 
-def check_above(recipe, name: str, **limits: float):
-    """UserError for the first field of the recipe, called `name`, that is not above its limit, or
-    not finite."""
+def check_above(recipe, name: str = "", **limits: float):
+    """UserError for the first field of the recipe, called `name` if it has one, that is not above
+    its limit, or not finite."""
     for field, limit in limits.items():
         value = getattr(recipe, field)
         if not limit < value < math.inf:
-            raise UserError(f"{name}.{field} is {value}: give a finite number above {limit}.")
+            where = field_name(recipe, field, name)
+            raise UserError(f"{where} is {value}: give a finite number above {limit}.")
 
 
 def check_rates(recipe, name: str, *fields: str):
@@ -47,15 +58,18 @@ def check_rates(recipe, name: str, *fields: str):
     for field in fields:
         value = getattr(recipe, field)
         if not 0 <= value < 1:
-            raise UserError(f"{name}.{field} is {value}: give at least 0, and less than 1.")
+            where = field_name(recipe, field, name)
+            raise UserError(f"{where} is {value}: give at least 0, and less than 1.")
 
 
-def check_choices(recipe, name: str, **choices: tuple[str, ...]):
-    """UserError for the first field of the recipe, called `name`, that is none of its choices."""
+def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
+    """UserError for the first field of the recipe, called `name` if it has one, that is none of its
+    choices."""
     for field, known in choices.items():
         value = getattr(recipe, field)
         if value not in known:
-            raise UserError(f"{name}.{field} is {value!r}: give one of {', '.join(known)}.")
+            where = field_name(recipe, field, name)
+            raise UserError(f"{where} is {value!r}: give one of {', '.join(known)}.")
 
 
 def check_seed(seed: int, name: str):

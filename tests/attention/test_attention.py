@@ -229,9 +229,9 @@ def test_what_cannot_be_is_refused(component, random):
     params, hidden, memory = problem(component, random)
     with pytest.raises(ValueError, match="hidden has 2 rows, and the memory 3"):
         component.apply(params, hidden[:2], memory, jnp.asarray(MASK))
-    with pytest.raises(UserError, match=r"model\.attention\.size is -1"):
+    with pytest.raises(UserError, match=r"size of Luong is -1"):
         Luong(size=-1)
-    with pytest.raises(UserError, match=r"model\.attention\.units is -1"):
+    with pytest.raises(UserError, match=r"units of Bahdanau is -1"):
         Bahdanau(units=-1)
 
 

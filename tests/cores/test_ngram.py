@@ -59,7 +59,7 @@ def test_orders_and_layers_that_cannot_be_are_refused():
         NGram(order=1)
     with pytest.raises(UserError, match="layers is 0"):
         NGram(layers=0)
-    with pytest.raises(UserError, match=r"model\.core\.dropout is 1"):
+    with pytest.raises(UserError, match=r"dropout of NGram is 1"):
         NGram(dropout=1.0)
 
 

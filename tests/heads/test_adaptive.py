@@ -91,7 +91,7 @@ def test_memory_does_not_grow_with_tokens(random):
 
 @pytest.mark.parametrize("cutoffs", [(), (0, 3), (5, 5), (7, 3)])
 def test_cutoffs_must_rise(cutoffs):
-    with pytest.raises(UserError, match=r"model.head.cutoffs="):
+    with pytest.raises(UserError, match=r"cutoffs of AdaptiveSoftmax are "):
         AdaptiveSoftmax(cutoffs=cutoffs)
 
 

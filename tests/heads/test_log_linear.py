@@ -239,9 +239,9 @@ def test_prepared_parameters_say_the_same(params, hidden):
 
 
 def test_bad_penalties():
-    with pytest.raises(UserError, match=r"model\.head\.penalty is -1"):
+    with pytest.raises(UserError, match=r"penalty of LogLinear is -1"):
         LogLinear(penalty=-1.0)
-    with pytest.raises(UserError, match=r"model\.head\.penalty_norm is 0\.5"):
+    with pytest.raises(UserError, match=r"penalty_norm of LogLinear is 0\.5"):
         LogLinear(penalty_norm=0.5)
 
 

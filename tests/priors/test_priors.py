@@ -111,7 +111,7 @@ def test_the_unigram_background_of_one_split_smoothed():
 
 
 def test_a_word_without_mass_is_an_error():
-    with pytest.raises(UserError, match=r"no mass to 'la', .* vocabulary\.background\.smoothing"):
+    with pytest.raises(UserError, match=r"no mass to 'la', .* set its smoothing"):
         Unigram(splits=("train",)).log_probs(("chat", "la", "le"), CORPORA)
 
 

@@ -31,8 +31,8 @@ def named(shapes: Any, parameter_axes: Axes) -> Any:
     """A tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`.
 
     Args:
-      shapes: arrays, or what `jax.eval_shape` gives. parameter_axes: those that have names;
-        axes of other arrays have none.
+      shapes: arrays, or what `jax.eval_shape` gives.
+      parameter_axes: those that have names; axes of other arrays have none.
 
     Raises:
       ValueError: an array has another number of axes than it has names.

@@ -46,7 +46,7 @@ class Attention:
         size: int
 
     def __post_init__(self):
-        check_least(self, "model.attention", size=0)
+        check_least(self, size=0)
 
     def output_size(self, hidden_size: int) -> int:
         """R, the size of the states that the head sees."""

@@ -40,7 +40,7 @@ class Bahdanau(Attention):
 
     def __post_init__(self):
         super().__post_init__()
-        check_least(self, "model.attention", units=0)
+        check_least(self, units=0)
 
     def _init_scores(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
         units = self.units or hidden_size

@@ -53,7 +53,7 @@ class Bidirectional(Core):
     causal: ClassVar[bool] = False
 
     def __post_init__(self):
-        check_choices(self, "model.core", merge=("sum", "concatenate"))
+        check_choices(self, merge=("sum", "concatenate"))
 
     @property
     def size(self) -> int:

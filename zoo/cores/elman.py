@@ -53,7 +53,7 @@ class Elman(Stacked):
 
     def __post_init__(self):
         super().__post_init__()
-        check_choices(self, "model.core", activation=tuple(ACTIVATIONS))
+        check_choices(self, activation=tuple(ACTIVATIONS))
 
     def _recurrence(self, weights, recurrent, projections, state, keep):
         return elman(self.activation, projections, recurrent, state, keep)

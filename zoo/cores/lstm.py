@@ -70,7 +70,7 @@ class LSTM(Stacked):
 
     def __post_init__(self):
         super().__post_init__()
-        check_least(self, "model.core", projection=0)
+        check_least(self, projection=0)
 
     @property
     def state_size(self) -> int:

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from zoo.arrays import keys
 from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
-from zoo.errors import check_least
+from zoo.errors import check_least, field_name
 from zoo.networks import dropout
 
 
@@ -48,9 +48,9 @@ class NGram(Core):
     input_dropout: float = 0.0
 
     def __post_init__(self):
-        check_least(self, "model.core", size=1, order=2, layers=1)
+        check_least(self, size=1, order=2, layers=1)
         for name in ("dropout", "input_dropout"):
-            dropout.check_rate(getattr(self, name), f"model.core.{name}")
+            dropout.check_rate(getattr(self, name), field_name(self, name))
 
     def init(self, key: jax.Array, input_size: int) -> Any:
         """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of

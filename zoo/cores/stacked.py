@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from zoo.arrays import keys
 from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
-from zoo.errors import check_least
+from zoo.errors import check_least, field_name
 from zoo.networks import dropout
 from zoo.networks.recurrence import flat
 
@@ -40,9 +40,9 @@ class Stacked(Core):
         variational: bool
 
     def __post_init__(self):
-        check_least(self, "model.core", size=1, layers=1)
+        check_least(self, size=1, layers=1)
         for name in ("dropout", "input_dropout", "recurrent_dropout"):
-            dropout.check_rate(getattr(self, name), f"model.core.{name}")
+            dropout.check_rate(getattr(self, name), field_name(self, name))
 
     @property
     def state_size(self) -> int:

@@ -26,6 +26,7 @@ def with_priors(
     """The lexicon with the features that priors name, and a background.
 
     Args:
+      lexicon: the words.
       features: what is known of each word, such as (priors.TopWords(1000), priors.Affixes()).
       background: how probable it is, such as priors.Unigram(); None for a uniform one.
       sentences: training text, where priors count; None for the counts of the lexicon.
@@ -82,8 +83,10 @@ def with_background(
     """The lexicon with what a background with a context learns from text, or reads.
 
     Args:
-      background: of a head, such as priors.NGram(order=3). sentences: of its training text, without
-        boundaries, which are put in where the lexicon has one.
+      lexicon: the words.
+      background: of a head, such as priors.NGram(order=3).
+      sentences: of its training text, without boundaries, which are put in where the lexicon has
+        one.
 
     Raises:
       ValueError: a word is not of the lexicon, and this has no unknown word.

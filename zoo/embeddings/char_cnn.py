@@ -27,7 +27,7 @@ class CharCNN(Embedding):
     network: Convolution = Convolution()
 
     def __post_init__(self):
-        check_least(self, "model.embedding", size=1)
+        check_least(self, size=1)
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """The padded spellings: see Convolution.tables."""

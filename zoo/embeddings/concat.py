@@ -29,7 +29,7 @@ class Concat(Embedding):
 
     def __post_init__(self):
         if not self.parts:
-            raise UserError("model.embedding.parts is empty: give at least one embedding.")
+            raise UserError("parts of Concat is empty: give at least one embedding.")
 
     @property
     def size(self) -> int:

@@ -32,7 +32,7 @@ class Features(Embedding):
     parameter_axes = axes(table=(FEATURES, HIDDEN))
 
     def __post_init__(self):
-        check_least(self, "model.embedding", size=1)
+        check_least(self, size=1)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """The same: no parameter is of a word. UserError if the features are others."""

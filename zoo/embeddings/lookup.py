@@ -28,7 +28,7 @@ class Lookup(Embedding):
     parameter_axes = axes(table=(WORDS, HIDDEN))
 
     def __post_init__(self):
-        check_least(self, "model.embedding", size=1)
+        check_least(self, size=1)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"table": [V, E]}."""

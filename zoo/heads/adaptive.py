@@ -37,10 +37,11 @@ class AdaptiveSoftmax(Head):
     ordered_by_frequency = True
 
     def __post_init__(self):
-        check_least(self, "model.head", division=1)
+        check_least(self, division=1)
         if not self.cutoffs or list(self.cutoffs) != sorted({*self.cutoffs}) or self.cutoffs[0] < 1:
             raise UserError(
-                f"model.head.cutoffs={self.cutoffs}: give one or more whole numbers that rise."
+                f"cutoffs of AdaptiveSoftmax are {self.cutoffs}: give one or more whole numbers "
+                "that rise."
             )
 
     @property
@@ -59,7 +60,8 @@ class AdaptiveSoftmax(Head):
         """{"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}."""
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
-                f"model.head.cutoffs={self.cutoffs} leave no words for the last cluster: the "
+                f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "
+                f"cluster: the "
                 f"lexicon has {len(lexicon):,}."
             )
         scale, frequent = self.initial_scale, self.cutoffs[0]

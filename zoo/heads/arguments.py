@@ -10,7 +10,8 @@ its arguments, so that within a head
 - a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
   state or no target (a negative place), no gradient of its weight comes from it either. Its target
   may stay: heads make some number of it, or NaN, and what has no weight is not summed;
-- params and tables are of the same numbers of words and features, where these tell;
+- params and tables are of the same numbers of words and features, where these tell, and params are
+  for hidden states of this size; context is there if the head has a background;
 - prepared arrays are an error where a method does not take them; no such arrays are not handed on;
 - there is at least one token: for none, results are empty and sums 0, and the head is not asked.
 
@@ -19,12 +20,14 @@ Looking costs nothing in compiled code, which knows shapes before it runs.
 
 import functools
 import inspect
+from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.keys import Keys
+from zoo.arrays.partition import HIDDEN
 from zoo.heads.evaluated import Evaluated
 from zoo.losses.token_weights import without_gradient
 
@@ -65,12 +68,18 @@ def _guarded(method):
         if not takes:
             named.pop("prepared", None)
         bound = signature.bind(self, *positional, **named)
-        if "tables" in signature.parameters:
-            _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
-        bound.arguments.update(_regular(name, bound.arguments))
-        if 0 in bound.arguments["hidden"].shape[:-1]:
-            return _of_no_tokens(method, bound)
-        return method(*bound.args, **bound.kwargs)
+        try:
+            if "tables" in signature.parameters:
+                _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
+            bound.arguments.update(_regular(name, bound.arguments))
+            _check_hidden_size(name, self.parameter_axes, bound.arguments)
+            if "context" in signature.parameters and bound.arguments.get("context") is None:
+                _check_no_background(name, self.background)
+            if 0 in bound.arguments["hidden"].shape[:-1]:
+                return _of_no_tokens(method, bound)
+            return method(*bound.args, **bound.kwargs)
+        except KeyError as error:
+            raise _missing(name, error, bound.arguments) from error
 
     return function
 
@@ -83,6 +92,46 @@ def _check_sizes(name, sizes):
                 f"{name}: params are of {of_params:,} {what} and tables of {of_tables:,}: give "
                 "those of one lexicon"
             )
+
+
+def _check_hidden_size(name, parameter_axes, given):
+    """ValueError if parameters were made for hidden states of another size."""
+    size, params = given["hidden"].shape[-1], given["params"]
+    for of_parameter, names in parameter_axes.items():
+        array = params.get(of_parameter) if isinstance(params, Mapping) else None
+        shape = getattr(array, "shape", ())
+        if HIDDEN not in names or len(shape) != len(names):
+            continue
+        wanted = shape[names.index(HIDDEN)]
+        if wanted != size:
+            raise ValueError(
+                f"{name}: hidden states have {size} numbers, and params[{of_parameter!r}] of the "
+                f"shape {shape} is for {wanted}"
+            )
+
+
+def _check_no_background(name, background):
+    """TypeError if there is one, and nothing was said of where it is."""
+    if background is not None:
+        raise TypeError(
+            f"{name}: the head's {type(background).__name__} needs to know what stands before: "
+            "give context=, which its `apply` makes of the words before each position"
+        )
+
+
+def _missing(name, error, given):
+    """What is to be raised for an array that is not there: a TypeError, if it should be given."""
+    key = error.args[0] if error.args else None
+    if not isinstance(key, str) or key in given["params"] or key in given.get("tables", ()):
+        return error
+    if key == "weights":
+        wanted = "params have no 'weights': a tied head is handed the embedding's table as these"
+    else:
+        wanted = (
+            f"neither params nor tables have {key!r}: give what `init` and `tables` of this head "
+            "gave for the lexicon, and to a sampled loss `tables`, not `evaluation_tables`"
+        )
+    return TypeError(f"{name}: {wanted}")
 
 
 def _regular(name, given):

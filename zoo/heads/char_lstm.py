@@ -66,7 +66,7 @@ class CharLSTM(Head):
     parameter_axes = axes(hidden=(HIDDEN, None))
 
     def __post_init__(self):
-        check_least(self, "model.head", size=1, letter_size=1)
+        check_least(self, size=1, letter_size=1)
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the

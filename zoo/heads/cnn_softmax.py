@@ -63,10 +63,10 @@ class CNNSoftmax(Head):
     parameter_axes = axes(correction=(WORDS, None), projection=(None, HIDDEN))
 
     def __post_init__(self):
-        check_least(self, "model.head", correction=0)
+        check_least(self, correction=0)
         if self.sampled is not None and not isinstance(self.sampled, SampledHead):
             raise UserError(
-                f"model.head.sampled is {self.sampled!r}, which has no sampled loss: give NCE, "
+                f"sampled of CNNSoftmax is {self.sampled!r}, which has no sampled loss: give NCE, "
                 "ImportanceSampling, BlackOut or none."
             )
 
@@ -101,8 +101,8 @@ class CNNSoftmax(Head):
         if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
             if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):
                 raise UserError(
-                    "model.head.sampled.noise is LetterNoise, whose spellings have vectors of "
-                    "letters alone and are all kept: give NCE with distinct=False, and "
+                    "the noise of CNNSoftmax's sampled is LetterNoise, whose spellings have "
+                    "vectors of letters alone and are all kept: give NCE with distinct=False, and "
                     "correction=0."
                 )
             sampled = self._sampled.noise.tables(lexicon, self.network.spelling)

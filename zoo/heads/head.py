@@ -13,7 +13,7 @@ from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.heads import arguments
 from zoo.heads.evaluated import Evaluated
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, softmax_words
 from zoo.losses.token_weights import weighted_sum
 from zoo.priors.contextual import Contextual
 
@@ -379,6 +379,7 @@ class Head(Evaluated):
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def of_block(log_probs, first):
+            softmax_words.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)

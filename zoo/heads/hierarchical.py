@@ -48,7 +48,7 @@ class HierarchicalSoftmax(Head):
     )
 
     def __post_init__(self):
-        check_least(self, "model.head", classes=0)
+        check_least(self, classes=0)
 
     def _shape(self, vocabulary: int):
         """(C, M): as few classes as are needed for words in classes of M."""

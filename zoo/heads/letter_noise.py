@@ -53,11 +53,11 @@ class LetterNoise(noises.Noise):
     power: float = 1.0
 
     def __post_init__(self):
-        check_least(self, "model.head.sampled.noise", order=1)
-        noises.check_power(self.power, "model.head.sampled.noise.power")
+        check_least(self, order=1)
+        noises.check_power(self)
         if not self.smoothing > 0:
             raise UserError(
-                f"model.head.sampled.noise.smoothing is {self.smoothing}: give it above 0, or most "
+                f"smoothing of LetterNoise is {self.smoothing}: give it above 0, or most "
                 "spellings would have no mass."
             )
 
@@ -100,7 +100,7 @@ def _automaton(words, weights, letter_count, recipe):
     letters, longest = words["letters"].astype(np.int64), recipe.order - 1
     if letter_count**recipe.order > np.iinfo(np.int64).max:
         raise UserError(
-            f"model.head.sampled.noise.order is {recipe.order}, too much for {letter_count:,} "
+            f"order of LetterNoise is {recipe.order}, too much for {letter_count:,} "
             "letters: lower it."
         )
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)

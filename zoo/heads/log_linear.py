@@ -84,12 +84,12 @@ class LogLinear(Head):
     parameter_axes = axes(weights=(FEATURES, HIDDEN), bias=(FEATURES,))
 
     def __post_init__(self):
-        check_least(self, "model.head", penalty=0, penalty_norm=1)
-        check_choices(self, "model.head", form=("auto", *signature_forms.BY_NAME))
+        check_least(self, penalty=0, penalty_norm=1)
+        check_choices(self, form=("auto", *signature_forms.BY_NAME))
         if self.background is not None and self.form == "product":
             raise UserError(
-                "model.head.form is 'product', which knows the lexicon's background alone, and "
-                f"model.head.background is a {type(self.background).__name__}: give one of auto, "
+                "form of LogLinear is 'product', which knows the lexicon's background alone, and "
+                f"its background is a {type(self.background).__name__}: give one of auto, "
                 "dense_sums, sparse_sums."
             )
 

@@ -40,7 +40,7 @@ class _Mixture(WordVectors):
     )
 
     def __post_init__(self):
-        check_least(self, "model.head", components=1, size=0)
+        check_least(self, components=1, size=0)
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights", "bias": the softmax's, over vectors of `size` (D if 0), "prior": R [D, M],
@@ -121,6 +121,10 @@ class MixtureOfContexts(_Mixture, Softmax):
       >>> head.log_probs(params, tables, hidden).shape
       (2, 3)
     """
+
+    def __post_init__(self):
+        _Mixture.__post_init__(self)
+        Softmax.__post_init__(self)
 
     def _scores_of(
         self, params: Params, hidden: jax.Array

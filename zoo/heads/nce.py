@@ -41,8 +41,8 @@ class NCE(SampledHead):
         super().__post_init__()
         if not self.bias:
             raise UserError(
-                "model.head.bias=False: noise-contrastive estimation needs the bias, which starts "
-                "at log Z - log V."
+                "bias of NCE is False, and noise-contrastive estimation needs the bias, which "
+                "starts at log Z - log V."
             )
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

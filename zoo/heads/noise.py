@@ -5,15 +5,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zoo.errors import UserError, check_least
+from zoo.errors import UserError, check_least, field_name
 
 MOST_POWER = 10.0  # of counts, which stay within float64
 
 
-def check_power(power: float, name: str):
-    """UserError for an exponent of counts, called `name`, that is negative or far too large."""
-    if not 0 <= power <= MOST_POWER:
-        raise UserError(f"{name} is {power}: give a number from 0 to {MOST_POWER:g}.")
+def check_power(noise):
+    """UserError for an exponent of counts that is negative or far too large."""
+    if not 0 <= noise.power <= MOST_POWER:
+        where = field_name(noise, "power")
+        raise UserError(f"{where} is {noise.power}: give a number from 0 to {MOST_POWER:g}.")
 
 
 class Noise:
@@ -81,8 +82,8 @@ class UnigramNoise(Noise):
     smoothing: float = 1.0
 
     def __post_init__(self):
-        check_least(self, "model.head.noise", smoothing=0)
-        check_power(self.power, "model.head.noise.power")
+        check_least(self, smoothing=0)
+        check_power(self)
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]; UserError if a word would have no mass."""
@@ -90,7 +91,7 @@ class UnigramNoise(Noise):
         if not counts.all():
             raise UserError(
                 "the unigram noise gives no mass to a word without occurrences in training: set "
-                "model.head.noise.smoothing above 0."
+                "smoothing of UnigramNoise above 0."
             )
         mass = counts**self.power
         return mass / mass.sum()

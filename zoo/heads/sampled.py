@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import rows
 from zoo.arrays.types import Params, Tables
-from zoo.errors import UserError, check_least
+from zoo.errors import check_choices, check_least
 from zoo.heads import noise as noises
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
@@ -65,11 +65,8 @@ class SampledHead(SoftmaxScores):
     row_tables = ("weights", "bias")
 
     def __post_init__(self):
-        check_least(self, "model.head", samples=1)
-        if self.noise_per not in UNITS:
-            raise UserError(
-                f"model.head.noise_per is {self.noise_per!r}: give one of {', '.join(UNITS)}."
-            )
+        check_least(self, samples=1)
+        check_choices(self, noise_per=tuple(UNITS))
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """The noise distribution: see `zoo.losses.noise_tables`."""

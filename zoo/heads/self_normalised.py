@@ -20,7 +20,6 @@ from zoo.arrays.types import Params
 from zoo.errors import UserError, check_least
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,13 +39,12 @@ class SelfNormalisedSoftmax(Softmax):
 
     penalty: float = 0.1
 
-    loss_name = "cross-entropy with log Z penalty"
-
     def __post_init__(self):
-        check_least(self, "model.head", penalty=0)
+        super().__post_init__()
+        check_least(self, penalty=0)
         if not self.bias:
             raise UserError(
-                "model.head.bias=False: a softmax that normalises itself needs the bias, which "
+                "bias of SelfNormalisedSoftmax is False, and it needs the bias, which "
                 "starts at -log V; give bias=True, or use heads.Softmax."
             )
 
@@ -56,11 +54,6 @@ class SelfNormalisedSoftmax(Softmax):
         params["bias"] -= jnp.log(len(lexicon))
         return params
 
-    def _loss(self, params, tables, hidden, targets, key, context):
-        loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
-        return loss + self.penalty * log_z * log_z
-
-    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        return softmax_sum.weighted_softmax_loss(
-            *self._scores_of(params, hidden), targets, token_weights, penalty=self.penalty
-        )
+    @property
+    def _z_penalty(self) -> float:
+        return self.penalty + self.z_loss

@@ -7,9 +7,11 @@ import jax.numpy as jnp
 
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
+from zoo.errors import check_least, check_rates
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum, softmax_words
+from zoo.losses.token_weights import weighted_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,14 @@ class Softmax(SoftmaxScores):
       tied: the weights are the embedding's table, which the model hands in as params["weights"].
       bias: whether there is a bias a word.
       initial_scale: weights start uniform in +-initial_scale; the bias starts at 0.
+      label_smoothing: epsilon, which is taught of all words alike; at least 0, and less than 1.
+      z_loss: of log^2 Z, a nat a squared nat.
+
+    What is trained is, over the scores o_v = w_v . h + c_v (Szegedy et al. 2016, section 7),
+
+        (1 - epsilon) (log Z - o_x) + epsilon / V sum_v (log Z - o_v) + z_loss log^2 Z,
+
+    which with both at 0, as they are to begin with, is -log p(x | h).
 
     Example:
       >>> head = heads.Softmax(initial_scale=0.0)  # all words alike, to begin with
@@ -87,7 +97,40 @@ class Softmax(SoftmaxScores):
       array([0.33, 0.33], dtype=float32)
     """
 
+    label_smoothing: float = 0.0
+    z_loss: float = 0.0
+
+    def __post_init__(self):
+        check_least(self, z_loss=0)
+        check_rates(self, "", "label_smoothing")
+
+    @property
+    def loss_name(self) -> str:
+        """What is trained, by what it has beside -log p."""
+        parts = {"label smoothing": self.label_smoothing, "log Z penalty": self._z_penalty}
+        trained = " and ".join(name for name, value in parts.items() if value)
+        return f"cross-entropy with {trained}" if trained else "loss"
+
+    @property
+    def _z_penalty(self) -> float:
+        """Of log^2 Z, a nat a squared nat."""
+        return self.z_loss
+
+    def _loss(self, params, tables, hidden, targets, key, context):
+        scores = self._scores_of(params, hidden)
+        loss, log_z = softmax.softmax_loss(*scores, targets)
+        if self._z_penalty:
+            loss += self._z_penalty * log_z * log_z
+        if self.label_smoothing:
+            loss += self.label_smoothing * softmax.above_mean(*scores, targets)
+        return loss
+
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        return softmax_sum.weighted_softmax_loss(
-            *self._scores_of(params, hidden), targets, token_weights
+        scores = self._scores_of(params, hidden)
+        loss = softmax_sum.weighted_softmax_loss(
+            *scores, targets, token_weights, penalty=self._z_penalty
         )
+        if self.label_smoothing:
+            above = weighted_sum(softmax.above_mean(*scores, targets), token_weights)
+            loss += self.label_smoothing * above
+        return loss

@@ -31,7 +31,8 @@ class Head(nn.Module, HeadOperations):
     words takes its key from the stream "noise" of `rngs`, unless it is given one.
 
     Attributes:
-      head: from zoo.heads. lexicon: the words.
+      head: from zoo.heads.
+      lexicon: the words.
       axes: names for the axes of the parameters, {"words": "vocab", "hidden": "embed"}; None for
         parameters without names.
       dtype: in which hidden states and parameters are handed to the head; None for their own.
@@ -63,7 +64,8 @@ class Embedding(nn.Module):
     """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon)(words)`.
 
     Attributes:
-      embedding: from zoo.embeddings. lexicon, axes, dtype, param_dtype: as of `Head`.
+      embedding: from zoo.embeddings.
+      lexicon: as of `Head`, and so are the others.
     """
 
     embedding: embeddings.Embedding
@@ -96,7 +98,9 @@ class Core(nn.Module):
     Dropout takes its key from the stream "dropout" of `rngs`; without one there is none.
 
     Attributes:
-      core: from zoo.cores. dtype, param_dtype: as of `Head`.
+      core: from zoo.cores.
+      dtype: as of `Head`.
+      param_dtype: as of `Head`.
     """
 
     core: cores.Core

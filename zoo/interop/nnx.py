@@ -45,7 +45,10 @@ class Head(HeadOperations, nnx.Module):
         """Makes the parameters, by the stream "params".
 
         Args:
-          head: from zoo.heads. hidden_size: D. lexicon: the words.
+          head: from zoo.heads.
+          hidden_size: D.
+          lexicon: the words.
+          rngs: whose stream "params" gives the key.
           axes: names for the axes of the parameters, {"words": "model"}; None for none.
           dtype: in which hidden states and parameters are handed to the head; None for their own.
           param_dtype: of the parameters; None for that of `head.init`, float32.
@@ -78,7 +81,8 @@ class Embedding(nnx.Module):
         """Makes the parameters, by the stream "params".
 
         Args:
-          embedding: from zoo.embeddings. lexicon, axes, dtype, param_dtype: as of `Head`.
+          embedding: from zoo.embeddings.
+          lexicon: as of `Head`, and so are the others.
         """
         self.embedding, self.dtype = embedding, dtype
         params = cast(embedding.init(rngs.params(), lexicon), param_dtype)
@@ -110,7 +114,9 @@ class Core(nnx.Module):
         """Makes the parameters, by the stream "params".
 
         Args:
-          core: from zoo.cores. input_size: E. dtype, param_dtype: as of `Head`.
+          core: from zoo.cores.
+          input_size: E.
+          rngs: as of `Head`, and so are the others.
         """
         self.core, self.dtype = core, dtype
         params = cast(core.init(rngs.params(), input_size), param_dtype)

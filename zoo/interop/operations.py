@@ -144,8 +144,9 @@ class HeadOperations:
         """(the context of each position [B, T], the carry) after words int32 [B, T].
 
         Args:
-          carry: what the call before gave; None at the beginning of the texts. reset: bool [B, T],
-            positions before which a text begins.
+          words: those before each position.
+          carry: what the call before gave; None at the beginning of the texts.
+          reset: bool [B, T], positions before which a text begins.
 
         Raises:
           TypeError: the head has no background and no expert.

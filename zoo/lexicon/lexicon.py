@@ -279,10 +279,11 @@ class Lexicon:
         Args:
           counts: occurrences in the training text, such as a `collections.Counter`.
           unknown: the word that stands for words outside the lexicon, counted as they are, and
-            `counts` need not have it. boundary: the word between sentences, counted as `counts` has
-            it, else as 0. None if there is none.
-          minimum_count: rarer words are left out. maximum_size: at most so many words, the marks
-            among them; 0 for no limit.
+            `counts` need not have it; None for no such word.
+          boundary: the word between sentences, counted as `counts` has it, else as 0; None for no
+            such word.
+          minimum_count: rarer words are left out.
+          maximum_size: at most so many words, the marks among them; 0 for no limit.
 
         Example:
           >>> words = Lexicon.from_counts({"cat": 2, "sat": 1, "the": 5}, unknown="<unk>",
@@ -318,7 +319,8 @@ class Lexicon:
           counts: int [V], occurrences of each id in training: np.bincount(ids, minlength=V). Heads
             and noise that go by frequency need them; None for 0 of each.
           unknown: the token for what is outside; None for the tokenizer's `unk_token`, if it has
-            one. boundary: the token between texts; None for its `eos_token` or `sep_token`.
+            one.
+          boundary: the token between texts; None for its `eos_token` or `sep_token`, if it has one.
 
         Raises:
           ValueError: two tokens have one id, or counts are not of these ids.
@@ -343,8 +345,12 @@ class Lexicon:
 
         Args:
           dataset: rows by the names of their columns: a `datasets.Dataset`, or a list of dicts.
-          column: of texts, or of lists of words. split: makes words of a text.
-          boundary: counted once for each row; the others as of `from_counts`.
+          column: of texts, or of lists of words.
+          split: makes words of a text.
+          unknown: as of `from_counts`.
+          boundary: counted once for each row; None for none.
+          minimum_count: as of `from_counts`.
+          maximum_size: as of `from_counts`.
 
         Raises:
           ValueError: a row has no such column.

@@ -49,8 +49,8 @@ class Spelling:
     longest: int = 50
 
     def __post_init__(self):
-        check_least(self, "spelling", longest=1)
-        check_choices(self, "spelling", unit=("bytes", "characters"), padding=("light", "full"))
+        check_least(self, longest=1)
+        check_choices(self, unit=("bytes", "characters"), padding=("light", "full"))
 
     def letter_count(self, lexicon) -> int:
         """A, how many letters there are, the marks among them."""

@@ -245,6 +245,17 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     return loss.reshape(shape), log_z.reshape(shape)
 
 
+def above_mean(hidden, weights, bias, targets):
+    """o_x - 1/V sum_v o_v, [...], of o = W h + c: what label smoothing adds, times epsilon.
+
+    The mean of the scores is a score of the mean vector: no logits are formed.
+    """
+    dtype = accumulator(hidden)
+    of_target = jnp.einsum("...d,...d->...", hidden, weights[targets], preferred_element_type=dtype)
+    of_mean = jnp.einsum("...d,d->...", hidden.astype(dtype), weights.astype(dtype).mean(axis=0))
+    return of_target - of_mean + bias[targets].astype(dtype) - bias.astype(dtype).mean()
+
+
 def check_softmax(hidden, weights, bias, **of_tokens):
     """Checks the shapes of a softmax, and of arrays of whole numbers with an item a token."""
     check_shapes(

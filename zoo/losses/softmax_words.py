@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.losses import softmax
 
@@ -63,6 +64,12 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     return Pass(sums.log(), values, words, None if key is None else sample)
 
 
+def check_k(k, vocabulary: int):
+    """Checks that k is a number of words: ValueError if it is not."""
+    if not isinstance(k, int | np.integer) or not 1 <= k <= vocabulary:
+        raise ValueError(f"k is {k}, and there are {vocabulary:,} words: give 1 to {vocabulary:,}")
+
+
 def softmax_top_k(hidden, weights, bias, k):
     """Finds the k most probable words of the softmax, in blocks of the vocabulary.
 
@@ -76,7 +83,7 @@ def softmax_top_k(hidden, weights, bias, k):
       (log-probabilities [..., k], nats; words int32 [..., k]), best first.
 
     Raises:
-      ValueError: shapes do not agree.
+      ValueError: shapes do not agree, or k is above V.
 
     Example:
       >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
@@ -85,6 +92,7 @@ def softmax_top_k(hidden, weights, bias, k):
       [1 2] [0.5 0.3]
     """
     softmax.check_softmax(hidden, weights, bias)
+    check_k(k, weights.shape[0])
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = max(k, softmax.vocabulary_block(flat.shape[0], weights.shape[0]))
     found = blocked_pass(flat, weights, bias, block, k=k)

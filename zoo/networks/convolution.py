@@ -54,17 +54,17 @@ class Convolution:
     initial_scale: float = 0.5
 
     def __post_init__(self):
-        check_least(self, "convolution", letter_size=1, highway=0)
-        check_choices(self, "convolution", pooling=("mean", "max"), activation=tuple(ACTIVATIONS))
+        check_least(self, letter_size=1, highway=0)
+        check_choices(self, pooling=("mean", "max"), activation=tuple(ACTIVATIONS))
         if min((0, *self.widths, *self.filters)) < 0 or 0 in (*self.widths, *self.filters):
             raise UserError(
-                f"convolution.widths={self.widths} and filters={self.filters} should all be 1 or "
-                "more."
+                f"widths of Convolution are {self.widths} and filters {self.filters}: all should "
+                "be 1 or more."
             )
         if len(self.filters or (0,)) != len(self.widths):
             raise UserError(
-                f"convolution.filters={self.filters} should have a number for each of the widths "
-                f"{self.widths}."
+                f"filters of Convolution are {self.filters}: there should be a number for each of "
+                f"the widths {self.widths}."
             )
 
     def tables(self, lexicon):

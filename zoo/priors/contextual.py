@@ -47,8 +47,22 @@ class Contextual:
         return {}
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The arrays that `prepare` made, on the device."""
-        return {name: jnp.asarray(array) for name, array in lexicon.background_tables.items()}
+        """The arrays that `prepare` made, on the device.
+
+        Raises:
+          ValueError: it was not called, or its arrays were not kept.
+        """
+        return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
+
+    def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
+        """The arrays that `prepare` made; ValueError if the lexicon has none."""
+        if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
+            raise ValueError(
+                f"{type(self).__name__} is not prepared: it has to read its text or file first. "
+                "Give the lexicon that zoo.data.with_background(lexicon, background, sentences) "
+                "makes"
+            )
+        return lexicon.background_tables
 
     def initial_carry(self, batch: int) -> Carry:
         """The carry before any word, every leaf [batch, ...]; every prior writes this itself."""

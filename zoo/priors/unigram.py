@@ -32,7 +32,7 @@ class Unigram(Background):
     smoothing: float = 0.0
 
     def __post_init__(self):
-        check_least(self, "vocabulary.background", smoothing=0)
+        check_least(self, smoothing=0)
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """log b, nats, [V]; UserError if a word of the lexicon would have no mass."""
@@ -42,6 +42,6 @@ class Unigram(Background):
             missing = words[int(np.argmin(counts))]
             raise UserError(
                 f"the unigram background gives no mass to {missing!r}, which is in the lexicon: "
-                "set vocabulary.background.smoothing above 0."
+                "set its smoothing above 0."
             )
         return log_of(counts / counts.sum())

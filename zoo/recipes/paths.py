@@ -21,7 +21,17 @@ def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str],
     Raises:
       UserError: the recipe has no such field; the nearest are named.
     """
-    return _with(recipe, type(recipe), path.split("."), where, new_value)
+    try:
+        return _with(recipe, type(recipe), path.split("."), where, new_value)
+    except _Refused as refusal:
+        message = str(refusal)
+        # A component says which of its fields; where that component stands, it does not know.
+        above = path.rpartition(".")[0] or path
+        raise UserError(message if above in message else f"{where}: {message}") from refusal
+
+
+class _Refused(Exception):
+    """What a recipe says of a value that it does not take."""
 
 
 def _with(recipe, kind, path, where, new_value):
@@ -55,7 +65,10 @@ def _with(recipe, kind, path, where, new_value):
         )
     kind = typing.get_type_hints(type(recipe))[name]
     value = _with(getattr(recipe, name), kind, rest, where, new_value)
-    return dataclasses.replace(recipe, **{name: value})
+    try:
+        return dataclasses.replace(recipe, **{name: value})
+    except UserError as error:
+        raise _Refused(str(error)) from error
 
 
 def nearest(name: str, names) -> str:

@@ -151,7 +151,7 @@ class Backoff(ContextualBackground):
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """The trie, and the lists of "word" and "signature", as dense rows where they are long."""
-        kept = lexicon.background_tables
+        kept = self.kept(lexicon)
         signature = np.arange(len(lexicon), dtype=np.int32)
         if lexicon.feature_names:
             signature, _ = lexicon.signatures

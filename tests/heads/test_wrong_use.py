@@ -1,0 +1,136 @@
+"""What a head is wrongly given is told in the words of whoever gave it, while it is traced."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo import heads, priors
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+
+SIZE = 5
+LEXICON = examples.lexicon()
+NGRAM = heads.LogLinear(background=priors.NGram(order=2))
+# (head, method, what is given in the place of what should be, error, its beginning)
+CASES = {
+    "hidden states of another size": (
+        heads.Softmax(),
+        "loss",
+        {"hidden": jnp.ones((3, 7))},
+        ValueError,
+        r"Softmax.loss: hidden states have 7 numbers, and params\['weights'\] of the shape \(13, 5",
+    ),
+    "hidden states of another size, of a mixture": (
+        heads.MixtureOfSoftmaxes(),
+        "log_prob",
+        {"hidden": jnp.ones((3, 7))},
+        ValueError,
+        r"MixtureOfSoftmaxes.log_prob: hidden states have 7 numbers, and params\['pr",
+    ),
+    "whole numbers for states": (
+        heads.Softmax(),
+        "loss",
+        {"hidden": jnp.ones((3, SIZE), jnp.int32)},
+        ValueError,
+        r"Softmax.loss: hidden states are floating-point numbers",
+    ),
+    "targets of another shape": (
+        heads.AdaptiveSoftmax(cutoffs=(3,)),
+        "loss",
+        {"targets": jnp.zeros((3, 1), jnp.int32)},
+        ValueError,
+        r"AdaptiveSoftmax.loss: hidden states of the shape \(3, 5\) need targets of the shape \(3,",
+    ),
+    "a tied head alone": (
+        heads.Softmax(tied=True),
+        "loss",
+        {},
+        TypeError,
+        r"Softmax.loss: params have no 'weights': a tied head is handed the embedding's table",
+    ),
+    "no tables": (
+        heads.AdaptiveSoftmax(cutoffs=(3,)),
+        "loss",
+        {"tables": {}},
+        TypeError,
+        r"AdaptiveSoftmax.loss: neither params nor tables have 'rank': give what `init` and",
+    ),
+    "tables without noise": (
+        heads.NCE(samples=4),
+        "loss",
+        {"tables": {}},
+        TypeError,
+        r"NCE.loss: neither params nor tables have '\w+': .* not `evaluation_tables`",
+    ),
+    "noise of another lexicon": (
+        heads.NCE(samples=4),
+        "loss",
+        {"tables": heads.NCE(samples=4).tables(examples.plain_lexicon(7))},
+        ValueError,
+        r"NCE.loss: params are of 13 words and tables of 7: give those of one lexicon",
+    ),
+    "no noise": (
+        heads.NCE(samples=4),
+        "loss",
+        {"key": None},
+        ValueError,
+        r"NCE.loss draws noise words: give it a key",
+    ),
+    "no context": (
+        NGRAM,
+        "loss",
+        {"tables": {}},
+        TypeError,
+        r"LogLinear.loss: the head's NGram needs to know what stands before: give context=",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_named_at_trace_time(case):
+    head, method, wrong, error, message = CASES[case]
+    given = {
+        "params": jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, LEXICON)),
+        "tables": {} if "tables" in wrong else head.tables(LEXICON),
+        "hidden": jnp.ones((3, SIZE)),
+        "targets": jnp.zeros(3, jnp.int32),
+        **({"key": jax.random.key(0)} if method == "loss" else {}),
+        **wrong,
+    }
+    with pytest.raises(error, match=f"^{message}"):
+        jax.eval_shape(functools.partial(getattr(head, method)), **given)
+
+
+@pytest.mark.parametrize("head", [heads.Softmax(), heads.HuffmanSoftmax()])
+@pytest.mark.parametrize("k", [0, 14, 2.5])
+def test_more_words_than_there_are(head, k):
+    params = head.init(jax.random.key(0), SIZE, LEXICON)
+    with pytest.raises(ValueError, match=f"k is {k}, and there are 13 words: give 1 to 13"):
+        head.top_k(params, head.tables(LEXICON), jnp.ones((2, SIZE)), k)
+
+
+def test_a_background_that_was_not_prepared():
+    with pytest.raises(ValueError, match=r"NGram is not prepared: .* zoo\.data\.with_background"):
+        NGRAM.tables(LEXICON)
+    evidence = heads.LogLinear(background=priors.Evidence())
+    letters = Lexicon(words=("|", "a"), counts=np.array([1, 1]), boundary="a")
+    known = dataclasses.replace(LEXICON, words=LEXICON.words)
+    assert not letters.background_tables and not known.background_tables
+    with pytest.raises(ValueError, match="Evidence is not prepared"):
+        evidence.background.tables(letters)
+
+
+def test_fields_are_named_by_their_component():
+    with pytest.raises(UserError, match=r"^noise_per of NCE is 'word': give one of batch, lane"):
+        heads.NCE(noise_per="word")
+    with pytest.raises(UserError, match=r"^samples of BlackOut is 0: give at least 1"):
+        heads.BlackOut(samples=0)
+    with pytest.raises(UserError, match=r"^cutoffs of AdaptiveSoftmax are"):
+        heads.AdaptiveSoftmax(cutoffs=())
+    with pytest.raises(UserError, match=r"^smoothing of UnigramNoise is -1: give at least 0"):
+        heads.UnigramNoise(smoothing=-1)

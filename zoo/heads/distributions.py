@@ -1,0 +1,125 @@
+"""Entropy and Kullback-Leibler divergence of the distributions that heads give.
+
+For p, of one head, and q, of another or the same one, by token,
+
+    H(p) = -sum_v p(v) log p(v),    KL(p || q) = sum_v p(v) (log p(v) - log q(v)),
+
+in blocks of tokens, in the backward pass too: [tokens, V] is never held. So a model is distilled
+from another (Hinton, Vinyals and Dean 2015): train on weighted sums of kl_divergence(teacher,
+student), whose gradient with respect to the student is that of the cross-entropy.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import blocks
+from zoo.arrays.types import Context, Params, Prepared, Tables
+from zoo.heads.head import Head
+from zoo.losses import softmax_sum
+
+
+class Distribution(NamedTuple):
+    """What a head says of the next word: the arguments of its `log_probs`.
+
+    Attributes:
+      head: with `log_probs`.
+      params: its parameters.
+      tables: `evaluation_tables` or `tables` of the lexicon.
+      hidden: h, [..., D].
+      context: of a background or expert, leaves [..., ?].
+      prepared: what `Head.prepared` gave, or None.
+    """
+
+    head: Head
+    params: Params
+    tables: Tables
+    hidden: jax.Array
+    context: Context = None
+    prepared: Prepared = None
+
+    def _prepared(self) -> Prepared:
+        """What is computed once, not in every block."""
+        given = self.prepared
+        return self.head.prepared(self.params, self.tables) if given is None else given
+
+
+def entropy(p: Distribution) -> jax.Array:
+    """Computes -sum_v p(v) log p(v); a word of probability 0 adds nothing.
+
+    Args:
+      p: a head and what it needs.
+
+    Returns:
+      [...], nats; it can be differentiated.
+    """
+
+    def of_block(log_p):
+        shares, log_p = _shares(log_p)
+        return -(shares * log_p).sum(axis=-1)
+
+    return _over_blocks(of_block, p)
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
+    """Computes sum_v p(v) (log p(v) - log q(v)); infinite where q is 0 and p is not.
+
+    Args:
+      p: a head and what it needs, such as a teacher's; put `jax.lax.stop_gradient` around what is
+        not to be trained.
+      q: another one over the same words; its hidden states may have another size.
+
+    Returns:
+      [...], nats; it can be differentiated.
+
+    Raises:
+      ValueError: the two are of other tokens, or of other numbers of words.
+    """
+    if p.hidden.shape[:-1] != q.hidden.shape[:-1]:
+        raise ValueError(
+            f"p has hidden states of the shape {p.hidden.shape} and q of {q.hidden.shape}: give "
+            "one of each for every token"
+        )
+
+    def of_block(log_p, log_q):
+        if log_p.shape != log_q.shape:
+            words = f"{log_p.shape[-1]:,} words, and q over {log_q.shape[-1]:,}"
+            raise ValueError(f"p is over {words}: give heads over the same")
+        shares, log_p = _shares(log_p)
+        return (shares * (log_p - jnp.where(shares > 0, log_q, 0))).sum(axis=-1)
+
+    return _over_blocks(of_block, p, q)
+
+
+def _shares(log_p):
+    """(p, log p), with 0 for a log p of -inf."""
+    shares = jnp.exp(log_p)
+    return shares, jnp.where(shares > 0, log_p, 0)
+
+
+def _over_blocks(function, *distributions):
+    """function(log p of every word [n, V] of each distribution) of blocks of tokens, [...]."""
+    shape = distributions[0].hidden.shape[:-1]
+    tokens = math.prod(shape)
+    prepared = [distribution._prepared() for distribution in distributions]
+
+    def flat(tree):
+        return jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), tree)
+
+    def log_probs(columns):
+        *hidden, contexts = columns
+        return [
+            d.head.log_probs(d.params, d.tables, h, context=c, prepared=once)
+            for d, once, h, c in zip(distributions, prepared, hidden, contexts, strict=True)
+        ]
+
+    columns = *(flat(d.hidden) for d in distributions), [flat(d.context) for d in distributions]
+    words = [x.shape[-1] for x in jax.eval_shape(log_probs, columns)]
+    sizes = zip(distributions, words, strict=True)
+    scores = sum(d.head.scores_per_token(count) for d, count in sizes)
+    block = softmax_sum.token_block(tokens, scores)
+    # What a block holds is computed again in the backward pass.
+    of_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
+    return blocks.map_rows(of_block, columns, block).reshape(shape)
