@@ -54,6 +54,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.contextual_background
 	$(BIN)/python -m benchmarks.blocked_softmax_memory
 	$(BIN)/python -m benchmarks.lstm
+	$(BIN)/python -m benchmarks.beam_search
 	$(BIN)/python -m benchmarks.cores
 	$(BIN)/python -m benchmarks.sampled_step
 	$(BIN)/python -m benchmarks.adaptive

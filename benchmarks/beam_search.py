@@ -26,8 +26,9 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 
 VOCABULARY, SIZE, LAYERS, BEAM, BATCH, BOUNDARY = 10_000, 512, 2, 12, 32, 0
-# Of all weights of the head, so that the most probable word has a probability of about 0.5.
-SCALE = 60.0
+# Of the embedding's and the head's parameters: the most probable word has a probability of about
+# 0.5.
+SCALES = 1.0, 12.0
 # log p of the end before and after its time.
 BEFORE, AFTER = np.log(1e-6), np.log(0.9)
 
@@ -44,10 +45,10 @@ def ending(step, words, carry):
 
 def starting():
     """start(sources, lengths) -> (step, carry), as translators have it."""
-    model = LanguageModel(Lookup(SIZE), LSTM(SIZE, layers=LAYERS), Softmax())
+    embedding, head = Lookup(SIZE, initial_scale=SCALES[0]), Softmax(initial_scale=SCALES[1])
+    model = LanguageModel(embedding, LSTM(SIZE, layers=LAYERS), head)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
     params = model.init(jax.random.key(0), lexicon)
-    params["head"]["weights"] *= SCALE
     inner = steps.of_language_model(model, params, model.tables(lexicon))
     step = jax.tree_util.Partial(ending, inner)
 
@@ -76,18 +77,20 @@ def in_a_loop(start, lengths, longest):
     open_scores[:, 0] = 0
     last = np.full(count * BEAM, BOUNDARY, np.int32)
     hypotheses = [[[] for _ in range(BEAM)] for _ in lengths]
-    best = [(-np.inf, [])] * count
+    best = np.full(count, -np.inf, np.float32)
     for _ in range(longest):
         log_probs, carry = one_step(step, last, carry)
         scores = np.asarray(log_probs).reshape(count, BEAM, -1) + open_scores[..., None]
         rows = np.zeros((count, BEAM), np.int64)
         for sentence in range(count):
-            ended = scores[sentence, :, BOUNDARY]
-            if ended.max() > best[sentence][0]:
-                best[sentence] = (ended.max(), hypotheses[sentence][ended.argmax()])
-            scores[sentence, :, BOUNDARY] = -np.inf
             flat = scores[sentence].ravel()
-            chosen = np.argpartition(-flat, BEAM)[:BEAM]
+            # There are as many ends as hypotheses at most.
+            chosen = np.argpartition(-flat, 2 * BEAM)[: 2 * BEAM]
+            chosen = chosen[np.argsort(-flat[chosen])]
+            ends = chosen % VOCABULARY == BOUNDARY
+            ended = chosen[:BEAM][ends[:BEAM]]
+            best[sentence] = max(best[sentence], flat[ended].max(initial=-np.inf))
+            chosen = chosen[~ends][:BEAM]
             open_scores[sentence] = flat[chosen]
             parents, words = np.divmod(chosen, VOCABULARY)
             hypotheses[sentence] = [
@@ -96,10 +99,10 @@ def in_a_loop(start, lengths, longest):
             ]
             rows[sentence] = sentence * BEAM + parents
             last[sentence * BEAM : (sentence + 1) * BEAM] = words
-        if all(top <= one[0] for top, one in zip(open_scores.max(axis=1), best, strict=True)):
+        if (open_scores.max(axis=1) <= best).all():
             break
         carry = reordered(carry, rows.ravel())
-    return [float(score) for score, _ in best]
+    return best.tolist()
 
 
 def main():

@@ -246,7 +246,7 @@ def test_a_beam_that_has_more_room_than_there_are_sequences():
         ({"length_normalisation": -0.5}, "length_normalisation is -0.5"),
         ({"length_normalisation": float("nan")}, "length_normalisation is nan"),
         ({"normaliser": "words"}, "normaliser is 'words': give 'length' or 'gnmt'"),
-        ({"shortest": 0}, "shortest 0 and longest 100"),
+        ({"shortest": 0}, "shortest 0 and longest 200"),
         ({"shortest": 5, "longest": 4}, "shortest 5 and longest 4"),
     ],
     ids=str,

@@ -82,7 +82,7 @@ class BeamSearch:
     length_normalisation: float = 0.0
     normaliser: str = "length"
     shortest: int = 1
-    longest: int = 100
+    longest: int = 200
     every_end: bool = False
 
     def __post_init__(self):
