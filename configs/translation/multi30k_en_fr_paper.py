@@ -1,4 +1,4 @@
-"""English to French captions, trained as Sutskever et al. trained: SGD, halved every half epoch.
+"""English to French captions, trained as Sutskever et al. did: SGD without dropout.
 
     python train.py --config multi30k_en_fr_paper --workdir runs/multi30k_en_fr_paper
     python evaluate.py --workdir runs/multi30k_en_fr_paper
