@@ -1,7 +1,7 @@
 """English to French captions, trained as Sutskever et al. did: SGD without dropout.
 
-    python train.py --config multi30k_en_fr_paper --workdir runs/multi30k_en_fr_paper
-    python evaluate.py --workdir runs/multi30k_en_fr_paper
+    python train.py --config multi30k_en_fr_paper runs/multi30k_en_fr_paper
+    python evaluate.py runs/multi30k_en_fr_paper
 
 As multi30k_en_fr, with what section 3.4 says of the training: parameters uniform in +-0.08, SGD at
 a rate of 0.7 without momentum, the gradient of the mean over 128 pairs divided where its norm is
