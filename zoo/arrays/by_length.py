@@ -104,9 +104,9 @@ def _forward(function, cuts, params, letters, lengths, others):
     blocks = letters, lengths, *others
     shapes = jax.eval_shape(function.forward, params, *_at(0, blocks))
 
-    def compute(place, found):
-        of_block = _cut_by_length(cuts, function.forward, params, *_at(place, blocks))
-        return jax.tree.map(lambda x, new: x.at[place].set(new), found, of_block)
+    def compute(block, results):
+        of_block = _cut_by_length(cuts, function.forward, params, *_at(block, blocks))
+        return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
 
     zeros = jax.tree.map(lambda x: jnp.zeros((len(letters), *x.shape), x.dtype), shapes)
     results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
@@ -117,11 +117,11 @@ def _backward(function, cuts, residuals, cotangents):
     """By hand, because autodiff would form and add the gradients of params of empty blocks too."""
     params, *blocks = residuals
 
-    def add(place, sums):
+    def add(block, sums):
         of_params, of_others = sums
-        of_block = _at(place, (*blocks, cotangents))
+        of_block = _at(block, (*blocks, cotangents))
         more, new = _cut_by_length(cuts, function.backward, params, *of_block)
-        of_others = jax.tree.map(lambda x, new: x.at[place].set(new), of_others, new)
+        of_others = jax.tree.map(lambda x, new: x.at[block].set(new), of_others, new)
         return jax.tree.map(jnp.add, of_params, more), of_others
 
     _, lengths, others, _ = blocks
@@ -133,8 +133,8 @@ def _backward(function, cuts, residuals, cotangents):
 _of_blocks.defvjp(_forward, _backward)
 
 
-def _at(place, blocks):
-    return jax.tree.map(lambda x: x[place], blocks)
+def _at(block, blocks):
+    return jax.tree.map(lambda x: x[block], blocks)
 
 
 def _filled(lengths):

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 # Entries of a list. Longer ones have more padding, shorter ones more levels: a matrix gets the
-# length with which its levels have the fewest places.
+# length with which its levels have the fewest slots.
 WIDTHS = range(2, 11)
 # Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache. Rows
 # with more columns are read and written in long runs, and cutting the lists up costs more than it
@@ -23,9 +23,9 @@ Levels = list[dict[str, np.ndarray]]
 
 
 def _best_width(counts: np.ndarray) -> int:
-    """The length of lists with the fewest places in all levels, of the entries of each row."""
+    """The length of lists with the fewest slots in all levels, of the entries of each row."""
 
-    def places(width):
+    def slots(width):
         lists = np.maximum(1, -(-counts // width))
         total = lists.sum()
         while lists.max(initial=1) > 1:
@@ -33,7 +33,7 @@ def _best_width(counts: np.ndarray) -> int:
             total += lists.sum()
         return width * int(total)
 
-    return min(WIDTHS, key=places)
+    return min(WIDTHS, key=slots)
 
 
 def levels(
@@ -62,10 +62,10 @@ def levels(
         lists = np.maximum(1, -(-counts // width))  # an empty row has an empty list
         first_list = np.cumsum(lists) - lists
         in_row = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
-        place = first_list[rows] + in_row // width, in_row % width
+        slot = first_list[rows] + in_row // width, in_row % width
         shape = (int(lists.sum()), width)
         level = {"places": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
-        level["places"][place], level["values"][place] = columns, values
+        level["places"][slot], level["values"][slot] = columns, values
         found.append(level)
         if len(level["places"]) == height:
             return found

@@ -42,16 +42,16 @@ def _check_names(name, strings):
     if not isinstance(strings, tuple):
         _refuse(TypeError, name, f"is a {type(strings).__name__}: give a tuple of strings")
     if not all(issubclass(kind, str) for kind in set(map(type, strings))):
-        place, found = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
-        _refuse(TypeError, name, f"has {found!r} at {place}, no string: give a tuple of strings")
+        position, found = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
+        _refuse(TypeError, name, f"has {found!r} at {position}, no string: give a tuple of strings")
 
 
 def _refuse_twice(name, strings):
     first: dict = {}
-    for place, string in enumerate(strings):
+    for position, string in enumerate(strings):
         if string in first:
-            _refuse(ValueError, name, f"has {string!r} twice, at {first[string]} and {place}")
-        first[string] = place
+            _refuse(ValueError, name, f"has {string!r} twice, at {first[string]} and {position}")
+        first[string] = position
 
 
 def _check_array(lexicon, name, kind, kind_name, shape, reason):
@@ -71,8 +71,8 @@ def _check_counts(lexicon):
         lexicon, "counts", np.integer, "integers", (count,), f"one for each of {count:,} words"
     )
     if lexicon.counts.min() < 0:
-        place = int(lexicon.counts.argmin())
-        problem = f"has {lexicon.counts[place]} for {lexicon.words[place]!r}: give 0 or more"
+        word_id = int(lexicon.counts.argmin())
+        problem = f"has {lexicon.counts[word_id]} for {lexicon.words[word_id]!r}: give 0 or more"
         _refuse(ValueError, "counts", problem)
 
 
@@ -92,8 +92,8 @@ def _check_features(lexicon):
     offsets = lexicon.feature_offsets
     falls = np.diff(offsets) < 0
     if offsets[0] or falls.any():
-        place = int(falls.argmax()) + 1 if falls.any() else 0
-        problem = f"has {offsets[place]} at {place}: offsets start at 0 and never fall"
+        position = int(falls.argmax()) + 1 if falls.any() else 0
+        problem = f"has {offsets[position]} at {position}: offsets start at 0 and never fall"
         _refuse(ValueError, fields[0], problem)
     total = int(offsets[-1])
     reason = f"feature_offsets ends at {total:,}"
@@ -102,8 +102,10 @@ def _check_features(lexicon):
     ids = lexicon.feature_ids
     outside = (ids < 0) | (ids >= len(lexicon.feature_names))
     if outside.any():
-        place = int(outside.argmax())
-        problem = f"has {ids[place]} at {place} and there are {len(lexicon.feature_names):,} names"
+        position = int(outside.argmax())
+        problem = (
+            f"has {ids[position]} at {position} and there are {len(lexicon.feature_names):,} names"
+        )
         _refuse(ValueError, fields[1], problem)
     rises = ids[1:] > ids[:-1]
     inner = offsets[(offsets > 0) & (offsets < total)]
@@ -113,8 +115,8 @@ def _check_features(lexicon):
         problem = f"of {lexicon.words[word]!r} do not rise: sort them, each once"
         _refuse(ValueError, fields[1], problem)
     if not np.isfinite(lexicon.feature_values).all():
-        place = int(np.isfinite(lexicon.feature_values).argmin())
-        problem = f"has {lexicon.feature_values[place]} at {place}: give finite numbers"
+        position = int(np.isfinite(lexicon.feature_values).argmin())
+        problem = f"has {lexicon.feature_values[position]} at {position}: give finite numbers"
         _refuse(ValueError, fields[2], problem)
 
 
@@ -124,8 +126,8 @@ def _check_background(lexicon):
     _check_array(lexicon, "log_background", np.floating, "floats", (count,), reason)
     wrong = ~(lexicon.log_background < np.inf)  # of nan, too
     if wrong.any():
-        place = int(wrong.argmax())
-        problem = f"is {lexicon.log_background[place]} for {lexicon.words[place]!r}"
+        word_id = int(wrong.argmax())
+        problem = f"is {lexicon.log_background[word_id]} for {lexicon.words[word_id]!r}"
         _refuse(ValueError, "log_background", problem + ": give nats, -inf for no mass")
 
 

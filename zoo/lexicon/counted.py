@@ -52,13 +52,16 @@ def from_tokenizer(
     vocabulary = tokenizer.get_vocab()
     size = 1 + max(vocabulary.values(), default=-1)
     words: list[str | None] = [None] * size
-    for token, place in vocabulary.items():
-        if words[place] is not None:
+    for token, token_id in vocabulary.items():
+        if words[token_id] is not None:
             raise ValueError(
-                f"the tokenizer has the tokens {words[place]!r} and {token!r} of one id, {place}"
+                f"the tokenizer has the tokens {words[token_id]!r} and {token!r} of one id, "
+                f"{token_id}"
             )
-        words[place] = token
-    named = tuple(f"<id {place}>" if word is None else word for place, word in enumerate(words))
+        words[token_id] = token
+    named = tuple(
+        f"<id {token_id}>" if word is None else word for token_id, word in enumerate(words)
+    )
     if counts is None:
         counts = np.zeros(size, np.int64)
     found = np.asarray(counts)

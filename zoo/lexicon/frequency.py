@@ -5,7 +5,7 @@ import numpy as np
 
 
 def frequency_tables(counts: np.ndarray) -> dict:
-    """{"rank": int32 [V], the place of each word, most frequent first, "word": its inverse}.
+    """{"rank": int32 [V], the rank of each word, most frequent first, "word": its inverse}.
 
     Words of equal count are in the order of the lexicon.
     """

@@ -77,7 +77,7 @@ class Lexicon:
     @functools.cached_property
     def ids(self) -> dict[str, int]:
         """The id of each word."""
-        return {word: place for place, word in enumerate(self.words)}
+        return {word: word_id for word_id, word in enumerate(self.words)}
 
     @property
     def boundary_id(self) -> int | None:
@@ -151,16 +151,16 @@ class Lexicon:
 
         A mark that is not among them is none of the new lexicon.
         """
-        places = np.array([self.ids[word] for word in words])
-        changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[places]}
+        word_ids = np.array([self.ids[word] for word in words])
+        changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}
         for name in ("unknown", "boundary"):
             if getattr(self, name) not in words:
                 changed[name] = None
         if self.log_background is not None:
-            changed["log_background"] = self.log_background[places]
+            changed["log_background"] = self.log_background[word_ids]
         if self.feature_names:
             offsets, ids, values = self._feature_arrays()
-            starts, stops = offsets[places], offsets[places + 1]
+            starts, stops = offsets[word_ids], offsets[word_ids + 1]
             pairs = zip(starts, stops, strict=True)
             chosen = np.concatenate([np.arange(start, stop) for start, stop in pairs])
             changed["feature_offsets"] = np.concatenate([[0], np.cumsum(stops - starts)])
@@ -205,16 +205,16 @@ class Lexicon:
     @functools.cached_property
     def signatures(self) -> tuple[np.ndarray, list[tuple[np.ndarray, np.ndarray]]]:
         """(signature of each word, int32 [V]; (feature ids, values) of each signature)."""
-        places = {}
+        signature_of = {}
         members: list = []
         signature_of_word = np.zeros(len(self), np.int32)
         for word in range(len(self)):
             ids, values = self._features_of(word)
             key = ids.tobytes() + values.tobytes()
-            if key not in places:
-                places[key] = len(members)
+            if key not in signature_of:
+                signature_of[key] = len(members)
                 members.append((ids, values))
-            signature_of_word[word] = places[key]
+            signature_of_word[word] = signature_of[key]
         return signature_of_word, members
 
     def tables(self, form: signature_forms.Form | None = None) -> dict[str, jax.Array]:
@@ -393,7 +393,7 @@ def with_features(
         )
     if names is None:
         names = tuple(sorted(set().union(*features)))
-    of_name = {name: place for place, name in enumerate(names)}
+    of_name = {name: number for number, name in enumerate(names)}
     offsets, ids, values = [0], [], []
     for word_features in features:
         for name in sorted(of_name.keys() & word_features.keys(), key=of_name.__getitem__):

@@ -16,9 +16,9 @@ BLOCK = 128
 class PrefixTree(NamedTuple):
     """Places count from the second block on; the first has no prefix, and stands before all.
 
-    parent, letter: int32 [m, BLOCK], the place of each prefix without its last letter, and that
-    letter. The empty prefix, at the place BLOCK, has the parent 0 and the letter `begin`, and so
-    has filling. node, final: int32 [V], the place of each word without its last letter, and that.
+    parent, letter: int32 [m, BLOCK], the slot of each prefix without its last letter, and that
+    letter. The empty prefix, at the slot BLOCK, has the parent 0 and the letter `begin`, and so
+    has filling. node, final: int32 [V], the slot of each word without its last letter, and that.
     """
 
     parent: np.ndarray
@@ -34,11 +34,11 @@ def prefix_tree(letters: np.ndarray, lengths: np.ndarray, begin: int) -> PrefixT
     node, used = np.full(len(letters), BLOCK), 2 * BLOCK
     for size in range(1, letters.shape[1]):
         longer = lengths > size
-        found, places = np.unique(
+        prefixes, new_slots = np.unique(
             node[longer] * alphabet + letters[longer, size - 1], return_inverse=True
         )
-        node[longer] = used + places
-        parent, letter = np.divmod(found, alphabet)
+        node[longer] = used + new_slots
+        parent, letter = np.divmod(prefixes, alphabet)
         parents.append(_blocks(parent, 0))
         last_letters.append(_blocks(letter, begin))
         used += parents[-1].size

@@ -82,7 +82,7 @@ def product_tables(lexicon) -> dict:
     """
     rows, ids, values = _entries(lexicon)
     signature_count = len(lexicon.signatures[1])
-    # Of the scores of few tokens at a time, fewer levels are worth more than fewer places.
+    # Of the scores of few tokens at a time, fewer levels are worth more than fewer slots.
     width = 8
     return {
         "of_signature": sparse.levels(rows, ids, values, signature_count, width),

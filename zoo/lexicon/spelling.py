@@ -73,7 +73,7 @@ class Spelling:
                 [MARKS + b for b in w.encode("utf-8", "surrogatepass")] for w in lexicon.words
             )
         else:
-            ids = {letter: MARKS + place for place, letter in enumerate(lexicon.letters)}
+            ids = {letter: MARKS + number for number, letter in enumerate(lexicon.letters)}
             spelled = ([ids.get(c, UNKNOWN_LETTER) for c in word] for word in lexicon.words)
         return [
             marks.get(word) or letters[: self.longest]
@@ -133,11 +133,11 @@ class Spelling:
         begins, ends = self._marks_around(sizes, window)
         ends = ends + (sizes + begins + ends == 0)
         widest = sum(map(int, self._marks_around(np.array(self.longest), window))) + self.longest
-        places = jnp.arange(max(widest, window))[None] - begins[:, None]
-        within = jnp.take_along_axis(letters, places.clip(0, self.longest - 1), axis=1)
-        after = jnp.where(places < (sizes + ends)[:, None], END, PADDING)
-        found = jnp.where(places < sizes[:, None], within, after)
-        return jnp.where(places < 0, BEGIN, found), sizes + begins + ends
+        positions = jnp.arange(max(widest, window))[None] - begins[:, None]
+        within = jnp.take_along_axis(letters, positions.clip(0, self.longest - 1), axis=1)
+        after = jnp.where(positions < (sizes + ends)[:, None], END, PADDING)
+        padded = jnp.where(positions < sizes[:, None], within, after)
+        return jnp.where(positions < 0, BEGIN, padded), sizes + begins + ends
 
     def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
         """What a speller says, letter by letter: the word and END, `longest` letters at most.

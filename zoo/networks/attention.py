@@ -4,9 +4,9 @@ Of a hidden state h and the vectors m_1 ... m_S of a memory, with a score s(h, m
 
     a_i = exp s(h, m_i) / sum_j exp s(h, m_j),    c = sum_i a_i m_i
 
-over the places i of the memory that a mask leaves; a place that it hides has weight 0, and where it
-hides all, all weights and c are 0. Scores after Luong, Pham and Manning (2015), equation 8, and
-Bahdanau, Cho and Bengio (2015), appendix A.1.2.
+over the positions i of the memory that a mask leaves; a position that it hides has weight 0, and
+where it hides all, all weights and c are 0. Scores after Luong, Pham and Manning (2015), equation
+8, and Bahdanau, Cho and Bengio (2015), appendix A.1.2.
 
 Hidden states are [B, T, D] and the memory [B, S, M], one of it for all T: along time in training,
 or for the K hypotheses of a sentence when T = K. So a memory is never repeated.
@@ -84,11 +84,11 @@ additive_scores.defvjp(_additive_forward, _additive_backward)
 
 
 def masked_softmax(scores: jax.Array, mask: jax.Array) -> jax.Array:
-    """exp s_i / sum_j exp s_j over the places of a mask, and exactly 0 elsewhere.
+    """exp s_i / sum_j exp s_j over the positions of a mask, and exactly 0 elsewhere.
 
     Args:
-      scores: [B, T, S]; what it has in hidden places, even nan, does not count.
-      mask: bool [B, S]; of a row without places all weights are 0.
+      scores: [B, T, S]; what it has in hidden positions, even nan, does not count.
+      mask: bool [B, S]; of a row without positions all weights are 0.
 
     Returns:
       Weights [B, T, S], which sum to 1, or to 0.

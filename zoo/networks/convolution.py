@@ -114,7 +114,7 @@ class Convolution:
         of_letters = params["letters"][letters]
         groups = zip(self.widths, params["filters"], strict=True)
         pool = self._mean if self.pooling == "mean" else self._maximum
-        pooled, places = zip(
+        pooled, positions = zip(
             *(pool(of_letters, lengths, width, filters) for width, filters in groups), strict=True
         )
         y = ACTIVATIONS[self.activation](jnp.concatenate(pooled, axis=-1))
@@ -124,7 +124,7 @@ class Convolution:
             transformed = jax.nn.relu(_affine(y, layer["weights"], layer["bias"]))
             layers.append((y, gate, transformed))
             y = gate * transformed + (1 - gate) * y
-        kept = places, tuple(layers), y
+        kept = positions, tuple(layers), y
         if "projection" in params:
             y = _affine(y, **params["projection"])
         return y, kept
@@ -135,7 +135,7 @@ class Convolution:
         By hand: autodiff within blocks of several widths would keep the windows' products for each
         width, or form them again.
         """
-        places, layers, y = kept
+        positions, layers, y = kept
         found: dict[str, Any] = {"highway": ()}
         if "projection" in params:
             gradient, cotangent = _affine_gradient(y, params["projection"]["weights"], cotangent)
@@ -155,12 +155,12 @@ class Convolution:
 
         of_letters = params["letters"][letters]
         to_letters, of_filters, start = jnp.zeros_like(of_letters), [], 0
-        for width, filters, place in zip(self.widths, params["filters"], places, strict=True):
+        for width, filters, position in zip(self.widths, params["filters"], positions, strict=True):
             count = filters["bias"].shape[0]
             of_group = cotangent[:, start : start + count]
             start += count
             backward = self._mean_gradient if self.pooling == "mean" else self._maximum_gradient
-            gradient, to_windows = backward(of_letters, lengths, width, filters, place, of_group)
+            gradient, to_windows = backward(of_letters, lengths, width, filters, position, of_group)
             of_filters.append({"weights": gradient, "bias": of_group.sum(0)})
             positions = to_windows.shape[1]
             for offset, part in enumerate(jnp.split(to_windows, width, axis=-1)):
@@ -177,7 +177,7 @@ class Convolution:
         mean = jnp.einsum("np,npw->nw", shares, windows)
         return _affine(mean, **filters), ()
 
-    def _mean_gradient(self, of_letters, lengths, width, filters, place, cotangent):
+    def _mean_gradient(self, of_letters, lengths, width, filters, position, cotangent):
         """(the gradient of the filters, that of the windows [n, p, n d_c])."""
         windows, shares = _windows(of_letters, width), _shares(of_letters, lengths, width)
         mean = jnp.einsum("np,npw->nw", shares, windows)
@@ -185,21 +185,21 @@ class Convolution:
         return gradient["weights"], shares[:, :, None] * to_mean[:, None]
 
     def _maximum(self, of_letters, lengths, width, filters):
-        """(the maximum of x over the windows of a width [n, filters], its first place)."""
+        """(the maximum of x over the windows of a width [n, filters], its first position)."""
         windows = _windows(of_letters, width)
         x = windows.reshape(-1, windows.shape[-1]) @ filters["weights"]
         x = x.reshape(*windows.shape[:2], -1)
         x = jnp.where(_there(of_letters, lengths, width)[:, :, None], x, -jnp.inf)
         most = x.max(1)
-        places = jnp.arange(x.shape[1], dtype=jnp.int32)[None, :, None]
-        place = jnp.where(x == most[:, None], places, x.shape[1]).min(1)
-        return most + filters["bias"][None], place
+        positions = jnp.arange(x.shape[1], dtype=jnp.int32)[None, :, None]
+        position = jnp.where(x == most[:, None], positions, x.shape[1]).min(1)
+        return most + filters["bias"][None], position
 
-    def _maximum_gradient(self, of_letters, lengths, width, filters, place, cotangent):
+    def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
         """As `_mean_gradient`. Equal windows share one gradient, whichever of them has it."""
         windows = _windows(of_letters, width)
-        places = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
-        to_x = jnp.where(place[:, None] == places, cotangent[:, None], 0)
+        positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
+        to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)
         to_x = to_x.reshape(-1, to_x.shape[-1])
         gradient = windows.reshape(-1, windows.shape[-1]).T @ to_x
         return gradient, (to_x @ filters["weights"].T).reshape(windows.shape)
@@ -226,11 +226,11 @@ class Convolution:
             like = jax.eval_shape(lambda: self.distinct_vectors(params, tables, one))
             return jnp.zeros((*words.shape, like.shape[-1]), like.dtype)
         vocabulary = tables["lengths"].shape[0]
-        distinct, place = jnp.unique(
+        distinct, slot = jnp.unique(
             words.ravel(), size=min(words.size, vocabulary), return_inverse=True
         )
-        vectors = self.vectors(params, tables, distinct, count=place.max() + 1)
-        return vectors[place.reshape(words.shape)]
+        vectors = self.vectors(params, tables, distinct, count=slot.max() + 1)
+        return vectors[slot.reshape(words.shape)]
 
 
 def _linear(key, inputs, outputs):

@@ -78,7 +78,7 @@ class Evidence(ContextualBackground):
     def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
         """The usual words as character ids, sorted."""
         separator = lexicon.ids[self.separator]
-        letters = {place for place, word in enumerate(lexicon.words) if word.isalpha()}
+        letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
         counts: collections.Counter = collections.Counter()
         for text in texts.values():
             for sentence in np.split(text.words, text.starts[1:]):
@@ -105,8 +105,8 @@ class Evidence(ContextualBackground):
 
         condition: int32 [batch, longest + 1], its characters, -1 after them; length: [batch], how
         many; inside: bool [batch], whether the text has begun; node: [batch], of the trie;
-        matched: bool [batch, longest + 1], the places of the condition up to which the word so far
-        is the beginning of one there; begun: bool [batch], whether there is a word so far.
+        matched: bool [batch, longest + 1], the positions of the condition up to which the word so
+        far is the beginning of one there; begun: bool [batch], whether there is a word so far.
         """
         shape = (batch, self.longest + 1)
         return {
@@ -148,10 +148,10 @@ class Evidence(ContextualBackground):
             carry,
         )
         condition, length, inside = carry["condition"], carry["length"], carry["inside"]
-        places = jnp.arange(self.longest + 1)[None]
-        # A character of the condition. The last place stays empty: every word there has an end.
+        positions = jnp.arange(self.longest + 1)[None]
+        # A character of the condition. The last position stays empty: every word there has an end.
         kept = ~inside & ~ended & (word != tables["separator"]) & (length < self.longest)
-        here = kept[:, None] & (places == length[:, None])
+        here = kept[:, None] & (positions == length[:, None])
         condition = jnp.where(here, word[:, None], condition)
         inside |= word == tables["separator"]
 
@@ -201,9 +201,9 @@ class Evidence(ContextualBackground):
 def _words(ids, letters):
     """The runs of letters among character ids, each a tuple."""
     words, word = [], []
-    for place in (*ids, None):
-        if place in letters:
-            word.append(place)
+    for word_id in (*ids, None):
+        if word_id in letters:
+            word.append(word_id)
         elif word:
             words.append(tuple(word))
             word = []
@@ -225,6 +225,6 @@ def _trie(words, characters):
         final[node] = True
     child = np.zeros((len(children), characters), np.int32)
     for node, of_node in enumerate(children):
-        for character, place in of_node.items():
-            child[node, character] = place
+        for character, next_node in of_node.items():
+            child[node, character] = next_node
     return child, np.array(final)

@@ -104,8 +104,8 @@ def check_background(prior, words, log_background):
         )
     wrong = np.isnan(log_background) | np.isposinf(log_background)
     if wrong.any() or np.isneginf(log_background).all():
-        place = int(np.argmax(wrong))
+        word_id = int(np.argmax(wrong))
         raise UserError(
-            f"{name}.log_probs gives {log_background[place]} for {words[place]!r}: give the log of "
-            "a probability, and not of 0 for all words."
+            f"{name}.log_probs gives {log_background[word_id]} for {words[word_id]!r}: give the "
+            "log of a probability, and not of 0 for all words."
         )

@@ -90,7 +90,7 @@ class WordTable(FeaturePrior):
         else:
             (number, header), *lines = lines
             columns, where = tuple(map(str.strip, header.split("\t"))), f"{path}, line {number}"
-        place, kept = self._places(columns, where)
+        word_column, kept = self._chosen_columns(columns, where)
         table: collections.defaultdict = collections.defaultdict(dict)
         for number, line in lines:
             where = f"{path}, line {number}"
@@ -100,15 +100,17 @@ class WordTable(FeaturePrior):
                     f"{where}: {len(cells)} columns where there should be {len(columns)} "
                     f"({', '.join(columns)}), separated by tabs: correct the line."
                 )
-            if not cells[place]:
-                raise UserError(f"{where}: no word in the column {columns[place]!r}: give one.")
-            features = table[self._key(cells[place])]
+            if not cells[word_column]:
+                raise UserError(
+                    f"{where}: no word in the column {columns[word_column]!r}: give one."
+                )
+            features = table[self._key(cells[word_column])]
             for column in kept:
                 self._add(features, columns[column], cells[column], where)
         return table
 
-    def _places(self, columns, where):
-        """(the place of the words' column, those of the columns that count)."""
+    def _chosen_columns(self, columns, where):
+        """(the number of the words' column, those of the columns that count)."""
         if not all(columns) or len(set(columns)) < len(columns):
             raise UserError(
                 f"{where}: the columns are {named([*columns])}: give each a name of its own, in "
@@ -120,12 +122,12 @@ class WordTable(FeaturePrior):
                 f"{where}: there is no column {missing[0]!r}, which priors.WordTable asks for, but "
                 f"{named([*columns])}: correct one or the other."
             )
-        place = columns.index(self.word) if self.word else 0
-        chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[place]}
+        word_column = columns.index(self.word) if self.word else 0
+        chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[word_column]}
         kept = [number for number, name in enumerate(columns) if name in chosen]
         if not kept:
             raise UserError(f"{where}: no column but the words': give one that says something.")
-        return place, kept
+        return word_column, kept
 
     def _add(self, features, column, cell, where):
         """Puts what a cell says among the features of its word."""

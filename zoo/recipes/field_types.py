@@ -18,18 +18,18 @@ from zoo.trust.public_names import components
 _NUMBERS = {int: (numbers.Integral, "a whole number"), float: (numbers.Real, "a number")}
 
 
-def check(recipe: Any, place: str = ""):
+def check(recipe: Any, path: str = ""):
     """Looks at all fields, and at the components in them.
 
     Args:
-      place: the name of the recipe in front of its fields' names, for the message; "" for the top.
+      path: the name of the recipe in front of its fields' names, for the message; "" for the top.
 
     Raises:
       UserError: names the first field that is of another type, and what would be right.
     """
     kinds = typing.get_type_hints(type(recipe))
     for field in dataclasses.fields(recipe):
-        name = f"{place}.{field.name}" if place else field.name
+        name = f"{path}.{field.name}" if path else field.name
         check_value(getattr(recipe, field.name), kinds[field.name], name)
 
 

@@ -97,10 +97,10 @@ def _items(text: str) -> list[str]:
 def _within_parentheses(text):
     """The text without the pair of parentheses around all of it, if there is one."""
     text, depth = text.strip(), 0
-    for place, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
         if depth <= 0:  # of the first letter, or where its parenthesis is closed
-            return text[1:-1] if place and place == len(text) - 1 else text
+            return text[1:-1] if position and position == len(text) - 1 else text
     return text
 
 

@@ -24,7 +24,7 @@ def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, s
     if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):
         inner = [(field, field, getattr(recipe, field)) for field in field_names(recipe)]
     elif isinstance(recipe, tuple):
-        inner = [(str(place), name, value) for place, value in enumerate(recipe)]
+        inner = [(str(index), name, value) for index, value in enumerate(recipe)]
     else:
         return
     for step, field, value in inner:

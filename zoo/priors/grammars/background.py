@@ -91,17 +91,17 @@ class Grammar(ContextualBackground):
         ends = np.append(text.starts[1:], len(text.words))
         sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
         found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
-        for number, place in enumerate(found_wrong):
-            if place >= 0:
-                word = lexicon.words[sentences[number][place]]
+        for number, position in enumerate(found_wrong):
+            if position >= 0:
+                word = lexicon.words[sentences[number][position]]
                 raise UserError(
                     f"sentence {number + 1} of {split} is no form of {found}: its word "
-                    f"{place + 1}, {word!r}, cannot stand there; mend the grammar, raise longest, "
-                    "depth or stacks, or leave the split out of splits."
+                    f"{position + 1}, {word!r}, cannot stand there; mend the grammar, raise "
+                    "longest, depth or stacks, or leave the split out of splits."
                 )
 
     def violations(self, tables: Tables, lexicon: Lexicon, sentences) -> np.ndarray:
-        """The place of the first word of each sentence that no form has there, -1 without any.
+        """The position of the first word of each sentence that no form has there, -1 without any.
 
         Args:
           tables: the automaton's, on the device. sentences: word ids, with their boundaries.
@@ -126,8 +126,8 @@ class Grammar(ContextualBackground):
             part[: len(words) - begin] = words[begin : begin + 64]
             found = np.asarray(wrong(tables, part))[: len(words) - begin]
             for row, sentence in zip(found, sentences[begin : begin + 64], strict=True):
-                places = np.flatnonzero(row[: len(sentence)])
-                first.append(places[0] if len(places) else -1)
+                positions = np.flatnonzero(row[: len(sentence)])
+                first.append(positions[0] if len(positions) else -1)
         return np.array(first)
 
     def _marks(self, lexicon: Lexicon):
@@ -204,8 +204,8 @@ class Grammar(ContextualBackground):
         complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
         fewest = jnp.where(there, tables["fewest"][stack], 0)
         below = jnp.cumsum(fewest, axis=-1) - fewest
-        place = (stack,) if classes is None else (stack, _beside(classes, stack))
-        room, words = tables["move_room"][place], tables["move_words"][place]
+        entry = (stack,) if classes is None else (stack, _beside(classes, stack))
+        room, words = tables["move_room"][entry], tables["move_words"][entry]
         more = (None,) * (room.ndim - stack.ndim)
         # A state that cannot read has neither room nor time for any move.
         may = there & complete
@@ -239,12 +239,12 @@ class Grammar(ContextualBackground):
         shift = jnp.take_along_axis(shift, chosen, axis=-1)
         source, level = chosen // (self.depth * moves), chosen // moves % self.depth
         old = jnp.take_along_axis(contexts["stack"], source[..., None], axis=1)
-        place = jnp.arange(self.depth).reshape(1, 1, -1) - level[..., None]
+        offset = jnp.arange(self.depth).reshape(1, 1, -1) - level[..., None]
         pushed = tables["pushed"][shift]
         width = pushed.shape[-1]
-        new = jnp.take_along_axis(pushed, jnp.clip(place, 0, width - 1), axis=-1)
+        new = jnp.take_along_axis(pushed, jnp.clip(offset, 0, width - 1), axis=-1)
         size = jnp.where(taken, level + tables["height"][shift], 0)
-        stack = jnp.where(place < 0, old, new)
+        stack = jnp.where(offset < 0, old, new)
         inside = jnp.arange(self.depth).reshape(1, 1, -1) < size[..., None]
         stack = jnp.where(inside, stack, 0)
         same = (stack[:, :, None] == stack[:, None]).all(-1) & (size[:, :, None] == size[:, None])
@@ -295,13 +295,13 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     for symbol in sorted({symbol for edges in automata.edges for symbol in edges}):
         kind, text = symbol
         if kind == "word":
-            place = lexicon.ids.get(text)
-            words_of[symbol] = frozenset(() if place in (None, boundary) else (place,))
+            word_id = lexicon.ids.get(text)
+            words_of[symbol] = frozenset(() if word_id in (None, boundary) else (word_id,))
         elif kind == "pattern":
             pattern = re.compile(text)
             words_of[symbol] = frozenset(
-                place
-                for place, word in enumerate(lexicon.words)
+                word_id
+                for word_id, word in enumerate(lexicon.words)
                 if word not in marks and pattern.fullmatch(word)
             )
     symbols_of: list = [frozenset()] * len(lexicon)
@@ -323,9 +323,9 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
             if any(math.isinf(completions[entry][0]) for entry in entries):
                 continue
             number = shifts.setdefault(entries, len(shifts) + 1)
-            for symbols, place in classes.items():
+            for symbols, word_class in classes.items():
                 if symbol in symbols:
-                    moves.setdefault((state, place), {})[number] = None
+                    moves.setdefault((state, word_class), {})[number] = None
     states, width = len(automata.edges), max(map(len, shifts), default=1)
     most = max(map(len, moves.values()), default=1)
     tables: dict[str, np.ndarray] = {
@@ -340,8 +340,8 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         "height": np.zeros(len(shifts) + 1, np.int32),
     }
     move_words, move_room = np.full((2, len(shifts) + 1), NEVER, np.int32)
-    for (state, place), numbers in moves.items():
-        tables["moves"][state, place, : len(numbers)] = list(numbers)
+    for (state, word_class), numbers in moves.items():
+        tables["moves"][state, word_class, : len(numbers)] = list(numbers)
     for entries, number in shifts.items():
         tables["pushed"][number, : len(entries)] = entries
         tables["height"][number] = len(entries)

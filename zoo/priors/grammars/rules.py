@@ -105,23 +105,23 @@ class _Parser:
     """
 
     def __init__(self, tokens, path, line):
-        self.tokens, self.path, self.line, self.place = tokens, path, line, 0
+        self.tokens, self.path, self.line, self.position = tokens, path, line, 0
         self.moves = []
 
     def automaton(self):
         """(moves, first state, last state)."""
         first, last = self._alternatives()
-        if self.place < len(self.tokens):
+        if self.position < len(self.tokens):
             self._fail("there is a ) too many")
         return self.moves, first, last
 
     def _fail(self, what):
-        place = min(self.place, len(self.tokens) - 1)
-        number = self.tokens[place][2] if self.tokens else self.line
+        position = min(self.position, len(self.tokens) - 1)
+        number = self.tokens[position][2] if self.tokens else self.line
         raise UserError(f"{self.path}, line {number}: {what}.")
 
     def _peek(self):
-        return self.tokens[self.place][:2] if self.place < len(self.tokens) else (None, None)
+        return self.tokens[self.position][:2] if self.position < len(self.tokens) else (None, None)
 
     def _state(self):
         self.moves.append([])
@@ -135,7 +135,7 @@ class _Parser:
             self.moves[end].append((None, last))
             if self._peek() != ("sign", "|"):
                 return first, last
-            self.place += 1
+            self.position += 1
 
     def _sequence(self):
         first = last = self._state()
@@ -151,7 +151,7 @@ class _Parser:
         begin, end = self._single()
         while self._peek() in (("sign", "*"), ("sign", "+"), ("sign", "?")):
             sign = self._peek()[1]
-            self.place += 1
+            self.position += 1
             first, last = self._state(), self._state()
             self.moves[first].append((None, begin))
             self.moves[end].append((None, last))
@@ -166,12 +166,12 @@ class _Parser:
         kind, text = self._peek()
         if kind == "sign" and text != "(":
             self._fail(f"{text} follows nothing that it could repeat")
-        self.place += 1
+        self.position += 1
         if kind == "sign":
             inner = self._alternatives()
             if self._peek() != ("sign", ")"):
                 self._fail("a ( is never closed")
-            self.place += 1
+            self.position += 1
             return inner
         if kind != "rule":
             text = text[1:-1]
@@ -180,7 +180,7 @@ class _Parser:
                 re.compile(text)
             # The others for numbers that are too long, and for parentheses that are too deep.
             except (re.error, ValueError, OverflowError, RecursionError) as error:
-                self.place -= 1
+                self.position -= 1
                 self._fail(f"/{text}/ is no regular expression ({error})")
         first, last = self._state(), self._state()
         self.moves[first].append(((kind, text), last))
@@ -201,7 +201,7 @@ def _determinise(automaton, edges, final):
         return frozenset(found)
 
     sets = [closure([first])]
-    places = {sets[0]: len(edges)}
+    number_of = {sets[0]: len(edges)}
     for states in sets:  # which grows
         nexts: dict = {}
         for symbol, state in (move for source in sorted(states) for move in moves[source]):
@@ -210,10 +210,10 @@ def _determinise(automaton, edges, final):
         out = {}
         for symbol, targets in nexts.items():
             target = closure(targets)
-            if target not in places:
-                places[target] = places[sets[0]] + len(sets)
+            if target not in number_of:
+                number_of[target] = number_of[sets[0]] + len(sets)
                 sets.append(target)
-            out[symbol] = places[target]
+            out[symbol] = number_of[target]
         edges.append(out)
         final.append(last in states)
 

@@ -137,7 +137,7 @@ def _in_lexicon(levels, lexicon, predicted):
     Args:
       predicted: whether the last word is one that is predicted, or the whole a context.
     """
-    ids = {word: place for place, word in enumerate(lexicon.words) if word != lexicon.boundary}
+    ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
     context, last = dict(ids), dict(ids)
     if lexicon.boundary is not None:
         context[BEGIN] = last[END] = lexicon.ids[lexicon.boundary]

@@ -125,7 +125,7 @@ def _prepared(trie, nodes, words, **values):
 
 
 def _find(starts, sorted_words, node, word):
-    """(place of the word in the node's part of sorted_words, whether it is there), [...] each."""
+    """(slot of the word in the node's part of sorted_words, whether it is there), [...] each."""
     low, high = starts[node], starts[node + 1]
     last = len(sorted_words) - 1
 
@@ -199,8 +199,8 @@ class Backoff(ContextualBackground):
             node = contexts[..., level]
             found += tables["log_backoff"][node]
             if len(lists["item"]):
-                place, there = _find(lists["start"], lists["item"], node, words)
-                value = lists["value"][jnp.minimum(place, len(lists["value"]) - 1)]
+                slot, there = _find(lists["start"], lists["item"], node, words)
+                value = lists["value"][jnp.minimum(slot, len(lists["value"]) - 1)]
                 found = jnp.where(there, value, found)
         return found
 
@@ -228,9 +228,9 @@ def _on_device(lists, is_dense, levels):
         chosen = first + np.flatnonzero(is_dense[first:end])
         row[chosen] = 1 + np.arange(len(chosen))
         rows = np.full((1 + len(chosen), len(lists.unigram)), UNLISTED, np.float32)
-        for place, node in enumerate(chosen, 1):
+        for number, node in enumerate(chosen, 1):
             part = slice(lists.start[node], lists.start[node + 1])
-            rows[place, lists.item[part]] = lists.log_value[part]
+            rows[number, lists.item[part]] = lists.log_value[part]
         dense.append(jnp.asarray(rows))
     return {
         "unigram": jnp.asarray(lists.log_unigram, jnp.float32),
@@ -280,10 +280,10 @@ def _put_lists(values, lists, node, weight):
         before = jnp.where(owner > 0, ends[owner - 1], 0)
         offset = (window - before)[:, None] * WINDOW + jnp.arange(WINDOW)[None]
         real = (window < ends[-1])[:, None] & (offset < length[owner][:, None])
-        place = jnp.where(real, start[owner][:, None] + offset, 0)
-        listed = lists["value"][place] + weight[owner][:, None]
+        slot = jnp.where(real, start[owner][:, None] + offset, 0)
+        listed = lists["value"][slot] + weight[owner][:, None]
         row = jnp.where(real, owner[:, None], rows)  # outside, where nothing is put
-        return first + chunk, values.at[row, lists["item"][place]].set(listed, mode="drop")
+        return first + chunk, values.at[row, lists["item"][slot]].set(listed, mode="drop")
 
     _, values = jax.lax.while_loop(lambda state: state[0] < ends[-1], put, (0, values))
     return values

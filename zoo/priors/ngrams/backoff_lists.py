@@ -58,11 +58,11 @@ class Lists:
         left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
         while len(left):
             key = node * size + items[left]
-            place = np.searchsorted(keys, key)
+            slot = np.searchsorted(keys, key)
             there = np.zeros(len(key), bool)
-            inside = place < len(keys)
-            there[inside] = keys[place[inside]] == key[inside]
-            found[left[there]] = self.value[place[there]]
+            inside = slot < len(keys)
+            there[inside] = keys[slot[inside]] == key[inside]
+            found[left[there]] = self.value[slot[there]]
             at_end = ~there & (node == 0)
             found[left[at_end]] = self.unigram[items[left[at_end]]]
             on = ~there & ~at_end
@@ -80,14 +80,16 @@ def parents(node_start):
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
     """The lists of words in the tables that `prepare` or `prepare_listed` of backoff made."""
     parent = parents(kept["node_start"])
-    places = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
+    starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
     if "list_value" in kept:  # what is added to what is backed off to
         names = ("backoff", "unigram", "list_value")
         backoff, unigram, additions = (kept[name].astype(np.float64) for name in names)
-        return of_additions(Lists(parent, backoff, unigram, *places, additions), kept["levels"])
+        return of_additions(
+            Lists(parent, backoff, unigram, *starts_and_words, additions), kept["levels"]
+        )
     names = ("log_backoff", "log_unigram", "list_log_prob")
     backoff, unigram, listed = (np.exp(kept[name].astype(np.float64)) for name in names)
-    return Lists(parent, backoff, unigram, *places, listed)
+    return Lists(parent, backoff, unigram, *starts_and_words, listed)
 
 
 def of_additions(additions: Lists, levels) -> Lists:

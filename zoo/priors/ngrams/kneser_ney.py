@@ -80,15 +80,15 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
     begins = first.copy()
     if boundary is not None:
         begins[1:] |= stream[:-1] == boundary
-    places = np.arange(len(stream))
-    begin = np.maximum.accumulate(np.where(begins, places, 0))
-    reach = places - begin + (0 if boundary is None else 1)
+    positions = np.arange(len(stream))
+    begin = np.maximum.accumulate(np.where(begins, positions, 0))
+    reach = positions - begin + (0 if boundary is None else 1)
     if boundary is not None:
         reach[first] = -1  # the boundary before a text is a context and never a target
 
     ids, raw = np.zeros(len(stream), np.int64), []
     for length in range(order):
-        there = places[reach >= length]
+        there = positions[reach >= length]
         keys = ids[there] * vocabulary + stream[there - length]
         found, example, ids[there], counts = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
@@ -96,13 +96,13 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
         raw.append((there[example], counts, found // vocabulary))
 
     results = []
-    for length, (places, counts, _) in enumerate(raw):
+    for length, (positions, counts, _) in enumerate(raw):
         if length + 1 < order:
             shorter = raw[length + 1][2]
             before = np.bincount(shorter, minlength=len(counts))
             counts = np.where(before > 0, before, counts)
-        contexts = stream[places[:, None] - np.arange(length, 0, -1)[None]]
-        results.append((contexts, stream[places], counts))
+        contexts = stream[positions[:, None] - np.arange(length, 0, -1)[None]]
+        results.append((contexts, stream[positions], counts))
     return results
 
 
