@@ -10,6 +10,7 @@ from zoo import former, lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from zoo.evaluation.loaded import load
     from zoo.experiment import Evaluation, Experiment, Training
     from zoo.lexicon import Lexicon
     from zoo.recipes.changes import changed
@@ -18,4 +19,4 @@ __getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 former.install()
 
-__all__ = ["Evaluation", "Experiment", "Lexicon", "Training", "__version__", "changed"]
+__all__ = ["Evaluation", "Experiment", "Lexicon", "Training", "__version__", "changed", "load"]

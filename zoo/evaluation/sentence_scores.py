@@ -272,6 +272,22 @@ def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
     return score(model, run.params, run.tables, run.lexicon, vocabulary, sentences, name)
 
 
+def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
+    """The `score` of sentences under a run's model, which may all be empty; of characters too.
+
+    Args:
+      sentences: words as the run reads them. name: where they come from, for messages.
+    """
+    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    # A text has words: where all sentences are empty, a word is scored beside them.
+    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
+    found = score(
+        model, run.params, run.tables, run.lexicon, vocabulary, [*sentences, *beside], name
+    )
+    fields = (getattr(found, field.name) for field in dataclasses.fields(found))
+    return SentenceScores(*(array[: len(sentences)] for array in fields))
+
+
 def check_run(run):
     """UserError unless a run's texts are plain sentences of words."""
     if run.lexicon.of_characters:

@@ -2,6 +2,7 @@
 
 import math
 import pathlib
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,21 +12,26 @@ from zoo.lexicon import Lexicon
 from zoo.runs import outputs
 from zoo.sources.given import GivenText
 
-COLUMNS = (
-    "sentence",
-    "id",
-    "position",
-    "start",
-    "end",
-    "word",
-    "read_as",
-    "words",
-    "known",
-    "training_count",
-    "surprisal_nats",
-    "surprisal_bits",
-    "counted",
-)
+
+class Row(NamedTuple):
+    """A token as it was given, or a boundary; see `rows`."""
+
+    sentence: int
+    id: str
+    position: int
+    start: int
+    end: int
+    word: str
+    read_as: str
+    words: int
+    known: str
+    training_count: int
+    surprisal_nats: float
+    surprisal_bits: float
+    counted: str
+
+
+COLUMNS = Row._fields
 
 
 def columns(given: GivenText) -> tuple[str, ...]:

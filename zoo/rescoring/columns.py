@@ -68,9 +68,9 @@ class Columns:
         columns: dict[str, Sequence[float]] = {}
         for name, run in self.runs.items():
             scores = _scores(run, texts)
-            columns[name] = scores.log_prob[: len(texts)].tolist()
+            columns[name] = scores.log_prob.tolist()
             if self.unknown_count:
-                columns[f"{name}.{UNKNOWN}"] = scores.unknown[: len(texts)].astype(float).tolist()
+                columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
         if self.word_count:
             columns[WORDS] = [float(len(text.split())) for text in texts]
         if self.rank:
@@ -106,6 +106,5 @@ def _scores(run, texts):
     sentences = [
         [word for token in given.tokens_of(text, reading) for word in token.words] for text in texts
     ]
-    # Hypotheses may all be empty, which as a text would be none: a word is scored beside them.
-    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
-    return sentence_scores.score_by(run, [*sentences, *beside], "the n-best lists")
+    sentence_scores.check_run(run)
+    return sentence_scores.score_words(run, sentences, "the n-best lists")

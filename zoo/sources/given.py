@@ -131,7 +131,7 @@ def read(
     elif suffix == ".tsv" or _header_of(text, column):
         given = _of_table(text, found, part.path, reading, column)
     else:
-        given = _of_lines(text, part.path, reading)
+        given = of_text(text, part.path, reading)
     given = dataclasses.replace(given, blank_lines=blank_lines)
     if part.range == slice(None):
         return given
@@ -192,7 +192,8 @@ def _sentence(line, name, tokens, length=None):
     return Sentence(line, name, tokens, end if length is None else length)
 
 
-def _of_lines(text, name, reading):
+def of_text(text: str, name: str, reading: Reading) -> GivenText:
+    """Plain text, a sentence a line, words between white space."""
     sentences = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))
