@@ -233,3 +233,9 @@ def test_what_cannot_be_is_said(call, folders, options, message):
 def test_a_language_model_does_not_translate(run):
     with pytest.raises(UserError, match="a run of a LanguageModel, which does not translate"):
         Translator((run,))
+
+
+def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):
+    (tmp_path / "d").write_text("a\tb\n")
+    with pytest.raises(UserError, match=r"does not say which source word an unknown word"):
+        call("translate", folders["one"], "--dictionary", tmp_path / "d", text="a\n")

@@ -28,6 +28,11 @@ def add_to(parser: argparse.ArgumentParser):
     add("--bleu", action="store_true", help="with --split: BLEU and chrF, kept beside the run")
     add("--tokenizer", choices=_TOKENIZERS, default="none", help="sacrebleu's, for --bleu")
     add("--output", metavar="FILE", help="the translations; default: prints them")
+    add(
+        "--dictionary",
+        metavar="FILE",
+        help="source word, tab, target word: puts in unknown words, as align --dictionary writes",
+    )
     add("--beam", type=int, default=12, help="hypotheses kept open; 1 is greedy; default 12")
     add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
     add(
@@ -122,7 +127,7 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 
     if split:
         run = translator.runs[0]
-        yield from run.experiment.source_of(run.read(split)).sentences
+        yield from run.experiment.source_of(translator.pairs(split)).sentences
     elif file and file != "-":
         text = files.read_text(files.find(file))
         yield from map(translator.read, text.removesuffix("\n").split("\n") if text else [])
@@ -134,23 +139,29 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 def _translated(translator, search, sources, arguments) -> Iterator[str]:
     """Lines of output, of some batches of sources at a time."""
     first = 0
-    for hypotheses in _hypotheses(translator, search, sources, arguments):
-        for number, of_sentence in enumerate(hypotheses, first):
-            yield _lines(translator, number, of_sentence, arguments)
-        first += len(hypotheses)
+    for some in _hypotheses(translator, search, sources, arguments):
+        for number, of_sentence in enumerate(some, first):
+            yield _lines(number, of_sentence, arguments)
+        first += len(some)
 
 
 def _hypotheses(translator, search, sources, arguments) -> Iterator[list]:
-    """The hypotheses of some sources at a time; says how far it is, and at the end which words were
-    unknown."""
+    """Of some sources at a time, (hypothesis, its words) of each; says how far it is, and which
+    words were unknown."""
     from tqdm import tqdm
 
+    restoring = _restoring(translator, arguments.dictionary)
     missing: dict[str, int] = {}
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             for word, count in translator.unknown(some).items():
                 missing[word] = missing.get(word, 0) + count
-            yield translator.translate(some, search, arguments.batch, bar.update)
+            read = some if restoring is None else restoring.annotate(some)
+            found = translator.translate(read, search, arguments.batch, bar.update)
+            yield [
+                [(one, _words(translator, restoring, one, source)) for one in hypotheses]
+                for source, hypotheses in zip(some, found, strict=True)
+            ]
     if missing:
         count = sum(missing.values())
         options.print_notes(
@@ -161,19 +172,36 @@ def _hypotheses(translator, search, sources, arguments) -> Iterator[list]:
         )
 
 
-def _lines(translator, number, hypotheses, arguments) -> str:
-    """The output of a sentence."""
+def _restoring(translator, dictionary):
+    """What puts in unknown words: for a run that marks them, and where a dictionary is given."""
+    from zoo.evaluation.unknown_words import Restoring
+    from zoo.sources import alignments
+
+    if dictionary is None and translator.runs[0].experiment.data.unknowns is None:
+        return None
+    return Restoring(translator, alignments.read_dictionary(dictionary) if dictionary else {})
+
+
+def _words(translator, restoring, hypothesis, source) -> list[str]:
+    """The words of a hypothesis, unknown ones put in."""
+    if restoring is None:
+        return translator.words(hypothesis)
+    return restoring.words(hypothesis, source)
+
+
+def _lines(number, hypotheses, arguments) -> str:
+    """The output of a sentence, of (hypothesis, its words)."""
     from zoo.sources import nbest
 
     if not arguments.nbest:
-        return " ".join(translator.words(hypotheses[0]) if hypotheses else []) + "\n"
+        return " ".join(hypotheses[0][1] if hypotheses else []) + "\n"
     if arguments.nbest_format == "plain":
-        return "".join(" ".join(translator.words(one)) + "\n" for one in hypotheses) + "\n"
+        return "".join(" ".join(words) + "\n" for _, words in hypotheses) + "\n"
     lines: list[Any] = []
-    for one in hypotheses:
+    for one, words in hypotheses:
         # A hypothesis that did not end has no boundary among its tokens.
         features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
-        lines.append(nbest.line(number, translator.words(one), features, one.score))
+        lines.append(nbest.line(number, words, features, one.score))
     if not hypotheses:
         features = {"LogProb": 0.0, "Length": 0, "Ended": True}
         lines.append(nbest.line(number, [], features, 0.0))
@@ -185,10 +213,10 @@ def _judge(translator, search, arguments):
     from zoo.evaluation import bleu
 
     run, split = translator.runs[0], arguments.split
-    corpus = run.read(split)
+    corpus = translator.pairs(split)
     sources = iter(run.experiment.source_of(corpus).sentences)
     hypotheses = [
-        " ".join(translator.words(of_sentence[0]) if of_sentence else [])
+        " ".join(of_sentence[0][1] if of_sentence else [])
         for some in _hypotheses(translator, search, sources, arguments)
         for of_sentence in some
     ]

@@ -75,6 +75,11 @@ class Translator:
         reading = self.runs[0].experiment.reading_of_sources
         return (line.lower() if reading.lower_case else line).split()
 
+    def pairs(self, split: str) -> Corpus:
+        """The pairs of a split of the first run's data, unknown words as they are written."""
+        experiment = self.runs[0].experiment
+        return experiment.vocabulary.read(experiment.data.as_written(), split)
+
     def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
         """{source word that the runs do not know: how often}, the most frequent first."""
         run = self.runs[0]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zoo.alignment import UnknownWords
 from zoo.errors import UserError
 
 
@@ -107,6 +108,7 @@ class Source:
     lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
     parts(split) -> names of the texts that a split is put together from, which can be read alone
     within() -> the source that reads the text: itself, unless it is a wrapper of another
+    as_written() -> the source of the same texts without marks of unknown words
     texts() -> the sources that read the text, one by one: itself, unless it is put together
     """
 
@@ -118,6 +120,8 @@ class Source:
     column: str = "text"
     # How blank lines of text are read; None where there are none.
     blank_lines: str | None = None
+    # How unknown words of pairs are marked for training; None for not at all.
+    unknowns: UnknownWords | None = None
 
     @property
     def fused(self) -> str | None:
@@ -142,6 +146,10 @@ class Source:
 
     def within(self) -> "Source":
         """The source that reads the text: itself, as a rule."""
+        return self
+
+    def as_written(self) -> "Source":
+        """The source of the same texts without marks of unknown words: itself, as a rule."""
         return self
 
     def texts(self) -> list["Source"]:

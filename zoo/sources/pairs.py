@@ -73,7 +73,7 @@ class Pairs(Source):
           UserError: the files are not of as many lines, or a side of a pair is empty; the line is
             named. Or what `annotated.annotate` raises.
         """
-        corpus = self._as_written(split)
+        corpus = self._read(split)
         if self.unknowns is None:
             return corpus
         if len(self.alignments) < 2:
@@ -84,17 +84,21 @@ class Pairs(Source):
         files_of = dict(zip(self.splits(), self.alignments, strict=False))
         return annotated.annotate(corpus, self.unknowns, self._known, files_of.get(split))
 
+    def as_written(self):
+        """These pairs without marks of unknown words."""
+        return dataclasses.replace(self, unknowns=None)
+
     @functools.cached_property
     def _known(self) -> tuple[frozenset[str], frozenset[str]]:
         """The source and the target words that are not marked."""
-        corpus = self._as_written("train")
+        corpus = self._read("train")
         texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
         sources, targets = (
             annotated.most_frequent(*side) for side in zip(texts, self.known, strict=True)
         )
         return sources, targets
 
-    def _as_written(self, split) -> Corpus:
+    def _read(self, split) -> Corpus:
         """The pairs of a split without marks."""
         paths = self.paths_of(split)
         parts = [files.Part.parse(path) for path in paths]
