@@ -170,6 +170,13 @@ def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
         marked(Copyable(), "0-0\n").read("train")
     with pytest.raises(UserError, match=r"x.align, line 2: the link 0-2 lies outside its pair"):
         marked(Copyable(), "0-0\n0-2\n\n").read("train")
+    for strategy in (Copyable, PositionalAll, PositionalUnknown):
+        with pytest.raises(UserError, match=r"data.unknowns.\w+ is -1: give at least"):
+            strategy(-1)
+    with pytest.raises(UserError, match=r"data.known is \(0, 3\): give at least 1"):
+        marked(Copyable(), known=(0, 3))
+    with pytest.raises(UserError, match=r"data.alignments has 4 files for 3 splits"):
+        marked(Copyable(), alignments=("a",) * 4)
     with pytest.raises(UserError, match=r"set data.alignments to two files"):
         marked(Copyable(), alignments=()).read("train")
     pairs = marked(PositionalAll())

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zoo.alignment.dictionary import translate_word
+from zoo.errors import check_least
 
 Link = tuple[int, int]
 UNKNOWN = "<unk>"
@@ -104,6 +105,9 @@ class Copyable(UnknownWords):
 
     numbers: int = 7
 
+    def __post_init__(self):
+        check_least(self, "data.unknowns", numbers=1)
+
     def marks(self):
         """`<unk_1>` to that of `numbers`, and `<unk_null>`."""
         return (*(f"<unk_{n}>" for n in range(1, self.numbers + 1)), "<unk_null>")
@@ -153,6 +157,9 @@ class _Positional(UnknownWords):
 
     reach: int = 7
     prefix: ClassVar[str] = ""
+
+    def __post_init__(self):
+        check_least(self, "data.unknowns", reach=0)
 
     def marks(self):
         """The marks of -reach to reach, and that of words without a link."""

@@ -57,6 +57,14 @@ class Pairs(Source):
                     "that of their translations, or one table with both."
                 )
 
+        if min(self.known) < 1:
+            raise UserError(f"data.known is {self.known}: give at least 1 word of each side.")
+        if len(self.alignments) > 2 + len(self.tests):
+            raise UserError(
+                f"data.alignments has {len(self.alignments)} files for {2 + len(self.tests)} "
+                "splits: give one for each at most."
+            )
+
     def splits(self):
         """("train", "validation", and the tests)."""
         return ("train", "validation", *files.test_names(self.tests))
