@@ -169,10 +169,15 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
 @pytest.mark.parametrize(
     ("component", "field", "value", "message"),
     [
-        (Features, "size", 0, "size is 0: give at least 1."),
+        (Features, "size", 0, "size of Features is 0: give at least 1."),
         (TopWords, "count", -1, "count is -1: give at least 0."),
-        (Unigram, "smoothing", -0.5, "smoothing is -0.5: give at least 0."),
-        (Unigram, "smoothing", math.inf, "smoothing is inf: give at least 0, but a finite number."),
+        (Unigram, "smoothing", -0.5, "smoothing of Unigram is -0.5: give at least 0."),
+        (
+            Unigram,
+            "smoothing",
+            math.inf,
+            "smoothing of Unigram is inf: give at least 0, but a finite",
+        ),
         (Training, "clip", math.nan, "training.clip is nan: give at least 0."),
         (Decay, "factor", 0.0, "factor is 0.0: give a finite number above 0."),
         (Decay, "factor", math.inf, "factor is inf: give a finite number above 0."),

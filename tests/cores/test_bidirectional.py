@@ -108,7 +108,9 @@ def test_carries_are_merged_for_a_decoder(random):
     expected = np.concatenate([carry[0][0][1], carry[1][0][1]], axis=1)
     np.testing.assert_array_equal(beside[0][1], expected)
     assert core.core.decoder_carry(carry[0]) is carry[0]
-    with pytest.raises(UserError, match="merge is 'mean': give one of sum, concatenate"):
+    with pytest.raises(
+        UserError, match="merge of Bidirectional is 'mean': give one of sum, concatenate"
+    ):
         Bidirectional(merge="mean")
 
 

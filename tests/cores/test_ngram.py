@@ -55,9 +55,9 @@ def test_words_further_back_do_not_count(random):
 
 
 def test_orders_and_layers_that_cannot_be_are_refused():
-    with pytest.raises(UserError, match="order is 1"):
+    with pytest.raises(UserError, match="order of NGram is 1"):
         NGram(order=1)
-    with pytest.raises(UserError, match="layers is 0"):
+    with pytest.raises(UserError, match="layers of NGram is 0"):
         NGram(layers=0)
     with pytest.raises(UserError, match=r"dropout of NGram is 1"):
         NGram(dropout=1.0)

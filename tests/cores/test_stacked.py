@@ -197,7 +197,7 @@ def test_an_lstm_starts_and_computes_as_before_there_were_skip_connections():
 def test_settings_that_cannot_be_are_refused():
     with pytest.raises(UserError, match=r"activation of Elman is 'relu': give one of tanh, sigm"):
         Elman(activation="relu")
-    with pytest.raises(UserError, match="layers is 0"):
+    with pytest.raises(UserError, match=r"layers of \w+ is 0"):
         GRU(layers=0)
     with pytest.raises(UserError, match=r"dropout of \w+ is 1"):
         Elman(dropout=1.0)

@@ -192,7 +192,7 @@ def test_notes_and_refusals():
         "words cut by the head": 2,
         "words with letters unknown to the head": 0,
     }
-    with pytest.raises(UserError, match="size is 0"):
+    with pytest.raises(UserError, match="size of CharLSTM is 0"):
         CharLSTM(size=0)
     params = jax.eval_shape(lambda key: CharLSTM().init(key, SIZE, LEXICON), jax.random.key(0))
     assert params["output"].shape == (128, 256 + MARKS - END)

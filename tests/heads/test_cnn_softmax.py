@@ -124,7 +124,7 @@ def test_word_heads_name_those_that_can():
 def test_what_has_no_sampled_loss_is_refused():
     with pytest.raises(UserError, match="has no sampled loss"):
         CNNSoftmax(sampled=Softmax())
-    with pytest.raises(UserError, match="correction is -1"):
+    with pytest.raises(UserError, match="correction of CNNSoftmax is -1"):
         CNNSoftmax(correction=-1)
 
 

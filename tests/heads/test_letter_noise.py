@@ -252,11 +252,11 @@ def test_where_spellings_cannot_be_noise_it_is_said():
         CNNSoftmax(correction=2, sampled=NCE(noise=LetterNoise())).tables(WORDS)
     with pytest.raises(UserError, match="has no sampled loss"):
         CNNSoftmax(sampled=Softmax())
-    with pytest.raises(UserError, match=r"smoothing is 0\.0"):
+    with pytest.raises(UserError, match=r"smoothing of LetterNoise is 0\.0"):
         LetterNoise(smoothing=0.0)
-    with pytest.raises(UserError, match="power is 400"):
+    with pytest.raises(UserError, match="power of LetterNoise is 400"):
         LetterNoise(power=400.0)
-    with pytest.raises(UserError, match="order is 0"):
+    with pytest.raises(UserError, match="order of LetterNoise is 0"):
         LetterNoise(order=0)
-    with pytest.raises(UserError, match="order is 9, too much for 262 letters"):
+    with pytest.raises(UserError, match="order of LetterNoise is 9, too much for 262 letters"):
         LetterNoise(order=9).tables(WORDS, Spelling())

@@ -37,5 +37,5 @@ def test_the_loss_has_the_penalty(random):
 
 
 def test_it_needs_a_bias():
-    with pytest.raises(UserError, match="normalises itself needs the bias"):
+    with pytest.raises(UserError, match="bias of SelfNormalisedSoftmax is False"):
         SelfNormalisedSoftmax(bias=False)

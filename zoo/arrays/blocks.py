@@ -3,10 +3,28 @@
 Blocks are strides: of n blocks, block j has the rows j, j + n, j + 2 n ... Where the rows are
 shared out over devices, a run each, every block then has rows of each device, and all work on it at
 once and send nothing; a block of adjacent rows would lie on one of them and be sent to all.
+
+A program may be exported for any number of rows (`jax.export` with a symbolic shape). Then blocks
+have as many rows as are fast for most numbers, and the last are filled up.
 """
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+# Rows of a block where nobody knows how many there are: enough for fast products, and few where
+# all rows are fewer.
+OF_ANY_ROWS = 128
+
+
+def is_known(rows: int) -> bool:
+    """Whether a number of rows is one, and not a symbol that stands for any."""
+    return isinstance(rows, int | np.integer)
+
+
+def at_most(block: int, rows: int) -> int:
+    """The rows of a block, of which there are no more than `rows` if that is known."""
+    return min(block, rows) if is_known(rows) else block
 
 
 def even(rows: int, most: int) -> int:
@@ -15,6 +33,8 @@ def even(rows: int, most: int) -> int:
     Up to half as many blocks more are taken where their number then divides the rows: rows that are
     padded lie on the devices otherwise than they did.
     """
+    if not is_known(rows):
+        return max(1, min(most, OF_ANY_ROWS))
     fewest = max(1, -(-rows // max(1, most)))
     dividing = (count for count in range(fewest, fewest * 3 // 2 + 1) if rows % count == 0)
     return -(-rows // next(dividing, fewest))
@@ -29,8 +49,8 @@ def map_rows(function, arrays, block):
       arrays: [N, ...] each.
       block: rows at a time; need not divide N.
     """
-    rows = len(arrays[0])
-    if block >= rows:
+    rows = arrays[0].shape[0]
+    if is_known(rows) and block >= rows:
         return function(arrays)
     return joined(jax.lax.map(function, of_rows(arrays, block)), rows)
 
@@ -43,9 +63,11 @@ def of_rows(tree, block, filling="constant"):
     """
 
     def cut(x):
-        padding = ((0, -x.shape[0] % block), *[(0, 0)] * (x.ndim - 1))
-        padded = jnp.pad(x, padding, mode=filling) if padding[0][1] else x
-        return jnp.swapaxes(padded.reshape(block, -1, *x.shape[1:]), 0, 1)
+        count = -(-x.shape[0] // block)
+        padding = ((0, count * block - x.shape[0]), *[(0, 0)] * (x.ndim - 1))
+        whole = is_known(count) and not padding[0][1]
+        padded = x if whole else jnp.pad(x, padding, mode=filling)
+        return jnp.swapaxes(padded.reshape(block, count, *x.shape[1:]), 0, 1)
 
     return jax.tree.map(cut, tree)
 
@@ -53,6 +75,6 @@ def of_rows(tree, block, filling="constant"):
 def joined(tree, rows: int):
     """Leaves [blocks, block, ...] as [N, ...], N = rows: the inverse of `of_rows`."""
     return jax.tree.map(
-        lambda x: jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])[:rows],
+        lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
     )

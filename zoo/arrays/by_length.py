@@ -14,6 +14,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks as rows_of
+
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128
 NARROWEST = 8
@@ -71,20 +73,22 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
       [N, ...], differentiable backwards in params and others.
     """
     number, longest = letters.shape
-    block = min(BLOCK, number)
+    block = rows_of.at_most(BLOCK, number)
+    whole = -(-number // block)
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
     order = jnp.argsort(-lengths)
-    filled = jnp.concatenate([order, jnp.repeat(order[-1:], -number % block)])
+    filling = jnp.broadcast_to(order[-1:], (whole * block - number,))
+    filled = jnp.concatenate([order, filling])
     blocks = jax.tree.map(
-        lambda x: jnp.asarray(x)[filled].reshape(-1, block, *x.shape[1:]),
+        lambda x: jnp.asarray(x)[filled].reshape(whole, block, *x.shape[1:]),
         (letters, lengths, *others),
     )
     if not isinstance(function, Differentiated):
         function = recomputed(function)
     cuts = tuple(widths(longest, least))
     results = _of_blocks(function, cuts, params, *blocks[:2], tuple(blocks[2:]))
-    results = results.reshape(-1, *results.shape[2:])
+    results = results.reshape(whole * block, *results.shape[2:])
     # The last block that is computed may have rows that were not asked for.
     asked = (blocks[1].ravel() > 0).reshape(-1, *(1,) * (results.ndim - 1))
     results = jnp.where(asked, results, 0)
@@ -108,7 +112,7 @@ def _forward(function, cuts, params, letters, lengths, others):
         of_block = _cut_by_length(cuts, function.forward, params, *_at(block, blocks))
         return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
 
-    zeros = jax.tree.map(lambda x: jnp.zeros((len(letters), *x.shape), x.dtype), shapes)
+    zeros = jax.tree.map(lambda x: jnp.zeros((letters.shape[0], *x.shape), x.dtype), shapes)
     results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
     return results, (params, letters, lengths, others, kept)
 

@@ -24,7 +24,6 @@ from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
@@ -189,7 +188,7 @@ def _token_weights(name, weights, wanted, dtype):
 
 def _broadcasts(shape, wanted):
     try:
-        return np.broadcast_shapes(shape, wanted) == wanted
+        return jnp.broadcast_shapes(shape, wanted) == wanted
     except ValueError:
         return False
 

@@ -373,7 +373,8 @@ class Head(Evaluated):
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         def of_block(log_probs, first):
-            return jax.random.categorical(jax.random.fold_in(key, first), log_probs)
+            drawn = jax.random.categorical(jax.random.fold_in(key, first), log_probs)
+            return drawn.astype(jnp.int32)  # with 64 bits, too
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 

@@ -16,6 +16,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum, softmax_words
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
@@ -199,14 +200,15 @@ def _targets(bias, tails, rank):
 
 def _tail_losses(tails, hidden, cluster, place):
     """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
-    tokens = cluster.size
-    block = min(TOKENS_AT_A_TIME, tokens)
-    padding = -tokens % block
+    tokens = cluster.shape[0]
+    block = blocks.at_most(TOKENS_AT_A_TIME, tokens)
+    count = -(-tokens // block)
+    padding = count * block - tokens
     cluster = jnp.pad(cluster, (0, padding))
     order = jnp.argsort(cluster)
-    hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(-1, block, hidden.shape[-1])
-    cluster = cluster[order].reshape(-1, block)
-    place = jnp.pad(place, (0, padding))[order].reshape(-1, block)
+    hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(count, block, hidden.shape[-1])
+    cluster = cluster[order].reshape(count, block)
+    place = jnp.pad(place, (0, padding))[order].reshape(count, block)
 
     def of_tail(h, mine, places, projection, weights):
         bias = jnp.zeros(weights.shape[0], weights.dtype)

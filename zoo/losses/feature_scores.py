@@ -78,7 +78,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
-    block = token_block(len(signatures), len(tables["log_mass"]))
+    block = token_block(signatures.shape[0], len(tables["log_mass"]))
     loss, log_z = blocks.map_rows(of_block, (hidden, signatures), block)
     return loss.reshape(shape), log_z.reshape(shape)
 
@@ -121,7 +121,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     _check(tables, weights, bias, hidden, **of_tokens)
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures, token_weights = signatures.reshape(-1), token_weights.reshape(-1)
-    block = token_block(len(signatures), len(tables["log_mass"]))
+    block = token_block(signatures.shape[0], len(tables["log_mass"]))
     return token_blocks.weighted_loss(
         _block, block, (weights, bias), tables, hidden, signatures, token_weights
     )
@@ -193,5 +193,5 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
         return jax.nn.log_softmax(scores(tables, weights, bias, *columns), axis=0).T
 
     rows = hidden.reshape(-1, hidden.shape[-1])
-    block = token_block(len(rows), len(tables["log_mass"]))
+    block = token_block(rows.shape[0], len(tables["log_mass"]))
     return blocks.map_rows(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)

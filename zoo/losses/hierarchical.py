@@ -10,6 +10,7 @@ the M rows of W of its class, so rows are gathered for some tokens at a time.
 """
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -110,9 +111,10 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     _check(hidden, class_weights, class_bias, weights, bias, ranks=(ranks, "..."))
     classes, places = jnp.divmod(ranks, bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
-    block = token_block(ranks.size, *weights.shape[1:])
+    tokens = math.prod(ranks.shape)
+    block = token_block(tokens, *weights.shape[1:])
     # Lookups that are watched are noted as they are traced: they cannot be in a loop.
-    if block == ranks.size or isinstance(weights, rows.Watched):
+    if block == tokens or isinstance(weights, rows.Watched):
         within = within_log_probs(weights, bias, hidden, classes, vocabulary)
         return of_class - jnp.take_along_axis(within, places[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), places.reshape(-1)
@@ -191,7 +193,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
         return within_log_probs(weights, bias, h, c, vocabulary)
 
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
-    within = blocks.map_rows(of_block, flat, token_block(classes.size, *weights.shape[1:]))
+    within = blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
     places = jax.random.categorical(of_word, within).reshape(classes.shape)
     return classes * bias.shape[1] + places
 

@@ -37,7 +37,9 @@ def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measu
         return log_z - jnp.take_along_axis(block_logits, x[:, None], axis=-1)[:, 0], log_z
 
     tokens = hidden.shape[0]
-    columns = blocks.of_rows((hidden, targets, contexts), min(block, tokens), filling="edge")
+    columns = blocks.of_rows(
+        (hidden, targets, contexts), blocks.at_most(block, tokens), filling="edge"
+    )
     results = jax.lax.map(of_block, columns)
     return blocks.joined(results, tokens)
 

@@ -8,6 +8,7 @@ its blocks are of tokens with the whole vocabulary.
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum, token_blocks
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import weighted_rows, weighted_sum
@@ -86,8 +87,8 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
     by_token = block is not None
     if not by_token:
-        block = softmax_sum.token_block(targets.size, components * vocabulary)
-    least = min(targets.size, softmax_sum.LEAST_TOKENS_AT_A_TIME)
+        block = softmax_sum.token_block(targets.shape[0], components * vocabulary)
+    least = blocks.at_most(softmax_sum.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= least:
         columns = contexts, log_prior
         return token_blocks.weighted_loss(

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks
 from zoo.losses.shapes import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
@@ -26,9 +27,14 @@ LOGITS_AT_A_TIME = 3 * 1024 * 1024
 # larger products of larger blocks.
 MOST_ROWS_AT_A_TIME = 2048
 
+# Tokens that blocks are chosen for where a program is exported for any number of them.
+TOKENS_OF_ANY = 1024
+
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
     """Rows of W to take at a time; all of them where the logits are few."""
+    if not blocks.is_known(tokens):
+        tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
     if vocabulary <= most:
         return vocabulary

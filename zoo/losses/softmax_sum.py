@@ -101,13 +101,13 @@ def weighted_softmax_loss(
         integers=("targets",),
     )
     hidden, contexts = jax.tree.map(
-        lambda leaf: leaf.reshape(targets.size, *leaf.shape[targets.ndim :]), (hidden, contexts)
+        lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
     )
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
-    tokens, vocabulary = targets.size, weights.shape[0]
+    tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
     block = token_block(tokens, vocabulary) if block is None else block
-    if by_token or block >= min(tokens, LEAST_TOKENS_AT_A_TIME):
+    if by_token or block >= blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
         return token_blocks.weighted_loss(
             functools.partial(_block, penalty),
             block,

@@ -81,7 +81,7 @@ def losses(of_block, block, shared, fixed, columns, data):
 
     The arguments are those of `weighted_loss`.
     """
-    tokens = len(jax.tree.leaves(columns)[0])
+    tokens = jax.tree.leaves(columns)[0].shape[0]
 
     def step(_, inputs):
         return None, of_block(shared, fixed, *inputs)[0]
@@ -119,13 +119,13 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
     sums = jax.tree.map(lambda x: jnp.zeros(x.shape, softmax.accumulator(x)), shared)
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
-    of_columns, losses = blocks.joined(of_tokens, len(token_weights))
+    of_columns, losses = blocks.joined(of_tokens, token_weights.shape[0])
     return total, _as(sums, shared), of_columns, losses
 
 
 def _blocks(block, columns, data, token_weights):
     """The arrays of all tokens, cut into blocks."""
-    block = min(block, len(token_weights))
+    block = blocks.at_most(block, token_weights.shape[0])
     weights = blocks.of_rows(token_weights, block)
     return *blocks.of_rows((columns, data), block, filling="edge"), weights
 
