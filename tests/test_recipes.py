@@ -176,7 +176,7 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
             Unigram,
             "smoothing",
             math.inf,
-            "smoothing of Unigram is inf: give at least 0, but a finite",
+            "smoothing of Unigram is inf: give at least 0",
         ),
         (Training, "clip", math.nan, "training.clip is nan: give at least 0."),
         (Decay, "factor", 0.0, "factor is 0.0: give a finite number above 0."),
