@@ -131,12 +131,12 @@ def test_new_networks_have_no_parameter_of_a_word():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"pooling": "sum"}, "pooling is 'sum'"),
-        ({"activation": "gelu"}, "activation is 'gelu'"),
-        ({"widths": (0,)}, "should all be 1 or more"),
+        ({"pooling": "sum"}, "pooling of Convolution is 'sum': give one of"),
+        ({"activation": "gelu"}, "activation of Convolution is 'gelu': give one of"),
+        ({"widths": (0,)}, "widths of Convolution are .* all should be 1 or more"),
         ({"widths": (2, 3)}, "a number for each of the widths"),
         ({"widths": (2, 3), "filters": (4,)}, "a number for each of the widths"),
-        ({"letter_size": 0}, "letter_size is 0"),
+        ({"letter_size": 0}, "letter_size of Convolution is 0: give at least 1"),
     ],
     ids=str,
 )

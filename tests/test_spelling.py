@@ -132,7 +132,7 @@ def test_letters_of_a_lexicon_without_an_alphabet():
 )
 def test_wrong_recipes_are_refused(fields):
     (name,) = fields
-    with pytest.raises(UserError, match=f"spelling.{name} is"):
+    with pytest.raises(UserError, match=f"{name} of Spelling is"):
         Spelling(**fields)
 
 

@@ -20,10 +20,12 @@ def test_probabilities_by_hand():
 
 
 def test_words_without_mass_are_refused():
-    with pytest.raises(UserError, match="smoothing above 0"):
+    with pytest.raises(UserError, match="smoothing of UnigramNoise above 0"):
         UnigramNoise(smoothing=0).probabilities([5, 0, 90])
 
 
 def test_an_unknown_unit_of_noise_is_refused():
-    with pytest.raises(UserError, match="noise_per is 'word': give one of batch, lane, token"):
+    with pytest.raises(
+        UserError, match="noise_per of ImportanceSampling is 'word': give one of batch, lane, token"
+    ):
         ImportanceSampling(noise_per="word")
