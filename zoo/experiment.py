@@ -142,8 +142,8 @@ class Experiment:
         """
         if not isinstance(self.model, LanguageModel):
             raise UserError(
-                f"model is {type(self.model).__name__}: give a LanguageModel, whose head and "
-                "words this needs."
+                f"model is {type(self.model).__name__}: give a run of a LanguageModel, which says "
+                "words without a source."
             )
         return self.model
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 
+import numpy as np
 import pytest
 
 from zoo.errors import UserError
@@ -46,6 +47,12 @@ def test_bands(file):
 
 def test_accuracy(file):
     plots.accuracy({"a": {"number": 0.5, "gender": 1.0}, "b": {"number": 0.25}}, file)
+    assert file.read_bytes().startswith(SIGNATURE)
+
+
+@pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
+def test_attention(file, source, target):
+    plots.attention(source, target, np.full((len(target), len(source)), 0.3), file)
     assert file.read_bytes().startswith(SIGNATURE)
 
 

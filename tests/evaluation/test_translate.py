@@ -13,13 +13,15 @@ import pytest
 
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
+from zoo.attention import Luong
 from zoo.commands import line
-from zoo.decoding import BeamSearch
+from zoo.decoding import BeamSearch, steps
 from zoo.errors import UserError
 from zoo.evaluation import bleu, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
 from zoo.heads import AdaptiveSoftmax
+from zoo.models import LanguageModel
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,8 @@ def folders(tmp_path_factory):
             MODEL, head=AdaptiveSoftmax((40, 100), 2), order="source_reversed"
         ),
         "turned": dataclasses.replace(MODEL, order="target_reversed"),
+        "attentive": dataclasses.replace(MODEL, attention=Luong(), order="source_reversed"),
+        "language": LanguageModel(MODEL.embedding, MODEL.core, MODEL.head),
     }
     for name, model in models.items():
         found[name] = tmp_path_factory.mktemp(name)
@@ -179,11 +183,91 @@ def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
     assert [one[0].words for one in same] == [one[0].words for one in alone]
 
 
+def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp_path):
+    """Of one token each: log p + 0.7 log p_lm; and one without a weight changes nothing."""
+    translator, language = (Run.load(folders[name]) for name in ("one", "language"))
+    (tmp_path / "in").write_text("\n".join(map(" ".join, sources)))
+    size = len(translator.lexicon)
+
+    def every(*options):
+        text, _ = call(
+            *("translate", folders["one"], tmp_path / "in", "--longest", 1, "--beam", size),
+            *("--nbest", size, *options),
+        )
+        found = [{} for _ in sources]
+        for row in text.splitlines():
+            number, words, _, score = row.split("|||")
+            found[int(number)][words.strip()] = float(score)
+        return found
+
+    fused = every("--language-model", folders["language"], "--language-weight", 0.7)
+    alone = every("--language-model", folders["language"], "--language-weight", 0)
+    step = steps.of_language_model(language.experiment.model, language.params, language.tables)
+    first = jnp.array([language.lexicon.boundary_id])
+    log_probs, _ = step(first, language.experiment.model.initial_carry(1))
+    of_language = dict(zip(language.lexicon.words, np.asarray(log_probs[0]), strict=True))
+    of_language[""] = of_language.pop(language.lexicon.boundary)
+    for one, other in zip(fused, alone, strict=True):
+        assert len(one) == len(other) == size
+        expected = [other[word] + 0.7 * of_language[word] for word in one]
+        np.testing.assert_allclose([*one.values()], expected, atol=1e-4)
+        assert [*one.values()] == sorted(one.values(), reverse=True)
+    for one, other in zip(alone, every(), strict=True):
+        np.testing.assert_allclose([one[word] for word in other], [*other.values()], atol=1e-5)
+
+
+def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_path):
+    """By the weights of the model, whose encoder reads the source from its end."""
+    run = Run.load(folders["attentive"])
+    model, (others,) = run.experiment.model, run.others
+    file, text = tmp_path / "links", "\n".join([" ".join(sources[3]), "", " ".join(sources[4])])
+    options = ("--alignments", file, "--beam", 2, "--shortest", 5, "--longest", 6, "--nbest", 2)
+    output, _ = call("translate", folders["attentive"], *options, text=text)
+    rows = [row.split(" ||| ") for row in output.splitlines()]
+    lines = file.read_text().splitlines()
+    assert len(rows) == len(lines) == 5 and lines[2] == ""
+    for (number, said, *_), line_of_links in zip(rows, lines, strict=True):
+        source, words = (sources[3], [], sources[4])[int(number)], said.split()
+        read = jnp.asarray([[others.ids[word] for word in source][::-1]], jnp.int32)
+        given = [run.lexicon.boundary_id, *(run.lexicon.ids[word] for word in words)][:-1]
+        expected = []
+        if given:
+            weights = model.attention_weights(
+                run.params, run.tables, read, jnp.array([len(source)]), jnp.asarray([given])
+            )[0]
+            expected = [f"{int(row[::-1].argmax())}-{t}" for t, row in enumerate(weights)]
+        assert line_of_links.split() == expected
+    assert max(map(len, lines)) > 4
+
+
+def test_attention_is_drawn(call, folders, sources, tmp_path):
+    picture, text = tmp_path / "attention.png", " ".join(sources[2]) + "\n"
+    plain, _ = call("translate", folders["attentive"], text=text)
+    drawn, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
+    assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(UserError, match="draws one sentence, and this text has 2"):
+        call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
+
+
+def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
+    call, folders, sources, tmp_path
+):
+    run = shutil.copytree(folders["attentive"], tmp_path / "run")
+    options = ("translate", run, "--split", "test", "--bleu", "--beam", 1)
+    call(*options)
+    call(*options, "--unknowns", "attention")
+    plain, restored = sorted((run / "results").glob("*.json"), key=lambda path: len(path.name))
+    assert "unknowns" not in json.loads(plain.read_text())["decoding"]
+    kept = json.loads(restored.read_text())["decoding"]["unknowns"]
+    assert kept == {"by": "attention", "dictionary_sha256": None}
+
+
 def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
     one, two = (shutil.copytree(folders[n], tmp_path / n) for n in ("one", "two"))
     options = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
     output, _ = call("translate", one, *options)
     assert "BLEU" in output and "tok:none" in output and "chrF2" in output
+    assert re.search(r"exact match \d+\.\d\d", output)
     call("translate", two, *options)
     (path,) = (one / "results").glob("*.json")
     kept = json.loads(path.read_text())
@@ -209,6 +293,12 @@ def test_figures_are_those_of_sacrebleu_s_definition():
     expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
     np.testing.assert_allclose(found["BLEU"]["score"], expected, rtol=1e-6)
     assert "tok:none" in found["BLEU"]["signature"]
+    assert found["exact match"]["score"] == 0
+
+
+def test_exact_match_counts_whole_translations():
+    found = bleu.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
+    assert found["exact match"]["score"] == 50
 
 
 @pytest.mark.parametrize(
@@ -221,6 +311,12 @@ def test_figures_are_those_of_sacrebleu_s_definition():
         (["one", "nothing.txt"], "nothing.txt"),
         (["one", "turned"], "some say a sentence from its last word"),
         (["one", "--language-model", "two"], "SequenceToSequence"),
+        (["turned", "--language-model", "language"], "and .* reads it from the first"),
+        (["one", "--language-model", "language", "--language-weight", "nan"], "weight is nan"),
+        (["one", "--alignments", "a"], "--alignments looks at attention, which .* is without"),
+        (["one", "--unknowns", "attention"], "--unknowns attention looks at attention"),
+        (["attentive", "--unknowns", "marks"], "marks no unknown words"),
+        (["attentive", "--plot-attention", "a.png"], "draws one sentence, and this text has 0"),
     ],
     ids=str,
 )

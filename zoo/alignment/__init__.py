@@ -5,6 +5,7 @@ position i, both from 0. The room knows words and arrays, no files: `zoo.sources
 and writes these.
 """
 
+from zoo.alignment.attention import in_sentence_order, most_attended
 from zoo.alignment.dictionary import learn_dictionary, translate_word
 from zoo.alignment.model1 import Model1
 from zoo.alignment.symmetrise import METHODS, symmetrise
@@ -25,7 +26,9 @@ __all__ = [
     "PositionalAll",
     "PositionalUnknown",
     "UnknownWords",
+    "in_sentence_order",
     "learn_dictionary",
+    "most_attended",
     "restore_by_attention",
     "symmetrise",
     "translate_word",

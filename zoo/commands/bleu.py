@@ -31,6 +31,6 @@ def run(arguments: argparse.Namespace):
     results = [bleu.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0])
     experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
-    corpus = experiment.vocabulary.read(experiment.data, arguments.split)
+    corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
     print(bleu.table(rows, results[0][0]))

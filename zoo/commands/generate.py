@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace):
     from zoo.evaluation.run import Run
 
     run = Run.load(options.folder_of(arguments))
-    model, vocabulary = run.experiment.model, run.experiment.vocabulary
+    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     options.print_notes(run.notes([prompt_words(arguments.prompt, run.lexicon, vocabulary)]))
     names = ("prompt", "count", "length", "temperature", "seed")
     chosen = {name: getattr(arguments, name) for name in names}

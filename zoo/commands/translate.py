@@ -5,7 +5,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.commands import options
 from zoo.errors import UserError, named
@@ -13,6 +13,15 @@ from zoo.errors import UserError, named
 # Lines that are read before any is written, in batches: enough to put like lengths together.
 _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+_LANGUAGE_WEIGHT = 0.1
+
+
+class _Translation(NamedTuple):
+    """hypothesis: as it was found. words: as they are written. source: as the runs read it."""
+
+    hypothesis: Any
+    words: list[str]
+    source: list[str]
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -26,20 +35,36 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add("--split", metavar="NAME", help="translates a split of the first run's data")
     add("--bleu", action="store_true", help="with --split: BLEU and chrF, kept beside the run")
-    add("--tokenizer", choices=_TOKENIZERS, default="none", help="sacrebleu's, for --bleu")
+    add("--tokenizer", choices=_TOKENIZERS, help="sacrebleu's, for --bleu; default: none")
     add("--output", metavar="FILE", help="the translations; default: prints them")
     add(
         "--dictionary",
         metavar="FILE",
         help="source word, tab, target word: puts in unknown words, as align --dictionary writes",
     )
+    add(
+        "--unknowns",
+        choices=("marks", "attention", "keep"),
+        help="what says which source word an unknown word is of; keep puts none in; default: marks "
+        "where the run has them, else attention where there is a dictionary",
+    )
+    add(
+        "--alignments",
+        metavar="FILE",
+        help="the source word that each word attends to most, a line a hypothesis: 0-0 2-1",
+    )
+    add(
+        "--plot-attention",
+        metavar="FILE",
+        help="draws the attention of one sentence: .png, .pdf or .svg",
+    )
     add("--beam", type=int, default=12, help="hypotheses kept open; 1 is greedy; default 12")
     add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
     add(
         "--nbest-format",
         choices=("moses", "plain"),
-        default="moses",
-        help="id ||| words ||| features ||| score, or the words alone, lists between blank lines",
+        help="id ||| words ||| features ||| score, or the words alone, lists between blank lines; "
+        "default: moses",
     )
     add(
         "--length-normalisation",
@@ -56,22 +81,23 @@ def add_to(parser: argparse.ArgumentParser):
         "--average", choices=("probabilities", "logs"), default="probabilities", help="of ensembles"
     )
     add("--language-model", metavar="DIR", help="a run over the same words, added to the scores")
-    add("--language-weight", type=float, default=0.1, metavar="W", help="its factor; default 0.1")
+    add(
+        "--language-weight",
+        type=float,
+        metavar="W",
+        help=f"its factor; default {_LANGUAGE_WEIGHT}",
+    )
 
 
 def run(arguments: argparse.Namespace):
     """Prints or writes the translations, in the order of the lines; an empty line stays one."""
     from zoo.decoding import BeamSearch
-    from zoo.evaluation.run import Run
-    from zoo.evaluation.translation import Translator
-    from zoo.runs import outputs
 
     _check(arguments)
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
-    if arguments.output:
-        outputs.check(arguments.output, "the translations")
+    _check_files(arguments)
     search = BeamSearch(
         beam=arguments.beam,
         nbest=arguments.nbest or 1,
@@ -80,38 +106,75 @@ def run(arguments: argparse.Namespace):
         shortest=arguments.shortest,
         longest=arguments.longest,
     )
-    other = arguments.language_model
-    translator = Translator(
+    translator = _translator(folders, arguments)
+    restoring = _restoring(translator, arguments)
+    if arguments.bleu:
+        _judge(translator, search, restoring, arguments)
+        return
+    sources = _sources(translator, file, arguments.split)
+    if arguments.plot_attention:
+        sources = _only_one(sources)
+    found = _translations(translator, search, restoring, sources, arguments)
+    _write(found, translator, arguments)
+
+
+def _translator(folders, arguments):
+    """The runs of the folders, perhaps with a language model."""
+    from zoo.evaluation.run import Run
+    from zoo.evaluation.translation import Translator
+
+    other, weight = arguments.language_model, arguments.language_weight
+    return Translator(
         tuple(map(Run.load, folders)),
         arguments.average,
         Run.load(other) if other else None,
-        arguments.language_weight,
+        _LANGUAGE_WEIGHT if weight is None else weight,
     )
-    if arguments.bleu:
-        _judge(translator, search, arguments)
-        return
-    lines = _translated(translator, search, _sources(translator, file, arguments.split), arguments)
-    if arguments.output:
-        outputs.write_lines(arguments.output, list(lines), "the translations")
-    else:
-        for line in lines:
-            sys.stdout.write(line)
-            sys.stdout.flush()
 
 
 def _check(arguments):
     """UserError for options that do not go together."""
-    if arguments.batch < 1:
-        raise UserError(f"--batch {arguments.batch}: give at least 1.")
-    if arguments.nbest is not None and arguments.nbest < 1:
-        raise UserError(f"--nbest {arguments.nbest}: give at least 1.")
+    for name in ("batch", "nbest"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise UserError(f"--{name} {value}: give at least 1.")
     if arguments.bleu and not arguments.split:
         raise UserError("--bleu needs references: give --split NAME, as in --split test.")
-    if arguments.bleu and (arguments.nbest or arguments.output):
+    for option, needed in (
+        ("tokenizer", "bleu"),
+        ("nbest_format", "nbest"),
+        ("language_weight", "language_model"),
+    ):
+        if getattr(arguments, option) is not None and not getattr(arguments, needed):
+            option, needed = (name.replace("_", "-") for name in (option, needed))
+            raise UserError(f"--{option} is for --{needed}: give both, or leave it out.")
+    if arguments.unknowns == "keep" and arguments.dictionary:
+        raise UserError(
+            "--dictionary says what unknown words are, and --unknowns keep leaves them: give one."
+        )
+    if arguments.bleu and (
+        arguments.nbest or arguments.output or arguments.alignments or arguments.plot_attention
+    ):
         raise UserError(
             "--bleu judges the best hypothesis of each sentence and keeps them beside the run: "
-            "leave --nbest and --output out."
+            "leave --nbest, --output, --alignments and --plot-attention out."
         )
+
+
+def _check_files(arguments):
+    """UserError if a file that is yet to be made could not be written."""
+    from zoo.runs import outputs
+
+    for file, what in (
+        (arguments.output, "the translations"),
+        (arguments.alignments, "the alignments"),
+    ):
+        if file:
+            outputs.check(file, what)
+    if arguments.plot_attention:
+        from zoo.evaluation.reports import plots
+
+        plots.check_file(arguments.plot_attention)
 
 
 def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
@@ -136,21 +199,61 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
             yield translator.read(line.removesuffix("\n"))
 
 
-def _translated(translator, search, sources, arguments) -> Iterator[str]:
-    """Lines of output, of some batches of sources at a time."""
-    first = 0
-    for some in _hypotheses(translator, search, sources, arguments):
-        for number, of_sentence in enumerate(some, first):
+def _only_one(sources) -> Iterator[list[str]]:
+    """The one sentence of a text; UserError if there is none, or more."""
+    found = [words for words in sources if words]
+    if len(found) != 1:
+        raise UserError(
+            f"--plot-attention draws one sentence, and this text has {len(found):,}: give one line."
+        )
+    return iter(found)
+
+
+def _write(found, translator, arguments):
+    """Writes the lines of translations, their alignments, and the picture of one."""
+    from zoo.evaluation import attention
+    from zoo.runs import outputs
+    from zoo.sources import alignments
+
+    links: list[str] = []
+
+    def lines():
+        for number, of_sentence in enumerate(itertools.chain.from_iterable(found)):
+            for one in of_sentence if arguments.alignments else ():
+                pairs = attention.links(translator, one.hypothesis, one.source)
+                links.append(alignments.pharaoh(pairs) + "\n")
+            if arguments.alignments and not of_sentence:
+                links.append("\n")
+            if arguments.plot_attention:
+                _draw(translator, of_sentence[0], arguments.plot_attention)
             yield _lines(number, of_sentence, arguments)
-        first += len(some)
+
+    if arguments.output:
+        outputs.write_lines(arguments.output, list(lines()), "the translations")
+    else:
+        for line in lines():
+            sys.stdout.write(line)
+            sys.stdout.flush()
+    if arguments.alignments:
+        outputs.write_lines(arguments.alignments, links, "the alignments")
 
 
-def _hypotheses(translator, search, sources, arguments) -> Iterator[list]:
-    """Of some sources at a time, (hypothesis, its words) of each; says how far it is, and which
-    words were unknown."""
+def _draw(translator, one, file):
+    """Draws the attention of a translation."""
+    from zoo.evaluation import attention
+    from zoo.evaluation.reports import plots
+
+    weights = attention.weights(translator, one.hypothesis, one.source)
+    plots.attention(one.source, one.words, weights, file)
+
+
+def _translations(
+    translator, search, restoring, sources, arguments
+) -> Iterator[list[list[_Translation]]]:
+    """The hypotheses of some sources at a time; says how far it is, and which words were
+    unknown."""
     from tqdm import tqdm
 
-    restoring = _restoring(translator, arguments.dictionary)
     missing: dict[str, int] = {}
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
@@ -159,8 +262,8 @@ def _hypotheses(translator, search, sources, arguments) -> Iterator[list]:
             read = some if restoring is None else restoring.annotate(some)
             found = translator.translate(read, search, arguments.batch, bar.update)
             yield [
-                [(one, _words(translator, restoring, one, source)) for one in hypotheses]
-                for source, hypotheses in zip(some, found, strict=True)
+                [_Translation(one, _words(translator, restoring, one, given), seen) for one in best]
+                for given, seen, best in zip(some, read, found, strict=True)
             ]
     if missing:
         count = sum(missing.values())
@@ -172,14 +275,30 @@ def _hypotheses(translator, search, sources, arguments) -> Iterator[list]:
         )
 
 
-def _restoring(translator, dictionary):
-    """What puts in unknown words: for a run that marks them, and where a dictionary is given."""
+def _restoring(translator, arguments):
+    """What puts in unknown words: for a run that marks them, and where it is asked for."""
+    from zoo.alignment import PositionalAll
+    from zoo.evaluation import attention
     from zoo.evaluation.unknown_words import Restoring
     from zoo.sources import alignments
 
-    if dictionary is None and translator.runs[0].experiment.data.unknowns is None:
+    for option in ("alignments", "plot_attention"):
+        if getattr(arguments, option):
+            attention.check(translator, f"--{option.replace('_', '-')}")
+    dictionary, by = arguments.dictionary, arguments.unknowns
+    if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None
-    return Restoring(translator, alignments.read_dictionary(dictionary) if dictionary else {})
+    found = Restoring(translator, alignments.read_dictionary(dictionary) if dictionary else {}, by)
+    if (
+        (arguments.alignments or arguments.plot_attention)
+        and isinstance(found.strategy, PositionalAll)
+        and found.way == "marks"
+    ):
+        raise UserError(
+            "attention is paid to each word and to its mark, which is taken out: give --unknowns "
+            "keep for alignments or a picture of this run."
+        )
+    return found
 
 
 def _words(translator, restoring, hypothesis, source) -> list[str]:
@@ -189,26 +308,26 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
     return restoring.words(hypothesis, source)
 
 
-def _lines(number, hypotheses, arguments) -> str:
-    """The output of a sentence, of (hypothesis, its words)."""
+def _lines(number, translations, arguments) -> str:
+    """The output of a sentence."""
     from zoo.sources import nbest
 
     if not arguments.nbest:
-        return " ".join(hypotheses[0][1] if hypotheses else []) + "\n"
+        return " ".join(translations[0].words if translations else []) + "\n"
     if arguments.nbest_format == "plain":
-        return "".join(" ".join(words) + "\n" for _, words in hypotheses) + "\n"
+        return "".join(" ".join(one.words) + "\n" for one in translations) + "\n"
     lines: list[Any] = []
-    for one, words in hypotheses:
+    for one, words, _ in translations:
         # A hypothesis that did not end has no boundary among its tokens.
         features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
         lines.append(nbest.line(number, words, features, one.score))
-    if not hypotheses:
+    if not translations:
         features = {"LogProb": 0.0, "Length": 0, "Ended": True}
         lines.append(nbest.line(number, [], features, 0.0))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _judge(translator, search, arguments):
+def _judge(translator, search, restoring, arguments):
     """Prints BLEU and chrF of a split, and keeps them with hypotheses and passport."""
     from zoo.evaluation import bleu
 
@@ -216,13 +335,14 @@ def _judge(translator, search, arguments):
     corpus = translator.pairs(split)
     sources = iter(run.experiment.source_of(corpus).sentences)
     hypotheses = [
-        " ".join(of_sentence[0][1] if of_sentence else [])
-        for some in _hypotheses(translator, search, sources, arguments)
+        " ".join(of_sentence[0].words if of_sentence else [])
+        for some in _translations(translator, search, restoring, sources, arguments)
         for of_sentence in some
     ]
     references = [" ".join(words) for words in corpus.sentences]
-    found = bleu.figures(hypotheses, references, arguments.tokenizer)
-    how = bleu.decoding(translator, search)
-    figures = bleu.of_run(run, split, corpus, arguments.tokenizer, found, how)
+    tokenizer = arguments.tokenizer or "none"
+    found = bleu.figures(hypotheses, references, tokenizer)
+    how = bleu.decoding(translator, search, restoring and restoring.described())
+    figures = bleu.of_run(run, split, corpus, tokenizer, found, how)
     paths = bleu.write(run, figures, hypotheses)
     print(bleu.describe(split, figures), *paths, sep="\n  ")

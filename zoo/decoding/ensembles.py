@@ -98,10 +98,15 @@ def fuse(
     Raises:
       UserError: the weight is below 0 or not finite.
     """
-    if not 0 <= weight < np.inf:
-        raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
+    check_weight(weight)
     steps = as_tree(step), as_tree(language_model)
     return jax.tree_util.Partial(_Fusion(renormalised), steps, jnp.asarray(weight, jnp.float32))
+
+
+def check_weight(weight: float):
+    """UserError for a weight of a language model that is below 0 or not finite."""
+    if not 0 <= weight < np.inf:
+        raise UserError(f"the language model's weight is {weight}: give 0 or a number above it.")
 
 
 def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):

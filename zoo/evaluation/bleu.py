@@ -17,6 +17,7 @@ from zoo.runs import outputs
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
+EXACT_MATCH = "exact match"
 # What must agree before two figures may be put side by side. Whether words are tokenised stands in
 # the signature of BLEU.
 COMPARABLE = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
@@ -36,11 +37,18 @@ def metrics(tokenizer: str) -> dict[str, Any]:
 
 
 def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
-    """{name: {"score" (percent), "signature"}} of a corpus, one reference a sentence."""
+    """{name: {"score" (percent), "signature"}} of a corpus, one reference a sentence.
+
+    Beside sacrebleu's metrics, "exact match": the share of hypotheses that are their reference,
+    character for character.
+    """
     found = {}
     for name, metric in metrics(tokenizer).items():
         score = metric.corpus_score(hypotheses, [references]).score
         found[name] = {"score": score, "signature": str(metric.get_signature())}
+    same = sum(one == other for one, other in zip(hypotheses, references, strict=True))
+    share = 100 * same / max(1, len(references))
+    found[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
     return found
 
 
@@ -73,15 +81,20 @@ def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, found: dict, ho
     }
 
 
-def decoding(translator: Translator, search: BeamSearch) -> dict:
-    """How hypotheses are found, for a passport."""
+def decoding(translator: Translator, search: BeamSearch, unknowns: dict | None = None) -> dict:
+    """How hypotheses are found, for a passport.
+
+    Args:
+      unknowns: how unknown words were put into them; see `unknown_words.Restoring.described`.
+    """
     other = translator.language_model
-    return {
+    found = {
         "search": dataclasses.asdict(search),
         "runs": [_run(run) for run in translator.runs],
         "average": translator.of if len(translator.runs) > 1 else None,
         "language_model": None if other is None else {**_run(other), "weight": translator.weight},
     }
+    return found if unknowns is None else {**found, "unknowns": unknowns}
 
 
 def _run(run):
@@ -103,7 +116,8 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     how = figures["decoding"]
     plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
     variant = f"beam-{plain['beam']}"
-    if how["search"] != plain or len(how["runs"]) > 1 or how["language_model"]:
+    others = len(how["runs"]) > 1 or how["language_model"] or "unknowns" in how
+    if how["search"] != plain or others:
         text = json.dumps(how, sort_keys=True)
         variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     variant = "-".join(filter(None, (run.variant, variant)))
@@ -234,5 +248,5 @@ def table(rows: list[dict[str, Any]], figures: dict) -> str:
         f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; ± and "
         f"p by paired bootstrap, p of the difference from {rows[0]['run']}"
     )
-    lines += [one["signature"] for one in figures["figures"].values()]
+    lines += [one["signature"] for name, one in figures["figures"].items() if name in rows[0]]
     return "\n".join(lines)

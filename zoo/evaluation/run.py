@@ -228,7 +228,8 @@ class Run:
         of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
         Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
         """
-        source = _as_test(self.experiment.data, path)
+        pairs = isinstance(self.experiment.model, SequenceToSequence)
+        source = _as_test(self.experiment.data, path, pairs)
         if type(source) in (Conllu, Text):
             if texts.is_one(path):
                 return self._read(path, source)
@@ -310,11 +311,14 @@ def short_names(workdirs: list[str]) -> list[str]:
     return names if len({*names}) == len({*workdirs}) else [str(path) for path in workdirs]
 
 
-def _as_test(source: Source, path: str) -> Source:
-    """The source with `path` as its only test file; a source without files gives way to text."""
+def _as_test(source: Source, path: str, pairs: bool) -> Source:
+    """The source with `path` as its only test file; a source without files gives way to text, or to
+    pairs where the model reads these."""
     source = source.within()
     if isinstance(source, Mixed):
         source = source.like(path) or source
+    if pairs and not isinstance(source, Pairs):
+        source = Pairs(train=(path,), validation=(path,))
     if isinstance(source, Pairs):
         whole = any(candidate.exists() for candidate in files.candidates(path))
         return dataclasses.replace(source, tests=((path,) if whole else tuple(path.split(",")),))

@@ -53,7 +53,14 @@ class Translator:
             )
         if self.language_model is not None:
             other = self.language_model
+            ensembles.check_weight(self.weight)
             _ = other.experiment.language_model  # a UserError where it is none
+            if turned == {True}:
+                raise UserError(
+                    f"{names[0]} says a sentence from its last word to its first "
+                    f"(model.order=target_reversed), and {other.path} reads it from the first: "
+                    "leave --language-model out."
+                )
             ensembles.check_same_words(
                 [self.runs[0].lexicon, other.lexicon], [names[0], other.path]
             )
@@ -100,15 +107,23 @@ class Translator:
           name: where they come from, for messages.
 
         Raises:
-          UserError: a vocabulary refuses a word.
+          UserError: a vocabulary refuses a word, or the memory is too small.
         """
         places = [place for place, words in enumerate(sentences) if words]
         sources = self._encoded([sentences[place] for place in places], name)
         found: list[list[Hypothesis]] = [[] for _ in sentences]
-        with jax.default_matmul_precision(PRECISION):
-            translations = translate(
-                self._start(), sources, search, boundary=self.boundary, batch=batch, done=done
-            )
+        try:
+            with jax.default_matmul_precision(PRECISION):
+                translations = translate(
+                    self._start(), sources, search, boundary=self.boundary, batch=batch, done=done
+                )
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise UserError(
+                f"a beam of {search.beam} over {batch} sentences side by side needs more memory "
+                "than there is: give a narrower beam, or a smaller batch."
+            ) from error
         for place, hypotheses in zip(places, translations, strict=True):
             found[place] = hypotheses
         return found

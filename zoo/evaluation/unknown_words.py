@@ -1,19 +1,17 @@
 """Unknown words put into translations; see `zoo.alignment.unknown_words`."""
 
 import dataclasses
-import functools
 from collections.abc import Mapping, Sequence
-from typing import cast
-
-import jax
-import numpy as np
+from typing import Any
 
 from zoo.alignment import UnknownWords, restore_by_attention
-from zoo.data.buckets import source_batch
-from zoo.decoding.translate import Hypothesis, size_of
+from zoo.decoding.translate import Hypothesis
 from zoo.errors import UserError
+from zoo.evaluation import attention
 from zoo.evaluation.translation import Translator
-from zoo.models import SequenceToSequence
+from zoo.runs import digests
+
+WAYS = ("marks", "attention", "keep")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -21,23 +19,34 @@ class Restoring:
     """What is known of unknown words when a translator's output is read.
 
     Attributes:
-      translator: whose first run says how they are marked, or has attention.
+      translator: whose first run says how they are marked, or one of whose runs has attention.
       dictionary: {source word: target word}; a word that it has not is copied.
+      by: "marks", as the first run was trained to write them; "attention", of each unknown word;
+        "keep" puts nothing in; None for marks where the run has them, else for attention.
 
     Raises:
-      UserError: the first run has neither marks nor attention.
+      UserError: there are no marks, or no attention, to go by.
     """
 
     translator: Translator
     dictionary: Mapping[str, str]
+    by: str | None = None
 
     def __post_init__(self):
         run = self.translator.runs[0]
-        if self.strategy is None and self._model.attention is None:
+        if self.by == "marks" and self.strategy is None:
+            raise UserError(
+                f"{run.path} marks no unknown words: train with data.unknowns, or put them in by "
+                "--unknowns attention."
+            )
+        if self.way != "attention":
+            return
+        if self.by is None and not attention.attentive(self.translator):
             raise UserError(
                 f"{run.path} does not say which source word an unknown word translates: train with "
                 "data.unknowns, or with attention, or leave --dictionary out."
             )
+        attention.check(self.translator, "--unknowns attention")
 
     @property
     def strategy(self) -> UnknownWords | None:
@@ -45,8 +54,9 @@ class Restoring:
         return self.translator.runs[0].experiment.data.unknowns
 
     @property
-    def _model(self) -> SequenceToSequence:
-        return cast(SequenceToSequence, self.translator.runs[0].experiment.model)
+    def way(self) -> str:
+        """One of `WAYS`."""
+        return self.by or ("attention" if self.strategy is None else "marks")
 
     @property
     def _known(self):
@@ -65,29 +75,20 @@ class Restoring:
           source: the words that were translated, not annotated.
         """
         words = self.translator.words(hypothesis)
-        if self.strategy is not None:
+        if self.way == "keep":
+            return words
+        if self.way == "marks" and self.strategy is not None:
             return self.strategy.restore(words, source, self.dictionary, self._known)
         unknown = self.translator.runs[0].lexicon.unknown
         if unknown is None or unknown not in words:
             return words
-        weights = self._attention(hypothesis, source)
+        (read,) = self.annotate([[*source]])
+        weights = attention.weights(self.translator, hypothesis, read)
         return restore_by_attention(words, source, weights, self.dictionary, unknown)
 
-    def _attention(self, hypothesis, source) -> np.ndarray:
-        """The attention of the first run, [T, S], in the order of the texts."""
-        run, translator = self.translator.runs[0], self.translator
-        order = self._model.order
-        ids = [self._known.get(word, self._known[run.others[0].unknown]) for word in source]
-        read = ids[::-1] if order == "source_reversed" else ids
-        sources, lengths = source_batch([read], size_of(len(read)))
-        given = [translator.boundary, *hypothesis.words[:-1]]
-        words = np.full((1, size_of(len(given))), translator.boundary, np.int32)
-        words[0, : len(given)] = given
-        weights = self._weights(run.params, run.tables, sources, lengths, words)
-        found = np.asarray(weights)[0, : len(given), -len(ids) :]
-        found = found[:, ::-1] if order == "source_reversed" else found
-        return found[::-1] if order == "target_reversed" else found
-
-    @functools.cached_property
-    def _weights(self):
-        return jax.jit(self._model.attention_weights)
+    def described(self) -> dict[str, Any] | None:
+        """How unknown words were put in, for a passport; None for not at all."""
+        if self.way == "keep":
+            return None
+        dictionary = digests.of_json(dict(self.dictionary)) if self.dictionary else None
+        return {"by": self.way, "dictionary_sha256": dictionary}

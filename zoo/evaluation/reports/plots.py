@@ -7,7 +7,8 @@ order. Reports call `check_file` before they compute anything.
 
 import math
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -21,6 +22,7 @@ from zoo.runs import outputs, strict_json
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = "os^Dv<>"
 SUFFIXES = (".png", ".pdf", ".svg")
+_GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
 
 def _axes(title, x_label, y_label, width=7.5):
@@ -47,6 +49,11 @@ def check_file(file: str | pathlib.Path):
 
 def _write(figure, axes, file):
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _save(figure, file)
+
+
+def _save(figure, file):
+    """Writes a picture whole, in the kind that its suffix says."""
     check_file(file)
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
     outputs.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
@@ -216,6 +223,31 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     # What is smaller is the rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
     _write(figure, axes, file)
+
+
+def attention(
+    source: Sequence[str], target: Sequence[str], weights: np.ndarray, file: str | pathlib.Path
+):
+    """How much each word of a translation attends to each word of its source.
+
+    Args:
+      source, target: words. weights: [T, S], from 0 to 1. file: the picture to write.
+    """
+    size = [1.8 + 0.32 * max(len(words), 3) for words in (source, target)]
+    figure = Figure(figsize=(size[0] + 0.8, size[1]), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    shape = (max(len(target), 1), max(len(source), 1))
+    image = axes.imshow(
+        np.reshape(weights, shape) if np.size(weights) else np.zeros(shape), **_GREY
+    )
+    # Words are no mathematics: a "$" is one.
+    axes.set_xticks(range(len(source)), [*source], rotation=90, parse_math=False)
+    axes.set_yticks(range(len(target)), [*target], parse_math=False)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    figure.colorbar(image, label="weight", shrink=0.8)
+    _save(figure, file)
 
 
 def sweep(

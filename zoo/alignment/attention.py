@@ -1,0 +1,47 @@
+"""Links between the words of a pair by a translator's attention."""
+
+import numpy as np
+
+Link = tuple[int, int]
+
+
+def in_sentence_order(
+    weights: np.ndarray, source_words: int, target_words: int, order: str
+) -> np.ndarray:
+    """The attention of one pair, [T, S], rows and columns as the words stand in the two sentences.
+
+    A decoder's weights have a row for each word in the order in which it is said, and then perhaps
+    the boundary and padding; their columns are padded on the left, and in the order in which the
+    encoder reads.
+
+    Args:
+      weights: [at least T, at least S], as `SequenceToSequence.attention_weights` gives them.
+      source_words, target_words: S and T, the boundary not counted.
+      order: see `SequenceToSequence`: "source_reversed" turns columns round, "target_reversed"
+        rows.
+
+    Raises:
+      ValueError: the weights have fewer rows or columns than there are words.
+    """
+    weights = np.asarray(weights)
+    rows, columns = weights.shape
+    if rows < target_words or columns < source_words:
+        raise ValueError(
+            f"weights of shape {weights.shape} for {target_words} target and {source_words} source "
+            "words: give a row and a column for each"
+        )
+    found = weights[:target_words, columns - source_words :]
+    if order == "source_reversed":
+        found = found[:, ::-1]
+    return found[::-1] if order == "target_reversed" else found
+
+
+def most_attended(weights: np.ndarray) -> list[Link]:
+    """(source position, target position) of each target word and what it attends to most.
+
+    Of equal weights the earlier source word is taken.
+
+    Args:
+      weights: [T, S], as the words stand in the sentences.
+    """
+    return [(int(row.argmax()), position) for position, row in enumerate(np.asarray(weights))]
