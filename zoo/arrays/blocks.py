@@ -8,6 +8,8 @@ A program may be exported for any number of rows (`jax.export` with a symbolic s
 have as many rows as are fast for most numbers, and the last are filled up.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -78,3 +80,69 @@ def joined(tree, rows: int):
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
     )
+
+
+class Cut(NamedTuple):
+    """Blocks of a table's rows that a loop reads, and adds to, one at a time.
+
+    Where their number divides the rows, blocks are strides. Where not, they are runs of adjacent
+    rows, and the last is shifted back so that it does not stick out: the rows that the block before
+    has seen are there again, and must be masked or they would count twice.
+
+    Attributes:
+      rows: N. blocks: how many. size: rows of a block.
+    """
+
+    rows: int
+    blocks: int
+    size: int
+
+    @classmethod
+    def of(cls, rows: int, most: int) -> "Cut":
+        """`most` rows at a time, at least 1 and at most N; fewer if their number does not divide N
+        while that of a few more blocks does."""
+        size = even(rows, most)
+        count = -(-rows // size)
+        return cls(rows, count, size if rows % count == 0 else min(most, rows))
+
+    @property
+    def strided(self) -> bool:
+        return self.blocks * self.size == self.rows
+
+    def numbers(self) -> jax.Array:
+        """Of the blocks, for a loop."""
+        return jnp.arange(self.blocks)
+
+    def places(self, number) -> jax.Array:
+        """Of the rows of a block, int32 [size]."""
+        if self.strided:
+            return number + self.blocks * jnp.arange(self.size)
+        return self._start(number) + jnp.arange(self.size)
+
+    def masked(self, number, array, value):
+        """array [..., size] with the value in the places of rows that were seen before."""
+        if self.strided:
+            return array
+        new = self.places(number) >= number * self.size
+        return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
+
+    def take(self, number, array):
+        """The rows of a block, [size, ...], of an array [N, ...]."""
+        if self.strided:
+            return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
+        return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
+
+    def add(self, number, array, rows):
+        """The array [N, ...] with the rows [size, ...] added to those of a block."""
+        total = self.take(number, array) + rows.astype(array.dtype)
+        if self.strided:
+            strides = self._strides(array)
+            strides = jax.lax.dynamic_update_index_in_dim(strides, total, number, 1)
+            return strides.reshape(array.shape)
+        return jax.lax.dynamic_update_slice_in_dim(array, total, self._start(number), 0)
+
+    def _start(self, number):
+        return jnp.minimum(number * self.size, self.rows - self.size)
+
+    def _strides(self, array):
+        return array.reshape(self.size, self.blocks, *array.shape[1:])

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks as rows_of
+from zoo.arrays import layouts
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128
@@ -72,6 +73,7 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
     Returns:
       [N, ...], differentiable backwards in params and others.
     """
+    params, letters, lengths, others = layouts.alike((params, letters, lengths, others))
     number, longest = letters.shape
     block = rows_of.at_most(BLOCK, number)
     whole = -(-number // block)
@@ -112,7 +114,9 @@ def _forward(function, cuts, params, letters, lengths, others):
         of_block = _cut_by_length(cuts, function.forward, params, *_at(block, blocks))
         return jax.tree.map(lambda x, new: x.at[block].set(new), results, of_block)
 
-    zeros = jax.tree.map(lambda x: jnp.zeros((letters.shape[0], *x.shape), x.dtype), shapes)
+    zeros = jax.tree.map(
+        lambda x: layouts.zeros((letters.shape[0], *x.shape), x.dtype, letters), shapes
+    )
     results, kept = jax.lax.fori_loop(0, _filled(lengths), compute, zeros)
     return results, (params, letters, lengths, others, kept)
 
@@ -152,6 +156,6 @@ def _cut_by_length(cuts, function, params, letters, lengths, *rest):
     def cut(width, params, letters, *rest):
         return function(params, letters[:, :width], *rest)
 
-    chosen = jnp.searchsorted(jnp.asarray(cuts), lengths.max())
+    chosen = (jnp.asarray(cuts) < lengths.max()).sum()
     branches = [functools.partial(cut, width) for width in cuts]
     return jax.lax.switch(chosen, branches, params, letters, lengths, *rest)

@@ -25,8 +25,10 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
+from zoo.heads import spread
 from zoo.heads.evaluated import Evaluated
 from zoo.losses.token_weights import without_gradient
 
@@ -67,6 +69,11 @@ def _guarded(method):
         if not takes:
             named.pop("prepared", None)
         bound = signature.bind(self, *positional, **named)
+        bound.arguments["hidden"] = jnp.asarray(bound.arguments["hidden"])
+        mesh = layouts.explicit_mesh(bound.arguments)
+        if mesh is not None:
+            return spread.over_explicit(function, method.__name__, mesh, bound.arguments)
+        bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
         try:
             if "tables" in signature.parameters:
                 _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
@@ -131,6 +138,12 @@ def _missing(name, error, given):
             "gave for the lexicon, and to a sampled loss `tables`, not `evaluation_tables`"
         )
     return TypeError(f"{name}: {wanted}")
+
+
+def _arrays(given):
+    """Those of the arguments that differ from device to device, or that get gradients: not tables
+    and keys, for what is drawn with them is the same on all devices."""
+    return {name: value for name, value in given.items() if name not in ("self", "tables", "key")}
 
 
 def _regular(name, given):

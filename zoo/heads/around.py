@@ -15,6 +15,10 @@ class HeadAround(Head):
         def head(self) -> Head: ...
 
     @property
+    def draws_noise(self) -> bool:
+        return self.head.draws_noise
+
+    @property
     def ordered_by_frequency(self) -> bool:
         return self.head.ordered_by_frequency
 

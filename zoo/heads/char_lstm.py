@@ -25,6 +25,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import layouts
 from zoo.arrays.by_length import map_by_length
 from zoo.arrays.partition import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
@@ -134,7 +135,7 @@ class CharLSTM(Head):
 
     def spelling_start(self, projected):
         """The state before the first letter of n spellings: (u, s), [n, size] each."""
-        zeros = jnp.zeros((projected.shape[0], self.size), projected.dtype)
+        zeros = layouts.zeros((projected.shape[0], self.size), projected.dtype, projected)
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
@@ -149,8 +150,8 @@ class CharLSTM(Head):
         inputs = params["letters"][previous.T].reshape(longest * count, -1) @ params["input"]
         projections = inputs.reshape(longest, count, -1) + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
-        start = self.spelling_start(projected)
-        u, _ = recurrence(projections, params["recurrent"], *start, keep)
+        u, s = self.spelling_start(projected)
+        u, _ = recurrence(projections, params["recurrent"], u, s, keep)
         logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
         columns = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
         chosen = jnp.take_along_axis(logits, columns, axis=-1)[:, 0]
@@ -187,7 +188,11 @@ class CharLSTM(Head):
             return (drawn, ended | (drawn == END), state), jnp.where(ended, 0, drawn)
 
         count = hidden.shape[0]
-        initial = jnp.full(count, BEGIN), jnp.zeros(count, bool), self.spelling_start(projected)
+        initial = (
+            layouts.filled(count, BEGIN, jnp.int32, projected),
+            layouts.zeros(count, bool, projected),
+            self.spelling_start(projected),
+        )
         keys = jax.random.split(key, self.spelling.longest)
         return jax.lax.scan(step, initial, keys)[1].T
 
@@ -242,7 +247,7 @@ class CharLSTM(Head):
 
         blocks, block = tree.parent.shape
         count = (blocks + 1) * block
-        zeros = jnp.zeros((count, self.size), projected.dtype)
+        zeros = layouts.zeros((count, self.size), projected.dtype, projected)
         states = (zeros, zeros, zeros[:, 0], zeros[:, 0])
         starts = block * (1 + jnp.arange(blocks))
         states, _ = jax.lax.scan(read, states, (starts, tree.parent, tree.letter))

@@ -87,6 +87,11 @@ class CNNSoftmax(Head):
         return "loss" if self.sampled is None else self.sampled.loss_name
 
     @property
+    def draws_noise(self) -> bool:
+        """Whether the loss is a sampled one."""
+        return self.sampled is not None
+
+    @property
     def row_tables(self) -> tuple[str, ...]:
         """The correction, where the loss is sampled."""
         return () if self.sampled is None else ("correction",)

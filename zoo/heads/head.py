@@ -76,6 +76,12 @@ class Head(Evaluated):
         return ()
 
     @property
+    def draws_noise(self) -> bool:
+        """Whether `loss` draws random numbers. Devices that share the tokens out then compute it
+        together, so that what is drawn is the same in every layout: see `spread`."""
+        return False
+
+    @property
     def parameter_axes(self) -> Axes:
         """Names of the axes of the parameters that have some: see `partition`."""
         return {}

@@ -63,6 +63,7 @@ class SampledHead(SoftmaxScores):
     distinct: bool = False
 
     row_tables = ("weights", "bias")
+    draws_noise = True
 
     def __post_init__(self):
         check_least(self, samples=1)

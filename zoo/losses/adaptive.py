@@ -16,7 +16,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import blocks, layouts
 from zoo.losses import softmax, softmax_sum, softmax_words
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
@@ -193,7 +193,7 @@ def _targets(bias, tails, rank):
     """(class in the head, cluster (0: the head), place within the tail) of each target."""
     first = len(bias) - len(tails)
     cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
-    cluster = jnp.searchsorted(cutoffs, rank, side="right").astype(rank.dtype)
+    cluster = sum((rank >= cutoff).astype(rank.dtype) for cutoff in _cutoffs(bias, tails))
     in_head = jnp.where(cluster == 0, rank, first + cluster - 1)
     return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
 
@@ -216,13 +216,13 @@ def _tail_losses(tails, hidden, cluster, place):
         return jnp.where(mine, within[0], 0)
 
     def no_words(h, mine, places, projection, weights):
-        return jnp.zeros(mine.shape, softmax.accumulator(h))
+        return layouts.zeros(mine.shape, softmax.accumulator(h), h)
 
     # Computed again in the backward pass rather than kept for all blocks. Around the conditions
     # and with the tails as arguments: within them, every block would keep the tails too.
     @jax.checkpoint
     def of_block(tails, h, clusters, places):
-        losses = jnp.zeros(clusters.shape, softmax.accumulator(h))
+        losses = layouts.zeros(clusters.shape, softmax.accumulator(h), h)
         for number, tail in enumerate(tails, 1):
             mine = clusters == number
             losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, places, *tail)

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import rows
+from zoo.arrays import layouts, rows
 from zoo.losses import softmax
 from zoo.losses.shapes import check_shapes
 
@@ -163,5 +163,5 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
         of_level = jax.nn.log_sigmoid(turns * scores[..., nodes])
         return total + jnp.where(turns == 0, 0, of_level), None
 
-    total = jnp.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype)
+    total = layouts.zeros((*scores.shape[:-1], nodes.shape[0]), scores.dtype, scores)
     return jax.lax.scan(step, total, (nodes.T, turns.T))[0]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import blocks, layouts
 from zoo.losses.shapes import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
@@ -26,6 +26,7 @@ LOGITS_AT_A_TIME = 3 * 1024 * 1024
 # Rows of W at a time: with 256 columns they fill 2 MiB, a core's cache, which pays more than the
 # larger products of larger blocks.
 MOST_ROWS_AT_A_TIME = 2048
+LEAST_ROWS_AT_A_TIME = 128
 
 # Tokens that blocks are chosen for where a program is exported for any number of them.
 TOKENS_OF_ANY = 1024
@@ -38,7 +39,7 @@ def vocabulary_block(tokens: int, vocabulary: int) -> int:
     most = LOGITS_AT_A_TIME // max(tokens, 1)
     if vocabulary <= most:
         return vocabulary
-    return min(vocabulary, MOST_ROWS_AT_A_TIME, max(128, most))
+    return min(vocabulary, MOST_ROWS_AT_A_TIME, max(LEAST_ROWS_AT_A_TIME, most))
 
 
 def plain_softmax_loss(hidden, weights, bias, targets):
@@ -77,17 +78,17 @@ def accumulated(left, right):
     return jnp.matmul(left, right, preferred_element_type=accumulator(left))
 
 
-def difference(expected, targets, observed, start=0, first=0):
+def difference(expected, targets, observed, words=None):
     """Gradients of logits: expected [N, V], less observed [N] in the columns of targets [N].
 
     They nearly cancel where a model is sure, so the difference is formed before anything is rounded
     to a type of fewer bits.
 
     Args:
-      start: the word of the first column. first: the columns of words before it are left alone.
+      words: those of the columns; 0 to V - 1 if None.
     """
-    words = start + jnp.arange(expected.shape[1])
-    is_target = (words[None] == targets[:, None]) & (words >= first)[None]
+    words = jnp.arange(expected.shape[1]) if words is None else words
+    is_target = words[None] == targets[:, None]
     return expected - jnp.where(is_target, observed[:, None], 0).astype(expected.dtype)
 
 
@@ -103,21 +104,15 @@ def products_with(gradient, hidden, weights):
 # ---------------------------------------------------------------- blocks of the vocabulary
 
 
-def blocks_of_rows(vocabulary, block):
-    """(start, first) of blocks that cover V rows.
+def logits_of_rows(hidden, weights, bias, cut, number):
+    """(logits of the words of a block, [N, size], -inf of those that were seen before; its rows).
 
-    The last block is shifted back so that none sticks out; the rows before its `first` were seen
-    by the block before and must be masked, or they would count twice.
+    Args:
+      cut: the `blocks.Cut` of the words. number: of the block.
     """
-    firsts = jnp.arange(0, vocabulary, block)
-    return jnp.minimum(firsts, vocabulary - block), firsts
-
-
-def logits_of_rows(hidden, weights, bias, start, first, block):
-    """(logits of `block` rows from `start` on, [N, block], -inf before `first`; the rows)."""
-    rows = jax.lax.dynamic_slice_in_dim(weights, start, block)
-    block_logits = logits(hidden, rows, jax.lax.dynamic_slice_in_dim(bias, start, block))
-    return jnp.where((start + jnp.arange(block) >= first)[None], block_logits, -jnp.inf), rows
+    rows = cut.take(number, weights)
+    block_logits = logits(hidden, rows, cut.take(number, bias))
+    return cut.masked(number, block_logits, -jnp.inf), rows
 
 
 class Exponentials(NamedTuple):
@@ -128,9 +123,12 @@ class Exponentials(NamedTuple):
     total: jax.Array
 
     @classmethod
-    def none(cls, tokens, dtype):
+    def none(cls, hidden):
+        """Of no logits yet, for hidden [N, D]."""
+        tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
-        return cls(jnp.full(tokens, jnp.finfo(dtype).min, dtype), jnp.zeros(tokens, dtype))
+        least = layouts.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
+        return cls(least, layouts.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
         """With those of logits [N, n]."""
@@ -145,12 +143,12 @@ class Exponentials(NamedTuple):
 def blocked_log_z(hidden, weights, bias, block):
     """log sum_v exp(w_v . h + c_v) for hidden [N, D] -> [N], `block` rows of W at a time."""
 
-    def step(sums, starts):
-        start, first = starts
-        return sums.plus(logits_of_rows(hidden, weights, bias, start, first, block)[0]), None
+    cut = blocks.Cut.of(weights.shape[0], block)
 
-    initial = Exponentials.none(hidden.shape[0], accumulator(hidden))
-    sums, _ = jax.lax.scan(step, initial, blocks_of_rows(weights.shape[0], block))
+    def step(sums, number):
+        return sums.plus(logits_of_rows(hidden, weights, bias, cut, number)[0]), None
+
+    sums, _ = jax.lax.scan(step, Exponentials.none(hidden), cut.numbers())
     return sums.log()
 
 
@@ -183,29 +181,25 @@ def _blocked_backward(block, residuals, cotangents):
     hidden, weights, bias, targets, log_z = residuals
     loss_cotangent, log_z_cotangent = cotangents
     scale = (loss_cotangent + log_z_cotangent)[:, None]
+    cut = blocks.Cut.of(weights.shape[0], block)
 
-    def step(gradients, starts):
+    def step(gradients, number):
         of_hidden, of_weights, of_bias = gradients
-        start, first = starts
-        block_logits, rows = logits_of_rows(hidden, weights, bias, start, first, block)
+        block_logits, rows = logits_of_rows(hidden, weights, bias, cut, number)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
-        slopes = difference(expected, targets, loss_cotangent, *starts)
+        slopes = difference(expected, targets, loss_cotangent, cut.places(number))
+        slopes = cut.masked(number, slopes, 0)
         of_hidden_block, of_rows = products_with(slopes, hidden, rows)
         return (
             of_hidden + of_hidden_block,
-            _add_rows(of_weights, of_rows, starts[0]),
-            _add_rows(of_bias, slopes.sum(axis=0), starts[0]),
+            cut.add(number, of_weights, of_rows),
+            cut.add(number, of_bias, slopes.sum(axis=0)),
         ), None
 
     like = hidden, weights, bias
-    initial = tuple(jnp.zeros(x.shape, accumulator(x)) for x in like)
-    gradients, _ = jax.lax.scan(step, initial, blocks_of_rows(weights.shape[0], block))
+    initial = tuple(layouts.zeros(x.shape, accumulator(x), hidden) for x in like)
+    gradients, _ = jax.lax.scan(step, initial, cut.numbers())
     return *(g.astype(x.dtype) for g, x in zip(gradients, like, strict=True)), None
-
-
-def _add_rows(array, rows, start):
-    old = jax.lax.dynamic_slice_in_dim(array, start, rows.shape[0])
-    return jax.lax.dynamic_update_slice_in_dim(array, old + rows.astype(array.dtype), start, 0)
 
 
 blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
@@ -240,6 +234,7 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     Source: the running log-sum-exp of blocks is that of Milakov and Gimelshein (2018).
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
+    hidden, weights, bias, targets = layouts.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)
     if block is None:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays import blocks, layouts
 from zoo.losses import softmax
 
 
@@ -27,40 +28,40 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     distributed as the softmax of o.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V, at least k; need not divide V.
+      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V; need not divide V.
+      k: at most V.
     """
+    hidden, weights, bias = layouts.alike((hidden, weights, bias))
     tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
+    cut = blocks.Cut.of(weights.shape[0], block)
 
-    def step(carry, starts):
-        sums, values, words, best, sample = carry
-        start, first = starts
-        block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, start, first, block)
+    def step(carry, number):
+        sums, best, highest, sample = carry
+        block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, cut, number)
+        block_words = cut.places(number).astype(jnp.int32)
         sums = sums.plus(block_logits)
         if k:
-            block_values, places = jax.lax.top_k(block_logits, k)
-            values = jnp.concatenate([values, block_values], axis=-1)
-            words = jnp.concatenate([words, (places + start).astype(jnp.int32)], axis=-1)
-            values, places = jax.lax.top_k(values, k)
-            words = jnp.take_along_axis(words, places, axis=-1)
+            values, places = jax.lax.top_k(block_logits, min(k, cut.size))
+            words = cut.masked(number, block_words, cut.rows)  # behind all words
+            best = _best(k, best, (values, words[places]))
         if key is not None:
-            noise = jax.random.gumbel(jax.random.fold_in(key, first), block_logits.shape, dtype)
-            noisy = block_logits + noise
-            sample = jnp.where(
-                noisy.max(-1) > best, (noisy.argmax(-1) + start).astype(jnp.int32), sample
-            )
-            best = jnp.maximum(best, noisy.max(-1))
-        return (sums, values, words, best, sample), None
+            noise_key = jax.random.fold_in(key, number * cut.size)
+            noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
+            drawn = block_words[noisy.argmax(-1)]
+            sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
+            highest = jnp.maximum(highest, noisy.max(-1))
+        return (sums, best, highest, sample), None
 
     initial = (
-        softmax.Exponentials.none(tokens, dtype),
-        jnp.full((tokens, k), -jnp.inf, dtype),
-        jnp.zeros((tokens, k), jnp.int32),
-        jnp.full(tokens, -jnp.inf, dtype),
-        jnp.zeros(tokens, jnp.int32),
+        softmax.Exponentials.none(hidden),
+        (
+            layouts.filled((tokens, k), -jnp.inf, dtype, hidden),
+            layouts.filled((tokens, k), cut.rows, jnp.int32, hidden),
+        ),
+        layouts.filled(tokens, -jnp.inf, dtype, hidden),
+        layouts.zeros(tokens, jnp.int32, hidden),
     )
-    (sums, values, words, _, sample), _ = jax.lax.scan(
-        step, initial, softmax.blocks_of_rows(weights.shape[0], block)
-    )
+    (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
     return Pass(sums.log(), values, words, None if key is None else sample)
 
 
@@ -68,6 +69,13 @@ def check_k(k, vocabulary: int):
     """Checks that k is a number of words: ValueError if it is not."""
     if not isinstance(k, int | np.integer) or not 1 <= k <= vocabulary:
         raise ValueError(f"k is {k}, and there are {vocabulary:,} words: give 1 to {vocabulary:,}")
+
+
+def _best(k, some, others):
+    """The k best of two (values [N, ?], words [N, ?]), of equal ones the words that come first."""
+    values, words = (jnp.concatenate(pair, axis=-1) for pair in zip(some, others, strict=True))
+    falling, words = jax.lax.sort((-values, words), num_keys=2)
+    return -falling[:, :k], words[:, :k]
 
 
 def softmax_top_k(hidden, weights, bias, k):
@@ -94,7 +102,7 @@ def softmax_top_k(hidden, weights, bias, k):
     softmax.check_softmax(hidden, weights, bias)
     check_k(k, weights.shape[0])
     flat = hidden.reshape(-1, hidden.shape[-1])
-    block = max(k, softmax.vocabulary_block(flat.shape[0], weights.shape[0]))
+    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
     found = blocked_pass(flat, weights, bias, block, k=k)
     shape = (*hidden.shape[:-1], k)
     return (found.values - found.log_z[:, None]).reshape(shape), found.words.reshape(shape)

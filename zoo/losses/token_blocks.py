@@ -22,7 +22,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import blocks, layouts
 from zoo.losses import softmax
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
@@ -32,7 +32,6 @@ def added(sums, gradients):
     return jax.tree.map(lambda total, part: total + part.astype(total.dtype), sums, gradients)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
     """sum_n u_n loss_n, a scalar in nats, `block` tokens at a time.
 
@@ -48,7 +47,12 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
       data: a pytree of arrays [N, ...], without gradient.
       token_weights: u, [N].
     """
+    shared, *of_tokens = layouts.alike((shared, columns, data, token_weights))
+    return _weighted_loss(of_block, block, shared, fixed, *of_tokens)
 
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
     def step(total, inputs):
         (*tokens, u) = inputs
         losses, _ = of_block(shared, fixed, *tokens, u)
@@ -72,15 +76,20 @@ def _weighted_backward(of_block, block, gradients, cotangent):
     return of_shared, None, of_columns, None, slopes
 
 
-weighted_loss.defvjp(_weighted_forward, _weighted_backward)
+_weighted_loss.defvjp(_weighted_forward, _weighted_backward)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def losses(of_block, block, shared, fixed, columns, data):
     """The losses of the tokens, nats, [N], `block` tokens at a time, forward and backward.
 
     The arguments are those of `weighted_loss`.
     """
+    shared, *of_tokens = layouts.alike((shared, columns, data))
+    return _losses(of_block, block, shared, fixed, *of_tokens)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _losses(of_block, block, shared, fixed, columns, data):
     tokens = jax.tree.leaves(columns)[0].shape[0]
 
     def step(_, inputs):
@@ -92,7 +101,7 @@ def losses(of_block, block, shared, fixed, columns, data):
 
 def _losses_forward(of_block, block, shared, fixed, columns, data):
     arguments = shared, fixed, columns, data
-    return losses(of_block, block, *arguments), arguments
+    return _losses(of_block, block, *arguments), arguments
 
 
 def _losses_backward(of_block, block, arguments, cotangents):
@@ -102,7 +111,7 @@ def _losses_backward(of_block, block, arguments, cotangents):
     return of_shared, None, of_columns, None
 
 
-losses.defvjp(_losses_forward, _losses_backward)
+_losses.defvjp(_losses_forward, _losses_backward)
 
 
 def _walk(of_block, block, shared, fixed, columns, data, token_weights):
@@ -116,7 +125,9 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
         total += weighted_sum(losses, u).astype(total.dtype)
         return (total, sums), (_as(of_columns, tokens[0]), losses)
 
-    sums = jax.tree.map(lambda x: jnp.zeros(x.shape, softmax.accumulator(x)), shared)
+    sums = jax.tree.map(
+        lambda x: layouts.zeros(x.shape, softmax.accumulator(x), token_weights), shared
+    )
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
     of_columns, losses = blocks.joined(of_tokens, token_weights.shape[0])
@@ -131,7 +142,8 @@ def _blocks(block, columns, data, token_weights):
 
 
 def _zero(columns):
-    return jnp.zeros((), softmax.accumulator(jax.tree.leaves(columns)[0]))
+    first = jax.tree.leaves(columns)[0]
+    return layouts.zeros((), softmax.accumulator(first), first)
 
 
 def _as(tree, like):

@@ -9,6 +9,8 @@ add up T small ones.
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import layouts
+
 
 def cell(gates, previous_cell):
     """(hidden, cell), [B, D] each, of the activated gates (input, forget, candidate, output)."""
@@ -42,7 +44,6 @@ def recurrence_reference(projections, recurrent, hidden, cell_state, keep, proje
     return outputs, carry
 
 
-@jax.custom_vjp
 def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None):
     """The recurrent part of a layer.
 
@@ -56,7 +57,13 @@ def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None
     Returns:
       (hidden of all positions [T, B, R], (last hidden, last cell)).
     """
-    return _forward(projections, recurrent, hidden, cell_state, keep, projection)[0]
+    arguments = projections, recurrent, hidden, cell_state, keep, projection
+    return _recurrence(*layouts.alike(arguments))
+
+
+@jax.custom_vjp
+def _recurrence(*arguments):
+    return _forward(*arguments)[0]
 
 
 def _forward(projections, recurrent, hidden, cell_state, keep, projection):
@@ -121,4 +128,4 @@ def flat(array):
     return array.reshape(-1, array.shape[-1])
 
 
-recurrence.defvjp(_forward, _backward)
+_recurrence.defvjp(_forward, _backward)

@@ -1,0 +1,251 @@
+"""Layouts of arrays over four devices, and what a program that was compiled for one does."""
+
+import collections
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "f64": 8}
+KINDS = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+
+
+# ---------------------------------------------------------------- what a program does
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """One transfer between devices in a compiled program.
+
+    Attributes:
+      kind: one of KINDS. size: bytes of its largest result. times: how often it runs.
+    """
+
+    kind: str
+    size: int
+    times: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A compiled program of one device, and its results.
+
+    Attributes:
+      flops: of its products of matrices.
+    """
+
+    collectives: tuple[Collective, ...]
+    flops: int
+    results: Any
+
+    def largest(self, *kinds: str) -> int:
+        """Bytes of the largest result of transfers of these kinds, all if none; 0 without any."""
+        return max((c.size for c in self.collectives if c.kind in (kinds or KINDS)), default=0)
+
+    def summary(self) -> dict[str, tuple[int, int]]:
+        """{kind: (how often, bytes of the largest)}, for a person to read."""
+        return {
+            kind: (sum(c.times for c in self.collectives if c.kind == kind), self.largest(kind))
+            for kind in sorted({c.kind for c in self.collectives})
+        }
+
+
+def run(function, *arguments) -> Program:
+    """The program of function(*arguments) as the arguments lie on the devices, run once."""
+    compiled = function.lower(*arguments).compile()
+    return Program(*read(compiled.as_text()), compiled(*arguments))
+
+
+def read(text: str) -> tuple[tuple[Collective, ...], int]:
+    """(collectives, flops of products) of a compiled program's text, loops counted as they run."""
+    bodies: dict[str, list[str]] = {}
+    name = entry = ""
+    for line in text.splitlines():
+        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if head:
+            name = head[2]
+            entry = name if head[1] else entry
+        bodies.setdefault(name, []).append(line)
+
+    times: collections.Counter[str] = collections.Counter()
+
+    def walk(name, count):
+        times[name] += count
+        for called, often in _calls(bodies[name]):
+            walk(called, count * often)
+
+    walk(entry, 1)
+    kinds = "|".join(KINDS)
+    found = tuple(
+        Collective(match[2], _bytes(match[1]), times[name])
+        for name, body in bodies.items()
+        for line in body
+        if (match := re.search(rf"= (.*?) ({kinds})(?:-start)?\(", line))
+    )
+    return found, sum(times[name] * _flops(body) for name, body in bodies.items())
+
+
+def _calls(lines):
+    """(computation, how often) of those that the lines of one call."""
+    for line in lines:
+        trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+        for role, name in re.findall(r"(calls|to_apply|body|condition)=%?([\w.\-]+)", line):
+            yield name, int(trips[1]) if trips and role == "body" else 1
+        for branches in re.findall(r"branch_computations=\{(.*?)\}", line):
+            yield from ((name, 1) for name in re.findall(r"[\w.\-]+", branches))
+
+
+def _sizes(shape: str) -> list[int]:
+    return [int(size) for size in shape.split(",") if size]
+
+
+def _bytes(shapes: str) -> int:
+    found = re.findall(r"(\w+)\[([\d,]*)\]", shapes)
+    return max(BYTES[kind] * math.prod(_sizes(shape)) for kind, shape in found)
+
+
+def _flops(lines) -> int:
+    """Of the products of matrices in the lines of a computation."""
+    shapes = {}
+    total = 0
+    for line in lines:
+        result = re.match(r"\s*(?:ROOT )?%([\w.\-]+) = \w+\[([\d,]*)\]", line)
+        if not result:
+            continue
+        shapes[result[1]] = _sizes(result[2])
+        product = re.search(r" dot\(%([\w.\-]+).*lhs_contracting_dims=\{([\d,]*)\}", line)
+        if product:
+            summed = math.prod(shapes[product[1]][axis] for axis in _sizes(product[2]))
+            total += 2 * summed * math.prod(shapes[result[1]])
+    return total
+
+
+# ---------------------------------------------------------------- layouts
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """A way to lay the arguments of a head's method over the devices.
+
+    Attributes:
+      run: (method, params, tables, of_tokens, key, axes) -> Program. method is a function of
+        (params, tables, *of_tokens, key), leaves of of_tokens [B, ...], B a multiple of four, to a
+        dict of what is a "sum" over tokens, what is of "params", gradients, and what is of
+        "tokens", [B, ...]. axes: a tree like params of the names of their axes, "words" or None.
+      batch, words: whether tokens, and whether rows of the parameters are shared out.
+    """
+
+    run: Callable
+    batch: bool
+    words: bool
+
+
+def _mesh(kind, **axes):
+    return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=(kind,) * len(axes))
+
+
+def _placed(kind, batch, words, in_context, method, params, tables, of_tokens, key, axes):
+    """Arguments placed on a mesh, and jax left to find the rest."""
+    sizes = {"data": 4 if not words else 2 if batch else 1, "model": 4 // (2 if batch else 1)}
+    sizes["model"] = 4 // sizes["data"]
+    mesh = _mesh(kind, **sizes)
+
+    def put(x, *spec):
+        return jax.device_put(x, NamedSharding(mesh, P(*spec)))
+
+    def rows(x, names):
+        found = [
+            "model" if words and name == "words" and size % sizes["model"] == 0 else None
+            for name, size in zip(names, x.shape, strict=True)
+        ]
+        return put(x, *found)
+
+    arguments = (
+        jax.tree.map(rows, params, axes),
+        jax.tree.map(put, tables),
+        *(jax.tree.map(lambda x: put(x, *(("data",) if batch else ())), x) for x in of_tokens),
+        put(key),
+    )
+    if not in_context:
+        return run(jax.jit(method), *arguments)
+    with jax.set_mesh(mesh):
+        return run(jax.jit(method), *arguments)
+
+
+def _shard_mapped(method, params, tables, of_tokens, key, axes):
+    """jax.shard_map with its default check, parameters and tables on every device."""
+    mesh = _mesh(AxisType.Auto, data=4)
+    shapes = jax.eval_shape(method, params, tables, *of_tokens, key)
+
+    @functools.partial(
+        jax.shard_map,
+        mesh=mesh,
+        in_specs=(P(), P(), *(P("data") for _ in of_tokens), P()),
+        # Gradients of parameters are the sum over all devices already, as the check has it.
+        out_specs={name: P("data") if name == "tokens" else P() for name in shapes},
+    )
+    def function(*arguments):
+        results = method(*arguments)
+        return {n: jax.lax.psum(x, "data") if n == "sum" else x for n, x in results.items()}
+
+    put = functools.partial(jax.device_put, device=NamedSharding(mesh, P()))
+    batch = functools.partial(jax.device_put, device=NamedSharding(mesh, P("data")))
+    arguments = (
+        jax.tree.map(put, params),
+        jax.tree.map(put, tables),
+        *(jax.tree.map(batch, x) for x in of_tokens),
+        put(key),
+    )
+    return run(jax.jit(function), *arguments)
+
+
+def _pmapped(method, params, tables, of_tokens, key, axes):
+    """jax.pmap over the batch; sums and gradients of parameters are summed over the devices."""
+    lanes = of_tokens[0].shape[0]
+
+    def function(*arguments):
+        results = method(*arguments)
+        return {n: x if n == "tokens" else jax.lax.psum(x, "data") for n, x in results.items()}
+
+    split = [jax.tree.map(lambda x: x.reshape(4, lanes // 4, *x.shape[1:]), x) for x in of_tokens]
+    in_axes = (None, None, *(0 for _ in of_tokens), None)
+    mapped = jax.pmap(function, axis_name="data", in_axes=in_axes)
+    results = jax.tree.map(np.asarray, mapped(params, tables, *split, key))
+
+    def joined(name, x):
+        return x.reshape(lanes, *x.shape[2:]) if name == "tokens" else x[0]
+
+    found = {n: jax.tree.map(functools.partial(joined, n), x) for n, x in results.items()}
+    return Program((), 0, found)
+
+
+def _alone(method, params, tables, of_tokens, key, axes):
+    return run(jax.jit(method), params, tables, *of_tokens, key)
+
+
+AUTO, EXPLICIT = AxisType.Auto, AxisType.Explicit
+
+
+def _layout(kind, batch, words, in_context=False):
+    return Layout(functools.partial(_placed, kind, batch, words, in_context), batch, words)
+
+
+ALONE = Layout(_alone, False, False)
+LAYOUTS = {
+    "batch, automatic": _layout(AUTO, True, False),
+    "batch, explicit": _layout(EXPLICIT, True, False),
+    "batch, explicit, in context": _layout(EXPLICIT, True, False, in_context=True),
+    "batch, shard_map": Layout(_shard_mapped, True, False),
+    "batch, pmap": Layout(_pmapped, True, False),
+    "words, automatic": _layout(AUTO, False, True),
+    "words, explicit": _layout(EXPLICIT, False, True),
+    "batch and words, automatic": _layout(AUTO, True, True),
+    "batch and words, explicit": _layout(EXPLICIT, True, True),
+}
