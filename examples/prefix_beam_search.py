@@ -122,7 +122,7 @@ def _read_words(run, known, prefixes):
         known[prefix] = Words(log_prob, parent.count + 1, log_probs[row], states[row])
 
 
-def main(folder: str, sentences: list[str], noise: float = 0.75) -> list[tuple[str, str, str]]:
+def main(folder: str, sentences: list[str], noise: float = 0.65) -> list[tuple[str, str, str]]:
     """(sentence, what is found without the model, what is found with it) of each; prints them.
 
     Args:

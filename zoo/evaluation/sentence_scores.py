@@ -14,18 +14,15 @@ import sys
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.data.lanes import Lanes
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import perplexity
+from zoo.evaluation import tree_scores
 from zoo.lexicon import Lexicon
 from zoo.runs import outputs
 from zoo.sources import files, given
 from zoo.sources import nbest as nbest_lists
 from zoo.sources.given import GivenText, Reading
 
-# The figures do not depend on these two; they suit sentences of about ten words.
-LANES, LENGTH = 32, 32
 PLAIN = Reading()
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
@@ -71,7 +68,7 @@ def score(
     sentences: list[list[str]],
     name: str = "the text",
 ) -> SentenceScores:
-    """Scores sentences, each from an empty state; equal ones once.
+    """Scores sentences, each from an empty state; what several begin with is computed once.
 
     Args:
       params, tables: on the device. sentences: words in the vocabulary's case; some may be empty.
@@ -88,8 +85,7 @@ def score(
         )
     places = {words: place for place, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
     text = vocabulary.encode(Corpus(name, [*map(list, places)]), lexicon)
-    lanes = Lanes(text, min(LANES, len(places)), LENGTH, "sentences", lexicon.ids[lexicon.boundary])
-    log_prob = perplexity.score(model, params, tables, text, lanes).log_prob
+    log_prob = tree_scores.score(model, params, tables, text, lexicon.ids[lexicon.boundary])
 
     counts = np.diff(text.starts, append=len(text.words))
     sentence = np.repeat(np.arange(len(places)), counts)

@@ -27,11 +27,14 @@ class PrefixTree(NamedTuple):
     final: np.ndarray
 
 
-def prefix_tree(letters: np.ndarray, lengths: np.ndarray, begin: int) -> PrefixTree:
+def prefix_tree(
+    letters: np.ndarray, lengths: np.ndarray, begin: int, block: int = BLOCK
+) -> PrefixTree:
     """The tree of spellings [V, L] of these lengths [V], each at least 1; all letters >= 0."""
     alphabet = int(letters.max()) + 1
-    parents, last_letters = [_blocks(np.zeros(1, np.int64), 0)], [_blocks(np.full(1, begin), begin)]
-    node, used = np.full(len(letters), BLOCK), 2 * BLOCK
+    parents = [_blocks(np.zeros(1, np.int64), 0, block)]
+    last_letters = [_blocks(np.full(1, begin), begin, block)]
+    node, used = np.full(len(letters), block), 2 * block
     for size in range(1, letters.shape[1]):
         longer = lengths > size
         prefixes, new_slots = np.unique(
@@ -39,13 +42,13 @@ def prefix_tree(letters: np.ndarray, lengths: np.ndarray, begin: int) -> PrefixT
         )
         node[longer] = used + new_slots
         parent, letter = np.divmod(prefixes, alphabet)
-        parents.append(_blocks(parent, 0))
-        last_letters.append(_blocks(letter, begin))
+        parents.append(_blocks(parent, 0, block))
+        last_letters.append(_blocks(letter, begin, block))
         used += parents[-1].size
     final = letters[np.arange(len(letters)), lengths - 1]
     arrays = np.concatenate(parents), np.concatenate(last_letters), node, final
     return PrefixTree(*(array.astype(np.int32) for array in arrays))
 
 
-def _blocks(values, filling):
-    return np.pad(values, (0, -len(values) % BLOCK), constant_values=filling).reshape(-1, BLOCK)
+def _blocks(values, filling, block):
+    return np.pad(values, (0, -len(values) % block), constant_values=filling).reshape(-1, block)

@@ -1,0 +1,193 @@
+"""Exact log-probabilities of many sentences, of which each beginning is computed once.
+
+The hypotheses of an n-best list begin alike. Their prefixes are a tree; its nodes are computed
+depth by depth, in blocks of one shape, whichever sentences they belong to:
+
+    h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
+
+Only the states of two depths are held. A sentence's figures do not depend on those beside it, but
+for the rounding of sums in products of other shapes.
+"""
+
+import functools
+import itertools
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays.types import Params, Tables
+from zoo.data.encoded import EncodedText
+from zoo.evaluation.perplexity import PRECISION
+from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
+
+# Nodes computed together: enough for efficient products, few enough that little is filling.
+BLOCK = 128
+# Sentences of a tree, and their words with filling: what bounds the memory.
+TOGETHER, WORDS = 4096, 1 << 22
+
+
+def score(model, params: Params, tables: Tables, text: EncodedText, boundary: int) -> np.ndarray:
+    """Computes log p of each word of a text, each sentence from the boundary and an empty state.
+
+    Args:
+      model: a `LanguageModel`.
+      params: its parameters.
+      tables: its tables, for judging.
+      text: sentences of at least one word each, boundaries among them.
+      boundary: the id of the boundary.
+
+    Returns:
+      float32 [n], nats.
+    """
+    log_prob = np.full(len(text.words), np.nan, np.float32)
+    with jax.default_matmul_precision(PRECISION):
+        prepared = model.prepared(params, tables)
+        for group in _groups(text):
+            lengths = text.lengths[group]
+            inside = np.arange(lengths.max())[None] < lengths[:, None]
+            words = np.zeros(inside.shape, np.int64)
+            words[inside] = text.words[text.places(group)]
+            tree = prefix_tree(words, lengths, boundary, BLOCK)
+            found = _of_words(tree, lengths, _tree_scores(model, params, tables, prepared, tree))
+            log_prob[text.places(group)] = found[inside]
+    if text.strings is not None:  # a class has been judged; its string is a part of it
+        log_prob += text.strings.log_within.astype(np.float32)
+    return log_prob
+
+
+def _groups(text: EncodedText) -> Iterator[np.ndarray]:
+    """The numbers of sentences that are in one tree, those that begin alike together."""
+    ends = text.starts + text.lengths
+    spelled = text.words.astype(">i4")  # the bytes of which are in the order of the numbers
+    keys = [spelled[start:end].tobytes() for start, end in zip(text.starts, ends, strict=True)]
+    group: list[int] = []
+    longest = 0
+    for sentence in sorted(range(len(keys)), key=keys.__getitem__):
+        longest = max(longest, len(keys[sentence]) // 4)
+        if group and (len(group) == TOGETHER or longest * (len(group) + 1) > WORDS):
+            yield np.array(group)
+            group, longest = [], len(keys[sentence]) // 4
+        group.append(sentence)
+    if group:
+        yield np.array(group)
+
+
+def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
+    """[sentences, longest]: from the last word of each sentence up to the root."""
+    found = np.zeros((len(lengths), lengths.max()), np.float32)
+    rows = np.arange(len(lengths))
+    parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])
+    found[rows, lengths - 1] = scores[len(parents) + rows]
+    node = tree.node.copy()
+    for position in range(lengths.max() - 2, -1, -1):
+        there = position < lengths - 1
+        found[there, position] = scores[node[there]]
+        node[there] = parents[node[there]]
+    return found
+
+
+def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
+    """log p of the last word of the prefix at each place, given those before, and behind these, of
+    the last word of each sentence, float32, nats."""
+    advance, log_prob = _compiled(model)
+    depths = _depths(tree)
+    starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
+    level, before = _levels(model, params, tables, BLOCK * _capacity(int(np.diff(starts).max())))
+    order = np.argsort(tree.node, kind="stable")
+    scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
+    asked = []
+    for depth, (first, end) in enumerate(itertools.pairwise(starts)):
+        above = BLOCK * (1 + starts[depth - 1]) if depth else 0
+        for number in range(first, end):
+            rows = np.maximum(tree.parent[number] - above, 0)  # filling has the parent 0
+            start = np.int32(BLOCK * (number - first))
+            level = advance(params, tables, before[2], level, rows, tree.letter[number], start)
+        nodes, targets, slots = _next_words(tree, order, first, end, starts[depth + 1 : depth + 3])
+        for begin in range(0, len(nodes), BLOCK):
+            some = slice(begin, begin + BLOCK)
+            rows, words = _filled(nodes[some]), _filled(targets[some])
+            found = log_prob(params, tables, prepared, *level[:2], rows, words)
+            asked.append((slots[some], found))
+        level, before = before, level
+    for slots, found in asked:
+        scores[slots] = np.asarray(found)[: len(slots)]
+    return scores
+
+
+def _levels(model, params, tables, rows):
+    """Room for the states of the nodes of two depths; the second has those before any word."""
+    carry = model.initial_carry(rows)
+    shapes = jax.eval_shape(
+        lambda carry: _states(model, params, tables, jnp.zeros(rows, jnp.int32), carry), carry
+    )
+    first, second = (jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2))
+    return first, (*second[:2], carry)
+
+
+def _next_words(tree, order, first, end, below):
+    """(nodes of blocks `first` to `end`, from 0; words after them; slots of their scores):
+    those of the blocks below, and last words of sentences, `order` being that of their nodes."""
+    low, high = BLOCK * (1 + first), BLOCK * (1 + end)
+    blocks = slice(*below) if len(below) == 2 else slice(0)
+    parents = tree.parent[blocks].ravel()
+    real = parents >= low
+    last = order[slice(*np.searchsorted(tree.node[order], (low, high)))]
+    nodes = np.concatenate([parents[real], tree.node[last]]) - low
+    targets = np.concatenate([tree.letter[blocks].ravel()[real], tree.final[last]])
+    places = BLOCK * (1 + end) + np.flatnonzero(real)
+    return nodes, targets, np.concatenate([places, BLOCK * (1 + len(tree.parent)) + last])
+
+
+def _depths(tree):
+    """Of each block of prefixes how many words they have."""
+    depths = np.zeros(len(tree.parent), np.int64)
+    for number in range(1, len(depths)):
+        depths[number] = depths[tree.parent[number, 0] // BLOCK - 1] + 1
+    return depths
+
+
+def _capacity(blocks):
+    """1, 4, 16 ...: few sizes, so that few programs are compiled."""
+    capacity = 1
+    while capacity < blocks:
+        capacity *= 4
+    return capacity
+
+
+def _filled(values):
+    return np.pad(values, (0, BLOCK - len(values))).astype(np.int32)
+
+
+def _states(model, params, tables, words, carry):
+    """(hidden [rows, D], context, carry) after a word in each row."""
+    hidden, context, carry = model.states(params, tables, words[:, None], carry)
+    return hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context), carry
+
+
+@functools.cache
+def _compiled(model):
+    """(a block of nodes from the carries above them, log p of words after nodes)."""
+
+    def advance(params, tables, above, level, rows, words, start):
+        carry = jax.tree.map(lambda leaf: leaf[rows], above)
+        states = _states(model, params, tables, words, carry)
+        return jax.tree.map(
+            lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, start, 0),
+            level,
+            states,
+        )
+
+    def log_prob(params, tables, prepared, hidden, context, rows, targets):
+        hidden, context = jax.tree.map(lambda leaf: leaf[rows], (hidden, context))
+        return model.head.log_prob(
+            model.head_params(params),
+            tables["head"],
+            hidden,
+            targets,
+            context=context,
+            prepared=prepared,
+        )
+
+    return jax.jit(advance, donate_argnames="level"), jax.jit(log_prob)
