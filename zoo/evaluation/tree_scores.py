@@ -119,9 +119,8 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
 def _levels(model, params, tables, rows):
     """Room for the states of the nodes of two depths; the second has those before any word."""
     carry = model.initial_carry(rows)
-    shapes = jax.eval_shape(
-        lambda carry: _states(model, params, tables, jnp.zeros(rows, jnp.int32), carry), carry
-    )
+    words = jnp.zeros(rows, jnp.int32)
+    shapes = jax.eval_shape(functools.partial(_states, model), params, tables, words, carry)
     first, second = (jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2))
     return first, (*second[:2], carry)
 
