@@ -108,7 +108,7 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
 
         return advance, log_prob
 
-    monkeypatch.setattr(tree_scores, "_compiled", compiled)
+    monkeypatch.setattr(tree_scores, "compiled", compiled)
     lexicon, model = examples.lexicon(), MODELS["softmax"]
     params = examples.random_params(model, random, lexicon)
     text = text_of([[7, 1, 2, 3, 4, last] for last in range(10)])

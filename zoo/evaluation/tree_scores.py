@@ -91,10 +91,10 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
     """log p of the last word of the prefix at each place, given those before, and behind these, of
     the last word of each sentence, float32, nats."""
-    advance, log_prob = _compiled(model)
+    advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
-    level, before = _levels(model, params, tables, BLOCK * _capacity(int(np.diff(starts).max())))
+    level, before = levels(model, params, tables, BLOCK * _capacity(int(np.diff(starts).max())))
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
     asked = []
@@ -116,11 +116,11 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
     return scores
 
 
-def _levels(model, params, tables, rows):
+def levels(model, params, tables, rows):
     """Room for the states of the nodes of two depths; the second has those before any word."""
     carry = model.initial_carry(rows)
     words = jnp.zeros(rows, jnp.int32)
-    shapes = jax.eval_shape(functools.partial(_states, model), params, tables, words, carry)
+    shapes = jax.eval_shape(functools.partial(states_after, model), params, tables, words, carry)
     first, second = (jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2))
     return first, (*second[:2], carry)
 
@@ -159,19 +159,19 @@ def _filled(values):
     return np.pad(values, (0, BLOCK - len(values))).astype(np.int32)
 
 
-def _states(model, params, tables, words, carry):
+def states_after(model, params, tables, words, carry):
     """(hidden [rows, D], context, carry) after a word in each row."""
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     return hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context), carry
 
 
 @functools.cache
-def _compiled(model):
+def compiled(model):
     """(a block of nodes from the carries above them, log p of words after nodes)."""
 
     def advance(params, tables, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)
-        states = _states(model, params, tables, words, carry)
+        states = states_after(model, params, tables, words, carry)
         return jax.tree.map(
             lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, start, 0),
             level,

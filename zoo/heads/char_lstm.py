@@ -73,7 +73,7 @@ class CharLSTM(Head):
         """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the
         fields of their PrefixTree."""
         tables = self.spelling.sequence_tables(lexicon)
-        tables |= prefix_tree(**tables, begin=BEGIN)._asdict()
+        tables |= prefix_tree(tables["letters"], tables["lengths"], BEGIN)._asdict()
         return {name: jnp.asarray(array) for name, array in tables.items()}
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
