@@ -3,13 +3,13 @@
 import argparse
 import sys
 
-from zoo.commands import options
+from zoo.commands import options, rescore_lattices
 from zoo.errors import UserError, check_seed
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds tune and apply, each with its options."""
-    commands = parser.add_subparsers(required=True, metavar="tune | apply")
+    """Adds tune, apply and lattices, each with its options."""
+    commands = parser.add_subparsers(required=True, metavar="tune | apply | lattices")
     tune = commands.add_parser("tune", help="weights that are best on lists with references")
     add = tune.add_argument
     add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
@@ -38,7 +38,10 @@ def add_to(parser: argparse.ArgumentParser):
     add("--best", action="store_true", help="writes the best hypothesis of each list alone")
     _add_columns(apply)
     apply.set_defaults(do=_apply)
-    for command in (tune, apply):
+    lattices = commands.add_parser("lattices", help="the best paths of lattices under a run")
+    rescore_lattices.add_to(lattices)
+    lattices.set_defaults(do=rescore_lattices.run)
+    for command in (tune, apply, lattices):
         options.add_common_to(command)
 
 

@@ -1,0 +1,233 @@
+"""Lattices: what is read of their files, and paths against all paths, scored one by one."""
+
+import gzip
+import itertools
+import math
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.rescoring import lattices as searching
+from zoo.rescoring.lattices import LatticeSearch
+from zoo.sources.lattices import Lattice, Link, read_lattices
+
+ON_LINKS = """# a comment
+VERSION=1.1 UTTERANCE="utterance 7"
+base=10 lmscale=2 wdpenalty=-0.5
+N=5 L=5
+I=0 t=0.00
+I=1 t=0.5
+I=2 t=0.5
+I=3
+I=4
+J=0 S=0 E=1 W=!ENTER a=-1 l=0
+J=1 S=1 E=2 W=le v=1 a=-2 l=-0.5
+J=2 S=1 E=2 W=les a=-3 l=-0.25
+J=3 S=2 E=3 W=chat a=-4 l=-1
+J=4 S=1 E=4 W=out a=0 l=0
+"""
+ON_NODES = """start=2 end=0
+N=3 L=2
+I=0 t=1 W=!SENT_END
+I=1 t=1 W=chat
+I=2 t=0 W=!SENT_START
+J=0 S=2 E=1 a=-2
+J=1 S=1 E=0 a=-1
+"""
+KALDI = """utt-1
+0 1 le 1.5,2,1_2_3
+1 2 chat 0.5,3,4
+1 3 <eps> 0,1,
+2 0.25,0.5,
+3
+
+utt-2
+0 1 5 les 1,2
+1
+"""
+
+
+def read(text, folder, name="l.slf"):
+    (folder / name).write_text(text, encoding="utf-8")
+    return [*read_lattices(str(folder / name))]
+
+
+def said(lattice):
+    return [(link.start, link.end, link.word) for link in lattice.links]
+
+
+def test_words_on_links(tmp_path):
+    (lattice,) = read(ON_LINKS.replace("lmscale", "end=3 lmscale"), tmp_path)
+    assert (lattice.id, lattice.nodes, lattice.language_scale) == ("utterance 7", 4, 2)
+    assert lattice.word_penalty == -0.5 and lattice.words == ["le", "les", "chat"]
+    assert said(lattice) == [(0, 1, None), (1, 2, "le"), (1, 2, "les"), (2, 3, "chat")]
+    one = lattice.links[1]
+    np.testing.assert_allclose([one.acoustic, one.language], [-2 * math.log(10), -math.log(10) / 2])
+
+
+def test_words_on_nodes_and_compressed(tmp_path):
+    with gzip.open(tmp_path / "u.slf.gz", "wt") as file:
+        file.write(ON_NODES)
+    (lattice,) = read_lattices(str(tmp_path / "u.slf.gz"), "u")
+    assert lattice.id == "u" and said(lattice) == [(0, 1, "chat"), (1, 2, None)]
+
+
+def test_kaldi_writes_costs(tmp_path):
+    one, two = read(KALDI, tmp_path)
+    assert (one.id, two.id, two.words) == ("utt-1", "utt-2", ["les"])
+    assert sorted(said(one), key=str) == [
+        *((0, 1, "le"), (1, 2, "chat"), (1, 3, None), (2, 4, None), (3, 4, None))
+    ]
+    assert (one.links[0].language, one.links[0].acoustic) == (-1.5, -2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("N=5", "N=6", "the header says 6 nodes and there are 5"),
+        ("L=5", "L=4", "the header says 4 links and there are 5"),
+        ("I=2 t=0.5", "I=1 t=0.5", "line 7: the node 1 comes twice"),
+        ("I=1 t=0.5", "I=1 t=-0.5", "line 6: the time t=-0.5 is negative"),
+        ("E=3 W=chat", "E=9 W=chat", r"line 13: the link has E=9, and there is no such node"),
+        ("a=-4 l=-1", "l=-1", r"line 13: the link has no score a="),
+        ("a=-4", "a=nan", "line 13: a= is 'nan'"),
+        ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
+        ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
+        ("base=10", "base=1", "base=1 is the base of no logarithm"),
+        ("base=10", "base", "line 3: 'base' is no field"),
+        ("base=10", "start=8", "start=8, and there is no such node"),
+        ("J=4", "J=4 W", "line 14: 'W' is no field"),
+    ],
+)
+def test_what_is_wrong_is_named(old, new, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        read(
+            ON_LINKS.replace(old, new).replace("lmscale", "end=3 lmscale")
+            if "N=" not in old
+            else ON_LINKS.replace(old, new),
+            tmp_path,
+        )
+
+
+def test_two_ends_and_none_named(tmp_path):
+    with pytest.raises(UserError, match=r"has 2 nodes that could be its end, 3, 4: name one"):
+        read(ON_LINKS, tmp_path)
+    with pytest.raises(UserError, match="line 2: the word has no costs"):
+        read("utt-1\n0 1 le\n1\n", tmp_path)
+    with pytest.raises(UserError, match="line 1: 'two words' is neither"):
+        read("two words\n", tmp_path)
+
+
+def random_lattice(random, nodes=6, words=("le", "les", "chat", "zèbre", None)):
+    """A lattice with a chain through all nodes and some links beside it."""
+    pairs = [(n, n + 1) for n in range(nodes - 1)] * 2
+    pairs += [tuple(sorted(random.choice(nodes, 2, replace=False).tolist())) for _ in range(4)]
+    links = [
+        Link(start, end, words[random.integers(len(words))], *random.normal(size=2).tolist(), 0)
+        for start, end in sorted(pairs)
+    ]
+    return Lattice("random", nodes, tuple(links), 0.7, 1.3, -0.4)
+
+
+def all_paths(lattice):
+    """[[links of a path from the start to the end]], by hand."""
+    waiting, found = [(0, [])], []
+    while waiting:
+        node, path = waiting.pop()
+        if node == lattice.nodes - 1:
+            found.append(path)
+        waiting += [(x.end, [*path, x]) for x in lattice.links if x.start == node]
+    return found
+
+
+def by_hand(run, lattice, weight, language_weight, penalty):
+    """{words: the best score of their paths}."""
+    paths = all_paths(lattice)
+    texts = [[link.word for link in path if link.word] for path in paths]
+    best = {}
+    for path, words, log_prob in zip(paths, texts, run.score(texts), strict=True):
+        score = weight * log_prob + len(words) * (lattice.word_penalty + penalty)
+        for link in path:
+            score += lattice.acoustic_scale * link.acoustic
+            score += language_weight * lattice.language_scale * link.language
+        best[tuple(words)] = max(best.get(tuple(words), -math.inf), score)
+    return best
+
+
+def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
+    monkeypatch.setattr(searching, "BLOCK", 8)
+    monkeypatch.setattr(searching, "ROOM", 16)  # has to grow
+    run = zoo.load(trained)
+    for _ in range(3):
+        lattice = random_lattice(random)
+        expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
+        assert len(expected) > 5
+        found = LatticeSearch(0.8, 0.6, 0.3, nbest=5).search(run.run, lattice)
+        best = sorted(expected.items(), key=lambda item: -item[1])[:5]
+        assert [one.words for one in found] == [words for words, _ in best]
+        np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
+        texts = [list(one.words) for one in found]
+        np.testing.assert_allclose([one.log_prob for one in found], run.score(texts), rtol=1e-5)
+        for one in found:
+            np.testing.assert_allclose(one.first + 0.8 * one.log_prob, one.score, rtol=1e-5)
+        # As many words as a path can have are all; fewer, or a beam, find a path that is there.
+        for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
+            (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run.run, lattice)
+            assert some.score <= best[0][1] + 1e-4
+            if settings == {"history": 5}:
+                assert some.words == best[0][0]
+            assert some.words in expected
+
+
+def test_one_word_of_history_is_exact_for_a_model_that_does_not_look_back(trained, random):
+    """Without weight a model says nothing, so that merging loses nothing."""
+    run = zoo.load(trained)
+    lattice = random_lattice(random)
+    (found,) = LatticeSearch(0.0, history=1).search(run.run, lattice)
+    np.testing.assert_allclose(found.score, max(by_hand(run, lattice, 0, 1, 0).values()), rtol=1e-5)
+
+
+def test_numbers_out_of_range():
+    for settings, message in (({"history": 0}, "history is 0"), ({"nbest": 0}, "nbest 0")):
+        with pytest.raises(UserError, match=message):
+            LatticeSearch(**settings)
+
+
+def test_the_command(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.txt").write_text(KALDI, encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", "lattices", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    code, out, _ = call(trained, "l.txt")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["utt-1", "utt-2"]
+    assert out.splitlines()[1] == "utt-2 les"
+    assert call(trained, "l.txt", "--nbest", 3, "--output", "n.txt")[0] == 0
+    lines = (tmp_path / "n.txt").read_text().splitlines()
+    assert len(lines) == 3 and lines[0].startswith("utt-1 ||| le")
+    assert call(trained, "none.txt")[0] == 2
+
+
+@pytest.mark.realdata("speech")
+@pytest.mark.slow
+def test_lattices_of_a_recogniser(trained):
+    folder = f"{os.environ['ZOO_DATA']}/speech"
+    run = zoo.load(trained)
+    for path in (f"{folder}/words_on_links.slf", f"{folder}/dev/lattices/u0001.slf.gz"):
+        (lattice,) = read_lattices(path)
+        assert lattice.nodes > 10
+        paths = LatticeSearch(history=1, beam=400.0, nbest=3).search(run.run, lattice)
+        assert len(paths) == 3
+        texts = [list(one.words) for one in paths]
+        assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
+        if "links" in path:
+            assert np.isfinite(run.score(texts)).all()

@@ -1,0 +1,283 @@
+"""Lattices of recognisers: HTK's standard lattice format, and Kaldi's text form.
+
+Whatever the form, a lattice is read as links with words, from one start to one end, in an order in
+which no link goes back; scores are natural logarithms, larger is better.
+"""
+
+import collections
+import dataclasses
+import math
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from zoo.errors import UserError, shortened
+from zoo.sources import streams
+from zoo.sources.hypotheses import number_of
+
+# Words that are none: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, and Kaldi's epsilon.
+_FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
+_FIELD = re.compile(r"\w+=")
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """A link of a lattice.
+
+    Attributes:
+      start, end: its nodes. word: what is said, or None. acoustic, language: what the recogniser
+        gave it, nats, without scales. line: of the file.
+    """
+
+    start: int
+    end: int
+    word: str | None
+    acoustic: float
+    language: float
+    line: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Lattice:
+    """A lattice whose nodes all lie on paths from node 0, the start, to the last one, the end.
+
+    Attributes:
+      id: its name. nodes: how many. links: each from a node to one with a higher number, ordered by
+        their starts. acoustic_scale, language_scale, word_penalty: those of the header: the
+        recogniser's score is acoustic_scale * a + language_scale * l + word_penalty a word.
+    """
+
+    id: str
+    nodes: int
+    links: tuple[Link, ...]
+    acoustic_scale: float = 1.0
+    language_scale: float = 1.0
+    word_penalty: float = 0.0
+
+    @property
+    def words(self) -> list[str]:
+        """The words of its links, each once."""
+        return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
+
+
+def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
+    """The lattices of a file: one of SLF, or those of Kaldi's text form, one after the other.
+
+    Nodes from which the end cannot be reached, or that cannot be reached from the start, are left
+    out with their links.
+
+    Args:
+      path: the file, perhaps compressed. name: the id of a lattice of SLF that has no UTTERANCE;
+        None for the file's path.
+
+    Raises:
+      UserError: a line is of neither form; a count of the header is another; a node is named twice,
+        or not at all; a time is negative; a link has no score where others have one; there is a
+        cycle, or no path, or more than one start or end and none named. File and line are named.
+    """
+    lines = [line for line in streams.read_lines(path) if not line[1].startswith("#")]
+    first = next((text for _, text in lines if text.strip()), "")
+    if _FIELD.match(first.strip()):
+        yield _of_slf(lines, path, name or path)
+    else:
+        yield from _of_kaldi(lines, path)
+
+
+def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
+    header: dict[str, str] = {}
+    nodes: dict[str, dict[str, str]] = {}
+    links: list[tuple[int, dict[str, str]]] = []
+    for line, text in lines:
+        where = f"{path}, line {line}"
+        fields = _fields(text, where)
+        if "I" in fields:
+            if fields["I"] in nodes:
+                raise UserError(f"{where}: the node {fields['I']} comes twice.")
+            if number_of(fields.get("t", "0"), where, "the time t") < 0:
+                raise UserError(f"{where}: the time t={fields['t']} is negative.")
+            nodes[fields["I"]] = fields
+        elif "J" in fields:
+            links.append((line, fields))
+        else:
+            header |= fields
+    for letter, what, found in (("N", "nodes", nodes), ("L", "links", links)):
+        given = header.get(letter) or header.get({"N": "NODES", "L": "LINKS"}[letter])
+        if given is not None and given != str(len(found)):
+            raise UserError(
+                f"{path}: the header says {given} {what} and there are {len(found)}: the file is "
+                "cut short, or its header is wrong."
+            )
+    base = number_of(header.get("base", str(math.e)), path, "base")
+    if base < 0 or base == 1:
+        raise UserError(f"{path}: base={base:g} is the base of no logarithm.")
+    scored = {name for name in "al" if any(name in fields for _, fields in links)}
+    found = []
+    for line, fields in links:
+        where = f"{path}, line {line}"
+        ends = [
+            _end(fields, long, short, nodes, where)
+            for long, short in (("START", "S"), ("END", "E"))
+        ]
+        values = []
+        for letter in "al":
+            if letter in scored and letter not in fields:
+                raise UserError(f"{where}: the link has no score {letter}=, and others have one.")
+            value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
+            values.append(_natural(value, base, where))
+        word = fields.get(
+            "W", fields.get("WORD", nodes[ends[1]].get("W", nodes[ends[1]].get("WORD")))
+        )
+        found.append((*ends, _word(word), *values, line))
+    scales = [
+        number_of(header.get(field, default), path, field)
+        for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
+    ]
+    start, end = (_named_node(header.get(field), nodes, path, field) for field in ("start", "end"))
+    return _lattice(header.get("UTTERANCE", name), found, start, end, path, scales)
+
+
+def _fields(text, where):
+    try:
+        parts = shlex.split(text) if '"' in text else text.split()
+    except ValueError as error:
+        raise UserError(f"{where}: {error}: a value has a quotation mark at one end.") from error
+    pairs = [part.partition("=") for part in parts]
+    for (name, sign, _), part in zip(pairs, parts, strict=True):
+        if not name or not sign:
+            raise UserError(f"{where}: {shortened(part, 80)!r} is no field NAME=VALUE.")
+    return {name: value for name, _, value in pairs}
+
+
+def _end(fields, long, short, nodes, where):
+    found = fields.get(short, fields.get(long))
+    if found not in nodes:
+        raise UserError(f"{where}: the link has {short}={found}, and there is no such node.")
+    return found
+
+
+def _named_node(name, nodes, path, field):
+    if name is not None and name not in nodes:
+        raise UserError(f"{path}: the header says {field}={name}, and there is no such node.")
+    return name
+
+
+def _natural(value, base, where):
+    """The natural logarithm of a score; base 0 writes probabilities."""
+    if base:
+        return value * math.log(base)
+    if value < 0:
+        raise UserError(f"{where}: the probability {value:g} is negative.")
+    return math.log(value) if value else -math.inf
+
+
+def _word(text):
+    return None if text is None or _FILLER.fullmatch(text) else text
+
+
+def _of_kaldi(lines, path) -> Iterator[Lattice]:
+    """Lattices between blank lines: a name, arcs `from to word graph,acoustic`, final states."""
+    block: list[tuple[int, str]] = []
+    for line, text in (*lines, (0, "")):
+        if text.strip():
+            block.append((line, text))
+        elif block:
+            yield _of_block(block, path)
+            block = []
+
+
+def _of_block(block, path):
+    (_, name), *rest = block
+    if len(name.split()) != 1:
+        raise UserError(
+            f"{path}, line {block[0][0]}: {shortened(name, 80)!r} is neither the name of a lattice "
+            "of Kaldi's text form nor a field of SLF."
+        )
+    links, start, end = [], None, "the end"
+    for line, text in rest:
+        where, parts = f"{path}, line {line}", text.split()
+        start = parts[0] if start is None else start
+        if len(parts) > 2:  # an arc; of a lattice that is not compact, with two labels
+            costs = parts[-1] if "," in parts[-1] else ""
+            word = parts[-2] if costs else parts[-1]
+            if len(parts) - bool(costs) not in (3, 4):
+                raise UserError(f"{where}: write FROM TO WORD GRAPH,ACOUSTIC.")
+            if not costs:
+                raise UserError(f"{where}: the word has no costs GRAPH,ACOUSTIC.")
+            ends, word = (parts[0], parts[1]), None if word == "0" else _word(word)
+        else:
+            costs, ends, word = parts[1] if len(parts) == 2 else "0,0", (parts[0], end), None
+        graph, _, others = costs.partition(",")
+        acoustic = others.partition(",")[0]
+        values = [-number_of(cost, where, "a cost") for cost in (acoustic, graph)]
+        links.append((*ends, word, *values, line))
+    return _lattice(name.strip(), links, start, end, path, (1.0, 1.0, 0.0))
+
+
+def _lattice(name, links, start, end, path, scales) -> Lattice:
+    """The lattice of links (start, end, word, acoustic, language, line) between named nodes."""
+    starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
+    if start is None:
+        start = _only([node for node in starts if node not in ends], path, name, "start")
+    if end is None:
+        end = _only([node for node in ends if node not in starts], path, name, "end")
+    ahead = _reached(start, links, 0, 1)
+    back = _reached(end, links, 1, 0)
+    kept = [link for link in links if link[0] in ahead and link[1] in back]
+    if not kept:
+        raise UserError(f"{path}: no path leads from the start of the lattice {name} to its end.")
+    numbers = _ordered(start, kept, path, name)
+    found = [
+        Link(numbers[link[0]], numbers[link[1]], *link[2:])
+        for link in sorted(kept, key=lambda link: numbers[link[0]])
+    ]
+    if numbers[end] != len(numbers) - 1:
+        raise UserError(f"{path}: the lattice {name} goes on behind its end.")
+    return Lattice(name, len(numbers), tuple(found), *scales)
+
+
+def _only(nodes, path, name, what):
+    if len(nodes) != 1:
+        raise UserError(
+            f"{path}: the lattice {name} has {len(nodes)} nodes that could be its {what}"
+            f"{''.join(f', {node}' for node in nodes[:4])}: name one in the header, {what}=."
+        )
+    return nodes[0]
+
+
+def _reached(node, links, one, other):
+    """The nodes that links lead to from a node."""
+    following = collections.defaultdict(list)
+    for link in links:
+        following[link[one]].append(link[other])
+    found, waiting = {node}, [node]
+    while waiting:
+        for new in following[waiting.pop()]:
+            if new not in found:
+                found.add(new)
+                waiting.append(new)
+    return found
+
+
+def _ordered(start, links, path, name):
+    """{node: its number in an order in which no link goes back}; UserError for a cycle."""
+    following = collections.defaultdict(list)
+    entering: collections.Counter[str] = collections.Counter()
+    for link in links:
+        following[link[0]].append(link)
+        entering[link[1]] += 1
+    numbers: dict[str, int] = {}
+    waiting = collections.deque([] if entering[start] else [start])
+    while waiting:
+        node = waiting.popleft()
+        numbers[node] = len(numbers)
+        for link in following[node]:
+            entering[link[1]] -= 1
+            if not entering[link[1]]:
+                waiting.append(link[1])
+    for link in links:
+        if link[1] not in numbers:
+            raise UserError(
+                f"{path}, line {link[5]}: the link to {link[1]} is on or behind a cycle of the "
+                f"lattice {name}; a lattice has none."
+            )
+    return numbers
