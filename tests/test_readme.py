@@ -70,6 +70,7 @@ def test_lexicons_priors_and_layouts(snippets):
     assert namespace["loss"] > 0
     spec = namespace["params"]["weights"].sharding.spec
     assert tuple(spec) == ("model", None)
+    assert namespace["kl_divergence"](namespace["teacher"], namespace["student"]).shape == (2, 4)
     assert namespace["drawn"].shape == (2, 4)
 
 
