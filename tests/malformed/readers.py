@@ -5,6 +5,7 @@ A call takes the input and an empty folder, and is expected to raise UserError.
 
 import bz2
 import contextlib
+import dataclasses
 import functools
 import gzip
 import io
@@ -24,21 +25,33 @@ import evaluate
 import train
 from zoo import __main__ as commands
 from zoo import recipes
+from zoo.alignment import PositionalAll
+from zoo.attention import Luong
 from zoo.cores import LSTM
-from zoo.data import Characters, Conllu, Facts, Overnight, Prefixed, Realisations, Text
+from zoo.data import (
+    Characters,
+    Conllu,
+    Facts,
+    Overnight,
+    Pairs,
+    Prefixed,
+    Realisations,
+    Text,
+)
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores
+from zoo.evaluation import bleu, sentence_scores
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.reports.compare import read_results
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, SequenceToSequence
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
 from zoo.runs.workdir import Workdir
-from zoo.sources import files
+from zoo.sources import alignments, files
+from zoo.training import tasks
 
 WORDS = ("</s>", "<unk>", "a", "b", "(", ")", "7", "|||")
 LEXICON = Lexicon(WORDS, np.arange(8), unknown="<unk>", boundary="</s>")
@@ -48,6 +61,13 @@ EXPERIMENT = Experiment(
     model=MODEL,
     training=Training(batch=2, length=3),
     evaluation=Evaluation(lanes=2, length=3),
+)
+FILES = ("train.en", "train.fr")
+TRANSLATION = Experiment(
+    data=Pairs(FILES, FILES, (FILES,)),
+    model=SequenceToSequence(Lookup(size=2), LSTM(size=3), Softmax()),
+    training=Training(batch=2),
+    evaluation=Evaluation(state="sentences", lanes=2),
 )
 
 
@@ -106,20 +126,58 @@ def _path(read):
 
 @functools.cache
 def _run():
-    params = MODEL.init(jax.random.key(0), LEXICON)
-    return Run(
-        pathlib.Path("run"), EXPERIMENT, LEXICON, params, MODEL.evaluation_tables(LEXICON), 1
-    )
+    return _run_of("run", EXPERIMENT, LEXICON)
+
+
+def _run_of(name, experiment, *lexicons):
+    model = experiment.model
+    params, tables = model.init(jax.random.key(0), *lexicons), model.evaluation_tables(*lexicons)
+    lexicon, *others = lexicons
+    path = pathlib.Path(name)
+    return Run(path, experiment, lexicon, params, tables, 1, others=tuple(others))
+
+
+@functools.cache
+def _runs():
+    """The runs that are not read from anywhere, by their folders."""
+    words = Lexicon((*WORDS[:-1], "c"), np.arange(8), unknown="<unk>", boundary="</s>")
+    both = LEXICON, LEXICON
+    changed = {
+        "turned": {"order": "target_reversed"},
+        "attentive": {"attention": Luong()},
+    }
+    models = {name: dataclasses.replace(TRANSLATION.model, **c) for name, c in changed.items()}
+    marked = dataclasses.replace(TRANSLATION.data, unknowns=PositionalAll(), alignments=("a", "a"))
+    recipes = {
+        "pairs": (TRANSLATION, *both),
+        "others": (TRANSLATION, words, LEXICON),
+        "sources": (TRANSLATION, LEXICON, words),
+        "words": (EXPERIMENT, words),
+        **{
+            name: (dataclasses.replace(TRANSLATION, model=model), *both)
+            for name, model in models.items()
+        },
+    }
+    recipes["marked"] = (dataclasses.replace(recipes["attentive"][0], data=marked), *both)
+    return {"run": _run(), **{name: _run_of(name, *parts) for name, parts in recipes.items()}}
 
 
 def _program(program):
-    """The command line of a program; "run" is a run that is not read from anywhere."""
+    """The command line of a program; the runs of `_runs` are not read from anywhere."""
 
     def call(line, folder):
         arguments = shlex.split(line)
         load, errors = Run.load, io.StringIO()
-        (folder / "run").mkdir()
+        for name, found in _runs().items():
+            (folder / name).mkdir()
+            if name in arguments and name != "run":
+                Workdir(folder / name).claim(found.experiment)
         (folder / "train.txt").write_text("a b\n")
+        (folder / "train.en").write_text("a b\n7 a\n")
+        (folder / "train.fr").write_text("b a\na 7\n")
+        (folder / "empty.txt").write_text("")
+        (folder / "words.txt").write_text("a\nz\n")
+        (folder / "nbest.txt").write_text("0 ||| a b ||| 0\n")
         (folder / "pairs.txt").write_text("True\ta a\nFalse\ta b\n")
         with (
             contextlib.chdir(folder),
@@ -127,7 +185,7 @@ def _program(program):
             contextlib.redirect_stdout(io.StringIO()),
             unittest.mock.patch.object(sys, "argv", ["program", *arguments]),
             unittest.mock.patch.object(
-                Run, "load", lambda path: _run() if str(path) == "run" else load(path)
+                Run, "load", lambda path: _runs().get(str(path)) or load(path)
             ),
         ):
             try:
@@ -157,6 +215,61 @@ def _workdir(name, read):
 def _setting(setting, folder):
     settings = setting if isinstance(setting, list) else [setting]
     recipes.apply_settings(configs.load("micro_log_linear"), settings)
+
+
+def _translations(content, folder):
+    """A result of translations, beside which one line lies."""
+    file = "results/translation-test.beam-1.json"
+
+    def read(run):
+        pathlib.Path(run, file).with_suffix(".txt").write_text("a\n")
+        bleu.read(run, "test")
+
+    _workdir(file, read)(content, folder)
+
+
+def _side_by_side(sides, folder):
+    """Two files of pairs, the second of which is a .fr."""
+    paths = [
+        _file(side, folder, suffix) for side, suffix in zip(sides, (".en", ".fr"), strict=True)
+    ]
+    Pairs((*paths,), (*paths,)).read("train")
+
+
+def _pairs_table(suffix):
+    def read(content, folder):
+        paths = (_file(content, folder, suffix),)
+        Pairs(paths, paths).read("train")
+
+    return read
+
+
+def _paths_of_pairs(paths, folder):
+    with contextlib.chdir(folder):
+        pathlib.Path("a.en").write_text("a\nb\n")
+        pathlib.Path("a.fr").write_text("A\nB\n")
+        Pairs(paths, paths).read("train")
+
+
+def _alignments(content, folder):
+    """Of two pairs, of two words and one, and of one word and three."""
+    sources, targets = [["a", "b"], ["c"]], [["A"], ["B", "C", "D"]]
+    alignments.read_alignments(_file(content, folder), sources, targets)
+
+
+def _translation(setting, folder):
+    """Settings of a translation recipe, which is then prepared."""
+    with contextlib.chdir(folder):
+        pathlib.Path("train.en").write_text("a b c\nd e f\n")
+        pathlib.Path("train.fr").write_text("A B C\nD E F\n")
+        pathlib.Path("short.align").write_text("0-0\n")
+        pathlib.Path("outside.align").write_text("0-0\n3-0\n")
+        pathlib.Path("good.align").write_text("0-0\n\n")
+        pathlib.Path("marks.fr").write_text("A <unkpos_1>\nB\n")
+        settings = setting if isinstance(setting, list) else [setting]
+        recipe = recipes.apply_settings(TRANSLATION, settings)
+        task = tasks.prepare(recipe)
+        task.init(jax.random.key(0))
 
 
 CALLS = {
@@ -190,6 +303,13 @@ CALLS = {
     "--set": _setting,
     "config file": lambda content, folder: configs.load(_file(content, folder, ".py")),
     "experiment.json": _workdir("experiment.json", lambda path: Workdir(path).experiment()),
+    "results/translation-test.json": _translations,
+    "Pairs: two files": _side_by_side,
+    "Pairs: paths": _paths_of_pairs,
+    **{f"Pairs: {s}": _pairs_table(s) for s in (".tsv", ".csv", ".json", ".jsonl", ".parquet")},
+    "alignments": _alignments,
+    "dictionary": lambda content, folder: alignments.read_dictionary(_file(content, folder)),
+    "--set of a translation": _translation,
     "lexicon.npz": _workdir("lexicon.npz", lambda path: Workdir(path).lexicon()),
     "results/test.json": _workdir("results/test.json", read_results),
     "train.py": _program(train),

@@ -124,9 +124,8 @@ class Pairs(Source):
                     )
         chosen = rows[parts[0].range]
         if not chosen:
-            raise UserError(
-                f"{paths[0]} has no pairs, of {len(rows):,} in all: give another range."
-            )
+            another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
+            raise UserError(f"{paths[0]} has no pairs{another}.")
         # One object a word, not one a token.
         sources, targets = (
             [[*map(sys.intern, row[column].split())] for row in chosen] for column in (1, 2)
@@ -175,7 +174,7 @@ class Pairs(Source):
         value = row
         for name in (column,) if column in row else column.split("."):
             if not isinstance(value, dict) or name not in value:
-                raise self._missing(column, path, row)
+                raise self._missing(column, f"{path}, row {number},", row)
             value = value[name]
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return " ".join(value)
@@ -189,8 +188,8 @@ class Pairs(Source):
 
     def _missing(self, column, path, names):
         return UserError(
-            f"{path} has no column {column!r}, but {', '.join(names)}: set data.columns to those "
-            "of source and target."
+            f"{path} has no column {column!r}, but {', '.join(names) or 'none'}: set data.columns "
+            "to those of source and target."
         )
 
 
