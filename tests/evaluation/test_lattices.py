@@ -225,7 +225,7 @@ def test_lattices_of_a_recogniser(trained):
     for path in (f"{folder}/words_on_links.slf", f"{folder}/dev/lattices/u0001.slf.gz"):
         (lattice,) = read_lattices(path)
         assert lattice.nodes > 10
-        paths = LatticeSearch(history=1, beam=400.0, nbest=3).search(run.run, lattice)
+        paths = LatticeSearch(history=1, nbest=3).search(run.run, lattice)
         assert len(paths) == 3
         texts = [list(one.words) for one in paths]
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
