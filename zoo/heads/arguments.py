@@ -30,7 +30,7 @@ from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
 from zoo.heads import spread
 from zoo.heads.evaluated import Evaluated
-from zoo.losses.token_weights import without_gradient
+from zoo.losses.token_weights import present_states, without_gradient
 
 # Methods that take hidden states.
 GUARDED = (
@@ -208,14 +208,9 @@ def _broadcasts(shape, wanted):
 
 def _present(hidden, targets, weights):
     """The states and weights, of which tokens of weight 0 without state or target have no part."""
-    # Beyond the root of the greatest number, the products of a state may be infinite.
-    most = jnp.finfo(jnp.promote_types(hidden.dtype, jnp.float32)).max ** 0.5
-    usable = (jnp.abs(hidden) <= most).all(axis=-1)
-    without_state = (weights == 0) & ~usable
-    return {
-        "hidden": jnp.where(without_state[..., None], 0, hidden),
-        "token_weights": without_gradient(weights, without_state | (weights == 0) & (targets < 0)),
-    }
+    hidden, present = present_states(hidden, weights)
+    without_target = (weights == 0) & (targets < 0)
+    return {"hidden": hidden, "token_weights": without_gradient(present, without_target)}
 
 
 def _of_no_tokens(method, bound):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from zoo.arrays import blocks, sparse
 from zoo.losses import softmax, token_blocks
 from zoo.losses.shapes import check_shapes
+from zoo.losses.token_weights import present_states
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.
@@ -120,7 +121,8 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **of_tokens)
     hidden = hidden.reshape(-1, hidden.shape[-1])
-    signatures, token_weights = signatures.reshape(-1), token_weights.reshape(-1)
+    signatures = signatures.reshape(-1)
+    hidden, token_weights = present_states(hidden, token_weights.reshape(-1))
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
     return token_blocks.weighted_loss(
         _block, block, (weights, bias), tables, hidden, signatures, token_weights

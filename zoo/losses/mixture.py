@@ -11,7 +11,12 @@ import jax.numpy as jnp
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum, token_blocks
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import weighted_rows, weighted_sum
+from zoo.losses.token_weights import (
+    usable_states,
+    weighted_rows,
+    weighted_sum,
+    without_gradient,
+)
 
 
 def mixture_loss(contexts, log_prior, weights, bias, targets):
@@ -85,6 +90,11 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
+    usable = usable_states(contexts).all(axis=-1) & usable_states(jnp.exp(log_prior))
+    without_state = (token_weights == 0) & ~usable
+    contexts = jnp.where(without_state[:, None, None], 0, contexts)
+    log_prior = jnp.where(without_state[:, None], 0, log_prior)
+    token_weights = without_gradient(token_weights, without_state)
     by_token = block is not None
     if not by_token:
         block = softmax_sum.token_block(targets.shape[0], components * vocabulary)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from zoo.arrays import blocks
 from zoo.losses import softmax, token_blocks
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import weighted_rows, weighted_sum
+from zoo.losses.token_weights import present_states, weighted_rows, weighted_sum
 
 # Every block of tokens reads W and adds to a [V, D] gradient. With fewer tokens than this (V above
 # 24,000 or so) that costs more time than blocks of the vocabulary, which compute logits twice.
@@ -104,6 +104,7 @@ def weighted_softmax_loss(
         lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
     )
     targets, token_weights = targets.reshape(-1), token_weights.reshape(-1)
+    hidden, token_weights = present_states(hidden, token_weights)
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
     block = token_block(tokens, vocabulary) if block is None else block

@@ -23,6 +23,24 @@ def _without_gradient(primals, tangents):
     return token_weights, jnp.where(absent, 0, tangents[0])
 
 
+def usable_states(states):
+    """Whether each state [..., D] holds numbers that can be computed with, bool [...]."""
+    # Beyond the root of the greatest number, the products of a state may be infinite.
+    most = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
+    return (jnp.abs(states) <= most).all(axis=-1)
+
+
+def present_states(states, token_weights):
+    """(states [..., D], weights [...]), of which tokens without weight and state have no part.
+
+    A token of weight 0 whose state is not usable has zeros for it, for 0 times NaN is NaN in sums
+    over tokens, and no gradient comes from its weight.
+    """
+    without_state = (token_weights == 0) & ~usable_states(states)
+    states = jnp.where(without_state[..., None], 0, states)
+    return states, without_gradient(token_weights, without_state)
+
+
 def absent(losses, token_weights):
     """Tokens of weight 0 whose losses are infinite or NaN, bool [...]."""
     return (token_weights == 0) & ~jnp.isfinite(losses)
