@@ -72,7 +72,11 @@ def search(run, frames: np.ndarray, letters: str, weight: float, bonus=4.0, beam
         kept = sorted(longer, key=score, reverse=True)[:beam]
         open_prefixes = {prefix: longer[prefix] for prefix in kept}
     # The last word and the end of the sentence.
-    ends = {prefix + " ": both for prefix, both in open_prefixes.items() if prefix[-1:] != " "}
+    ends: dict[str, np.ndarray] = {}
+    for prefix, both in open_prefixes.items():
+        if prefix:
+            done = prefix.rstrip() + " "
+            ends[done] = np.logaddexp(ends.get(done, -math.inf), both)
     _read_words(run, known, ends)
 
     def total(prefix):
