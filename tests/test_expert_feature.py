@@ -62,7 +62,7 @@ def log_probs_of_values(head, source, folder):
     values &= np.char.isdigit([word[-1] for word in lexicon.words])
     is_value = values[batch.targets]
     assert (lexicon.counts[batch.targets[is_value]] == 0).all()
-    counted = (batch.places >= 0) & text.counted[batch.places]
+    counted = (batch.positions >= 0) & text.counted[batch.positions]
     return np.asarray(log_prob)[counted & is_value], np.asarray(log_prob)[counted & ~is_value]
 
 

@@ -100,7 +100,7 @@ class Trained(ContextualBackground):
         """
         _, theirs, params, _ = self._run
         try:
-            found = shares(theirs, lexicon)
+            shared = shares(theirs, lexicon)
         except LookupError as error:
             word = error.args[0]
             raise UserError(
@@ -108,8 +108,8 @@ class Trained(ContextualBackground):
                 "this one a vocabulary of its words, or train it with vocabulary.unknown=counted."
             ) from error
         return {
-            "place": found.place,
-            "log_share": found.log_share,
+            "place": shared.word_ids,
+            "log_share": shared.log_share,
             "digest": _digest(params),
         }
 

@@ -150,8 +150,8 @@ class Experiment:
     @property
     def head(self) -> Head:
         """The head of the model; UserError for a model without one."""
-        found = getattr(self.model, "head", None)
-        return found if isinstance(found, Head) else self.language_model.head
+        head = getattr(self.model, "head", None)
+        return head if isinstance(head, Head) else self.language_model.head
 
     @property
     def reading_of_sources(self) -> Vocabulary:

@@ -41,7 +41,7 @@ def test_a_batch_has_sources_padded_on_the_left_and_targets_after_the_boundary()
     np.testing.assert_array_equal(batch.targets, [[8, 9, 10, 1, 0], [5, 6, 1, 0, 0], [0] * 5])
     np.testing.assert_array_equal(batch.trained, [[1, 1, 1, 1, 0], [1, 1, 1, 0, 0], [0] * 5])
     np.testing.assert_array_equal(
-        batch.places, [[3, 4, 5, 6, -1], [0, 1, 2, -1, -1], [-1, -1, -1, -1, -1]]
+        batch.positions, [[3, 4, 5, 6, -1], [0, 1, 2, -1, -1], [-1, -1, -1, -1, -1]]
     )
     assert {array.dtype for array in batch[:4]} == {np.dtype(np.int32)}
 
@@ -55,7 +55,7 @@ def test_orders_turn_one_side_round_and_leave_the_boundary_at_the_end():
     np.testing.assert_array_equal(of_target.targets, [[10, 9, 8, 1, 0]])
     np.testing.assert_array_equal(of_target.words, [[1, 10, 9, 8, 0]])
     # Where in the text, which stands as it was written.
-    np.testing.assert_array_equal(of_target.places, [[5, 4, 3, 6, -1]])
+    np.testing.assert_array_equal(of_target.positions, [[5, 4, 3, 6, -1]])
 
 
 def test_sources_alone_are_laid_out_as_in_batches(random):
@@ -114,7 +114,7 @@ def test_an_epoch_has_every_target_once(random, seed):
     pairs = BucketedPairs(text, 4, 0.3)
     batches = taken(pairs, seed)
     assert len(batches) == pairs.steps
-    places = np.concatenate([batch.places[batch.places >= 0] for batch in batches])
+    places = np.concatenate([batch.positions[batch.positions >= 0] for batch in batches])
     np.testing.assert_array_equal(np.sort(places), np.arange(len(text.target.words)))
     assert pairs.tokens == sum(batch.trained.sum() for batch in batches) == len(places)
     words = len(text.source.words) + len(places)
@@ -129,7 +129,7 @@ def test_the_same_epoch_has_the_same_batches_and_another_has_others(random):
     for one, same in zip(first, again, strict=True):
         for array, its in zip(one, same, strict=True):
             np.testing.assert_array_equal(array, its)
-    order, its = (np.concatenate([b.places.ravel() for b in epoch]) for epoch in (first, other))
+    order, its = (np.concatenate([b.positions.ravel() for b in epoch]) for epoch in (first, other))
     assert not np.array_equal(order[order >= 0], its[its >= 0])
     batches = pairs.epoch(np.random.default_rng((3, 0)))
     for index in (3, 0, 2):

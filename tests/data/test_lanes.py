@@ -35,7 +35,7 @@ def test_carried_lanes_by_hand():
         "words": [[0, 1, 2, 0, 3, 0], [0, 4, 5, 6, 0, 0]],
         "trained": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
         "reset": np.zeros((2, 6)),
-        "places": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
+        "positions": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
     }
     check(lanes, expected)
     first = lanes[0]
@@ -81,8 +81,8 @@ def test_every_position_appears_once(random, state, batch, length):
     previous = np.concatenate([[0], words[:-1]])
     for index in range(len(lanes)):
         batch_of = batches[index]
-        real = batch_of.places >= 0
-        places = batch_of.places[real]
+        real = batch_of.positions >= 0
+        places = batch_of.positions[real]
         np.add.at(seen, places, 1)
         np.testing.assert_array_equal(batch_of.targets[real], words[places])
         np.testing.assert_array_equal(batch_of.words[real], previous[places])
@@ -92,7 +92,7 @@ def test_every_position_appears_once(random, state, batch, length):
         np.testing.assert_array_equal(batch_of.reset[real], starts_here)
     np.testing.assert_array_equal(seen, 1)
     # Within a lane the text runs on, also from batch to batch.
-    for row in all_of(lanes, "places"):
+    for row in all_of(lanes, "positions"):
         row = row[row >= 0]
         jumps = np.flatnonzero(np.diff(row) != 1) + 1
         assert len(jumps) == 0 or (state == "sentences" and np.isin(row[jumps], starts).all())
@@ -113,7 +113,7 @@ def test_sentences_go_where_it_is_narrowest(random, batch):
         assert len(lanes) == -(-max(map(len, rows)) // 4)
         for lane, row in enumerate(rows):
             found = np.concatenate(
-                [np.zeros(0, int), *(lanes[i].places[lane] for i in range(len(lanes)))]
+                [np.zeros(0, int), *(lanes[i].positions[lane] for i in range(len(lanes)))]
             )
             assert found[found >= 0].tolist() == row
 

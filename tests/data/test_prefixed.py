@@ -39,7 +39,7 @@ def test_a_prefix_is_neither_trained_nor_counted(source):
     np.testing.assert_array_equal(reordered.trained, expected[10:] + expected[:10])
     lanes = Lanes(reordered, 2, 12, "sentences", lexicon.ids["</s>"])
     batch = lanes[0]
-    np.testing.assert_array_equal((batch.places >= 0).sum(1), [5, 10])
+    np.testing.assert_array_equal((batch.positions >= 0).sum(1), [5, 10])
     np.testing.assert_array_equal(batch.trained[0], expected[10:] + [0] * 7)
     np.testing.assert_array_equal(batch.trained[1], expected[:10] + [0] * 2)
     whole = vocabulary.encode(dataclasses.replace(corpora["train"], prefixes=None), lexicon)

@@ -314,7 +314,7 @@ def test_blank_lines_count_one_boundary_each(tmp_path):
         assert lexicon.counts[lexicon.ids["</s>"]] == (7 if kept == "kept" else 3)
         for state in ("carried", "sentences"):
             lanes = Lanes(text, 3, 4, state, lexicon.ids["</s>"])
-            places = [place for i in range(len(lanes)) for place in lanes[i].places.ravel()]
+            places = [place for i in range(len(lanes)) for place in lanes[i].positions.ravel()]
             assert sorted(place for place in places if place >= 0) == [*range(count)]
         # Without boundaries a blank line is nothing.
         plain = Vocabulary(boundary="none")

@@ -1,4 +1,4 @@
-"""Rare numbers and names, each in its place, of a text of a few lines."""
+"""Rare numbers and names, each in its context, of a text of a few lines."""
 
 import dataclasses
 

@@ -21,7 +21,7 @@ def trained(folder, devices, state, model="softmax"):
     recipe = recipe_of(state, model)
     trainer = small.trainer(recipe, folder, devices)
     lanes = trainer.task.lanes(0)
-    real = (lanes[len(lanes) - 1].places >= 0).sum(axis=1)
+    real = (lanes[len(lanes) - 1].positions >= 0).sum(axis=1)
     assert real.min() == 0 < real.max()  # the last batch has a lane without words
     return trainer, trainer.train()
 

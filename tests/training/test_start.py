@@ -283,7 +283,7 @@ def test_parameters_that_lie_by_frequency_need_the_same_frequencies(tmp_path):
     assert "head" in read(folder, recipe).params
     other = with_data(recipe, KnownWords(seed=3))
     assert other.build()[0].words == recipe.build()[0].words
-    with pytest.raises(UserError, match="its head places words by their frequencies"):
+    with pytest.raises(UserError, match="its head orders words by their frequencies"):
         read(folder, other)
 
 

@@ -231,9 +231,9 @@ def test_a_target_said_backwards_is_scored_where_it_stands(tmp_path):
     task = tasks.prepare(recipe)
     text = task.validation.target
     batch = task.pairs.epoch()[0]
-    there = batch.places >= 0
+    there = batch.positions >= 0
     np.testing.assert_array_equal(
-        task.pairs.text.target.words[batch.places[there]], batch.targets[there]
+        task.pairs.text.target.words[batch.positions[there]], batch.targets[there]
     )
     assert text.words[text.lengths[0] - 1] == task.lexicon.boundary_id
 

@@ -24,11 +24,11 @@ NARROWEST = 8
 
 def widths(longest: int, least: int = 1) -> list[int]:
     """8, 12, 18 ... and `longest`; none below `least`, none that would save less than a fifth."""
-    found, width = [], max(NARROWEST, least)
+    narrower, width = [], max(NARROWEST, least)
     while width <= 0.8 * longest:
-        found.append(width)
+        narrower.append(width)
         width += width // 2
-    return [*found, longest]
+    return [*narrower, longest]
 
 
 class Differentiated(NamedTuple):

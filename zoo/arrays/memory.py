@@ -21,18 +21,18 @@ def of_host() -> int | None:
     try:
         lines = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         rows = dict(line.split(":", 1) for line in lines)
-        found = [1024 * sum(int(rows[name].split()[0]) for name in ("MemTotal", "SwapTotal"))]
+        sizes = [1024 * sum(int(rows[name].split()[0]) for name in ("MemTotal", "SwapTotal"))]
     except (OSError, ValueError, KeyError):
         try:
-            found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+            sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
         except (AttributeError, OSError, ValueError):  # not a POSIX system
             return None
     for limit in ("memory.max", "memory/memory.limit_in_bytes"):
         try:
-            found.append(int((pathlib.Path("/sys/fs/cgroup") / limit).read_text()))
+            sizes.append(int((pathlib.Path("/sys/fs/cgroup") / limit).read_text()))
         except (OSError, ValueError):  # no group, or no limit ("max")
             continue
-    return min(found)
+    return min(sizes)
 
 
 def check(what: str, needed: int, available: int | None = None):

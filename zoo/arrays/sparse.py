@@ -52,7 +52,7 @@ def levels(
       Of each level {"places": int32 [lists, width], "values": float32 [lists, width]}, padded with
       the value 0.
     """
-    found = []
+    made = []
     if width is None:
         width = _best_width(np.bincount(rows, minlength=height))
     while True:
@@ -66,9 +66,9 @@ def levels(
         shape = (int(lists.sum()), width)
         level = {"places": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
         level["places"][slot], level["values"][slot] = columns, values
-        found.append(level)
+        made.append(level)
         if len(level["places"]) == height:
-            return found
+            return made
         rows = np.repeat(np.arange(height), lists)
         columns, values = np.arange(len(rows)), np.ones(len(rows), np.float32)
 
@@ -77,10 +77,10 @@ def _sum_lists(level, dense):
     """sum_w values[l, w] * dense[places[l, w]] of each list, [lists, N]."""
 
     def some(lists):
-        places, values = lists["places"], lists["values"].astype(dense.dtype)
+        rows, values = lists["places"], lists["values"].astype(dense.dtype)
         # A loop, not an array with an axis more: the sum is fused with its gathers.
         return sum(
-            values[:, w, None] * dense.at[places[:, w]].get(mode="promise_in_bounds")
+            values[:, w, None] * dense.at[rows[:, w]].get(mode="promise_in_bounds")
             for w in range(width)
         )
 

@@ -26,9 +26,9 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     _, chosen = _of_rows(blocked.max(axis=-1), count)
     chosen = jnp.sort(chosen, axis=-1)  # so that of equals the first still comes first
     candidates = blocked[jnp.arange(rows)[:, None], chosen].reshape(rows, count * BLOCK)
-    numbers, places = _of_rows(candidates, count)
-    places = jnp.take_along_axis(chosen, places // BLOCK, axis=1) * BLOCK + places % BLOCK
-    return numbers, places
+    numbers, columns = _of_rows(candidates, count)
+    columns = jnp.take_along_axis(chosen, columns // BLOCK, axis=1) * BLOCK + columns % BLOCK
+    return numbers, columns
 
 
 def _padded(array, count):
@@ -37,5 +37,5 @@ def _padded(array, count):
 
 def _of_rows(array, count):
     # Behind a barrier: where slices of these reach XLA's top-k on CPUs, it sorts the rows instead.
-    numbers, places = jax.lax.optimization_barrier(jax.lax.top_k(array, count))
-    return numbers, places.astype(jnp.int32)
+    numbers, columns = jax.lax.optimization_barrier(jax.lax.top_k(array, count))
+    return numbers, columns.astype(jnp.int32)

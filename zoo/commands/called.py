@@ -13,8 +13,8 @@ def line() -> str:
     path = pathlib.Path(sys.argv[0])
     if path.name not in ("zoo", "zoo.exe"):
         return "python -m zoo"
-    found = shutil.which("zoo")
-    on_path = found is not None and pathlib.Path(found).absolute() == path.absolute()
+    program = shutil.which("zoo")
+    on_path = program is not None and pathlib.Path(program).absolute() == path.absolute()
     return "zoo" if on_path else shlex.quote(sys.argv[0])
 
 

@@ -20,6 +20,6 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     for workdir, splits in chosen.items():
         run = Run.load(workdir)
         for split in splits:
-            found = judgement.judge(run, split)
-            print(workdir, judgement.describe(found), sep="\n", flush=True)
-            passport.write(run, found)
+            figures = judgement.judge(run, split)
+            print(workdir, judgement.describe(figures), sep="\n", flush=True)
+            passport.write(run, figures)

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "rare-words": (
         rare_words,
-        "log-probability of rare numbers and names, each in its place",
+        "log-probability of rare numbers and names, each in its context",
     ),
     "slot-errors": (
         slot_errors,

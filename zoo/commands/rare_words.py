@@ -1,4 +1,4 @@
-"""zoo rare-words: log-probability of rare numbers and names, each in its place."""
+"""zoo rare-words: log-probability of rare numbers and names, each in its context."""
 
 import argparse
 

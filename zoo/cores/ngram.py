@@ -111,17 +111,17 @@ class NGram(Core):
 
         hidden = jax.nn.relu(sums[:, :time] + params["bias"][None, None])
         hidden = _drop(hidden, self.dropout, rows, 1)
-        for place, layer in enumerate(params["layers"], 2):
+        for use, layer in enumerate(params["layers"], 2):
             hidden = jax.nn.relu(hidden @ layer["weights"] + layer["bias"][None, None])
-            hidden = _drop(hidden, self.dropout, rows, place)
+            hidden = _drop(hidden, self.dropout, rows, use)
         return hidden, sums[:, time:] if ahead else ()
 
 
-def _drop(x, rate, rows, place):
+def _drop(x, rate, rows, use):
     """x [B, T, D] with dropout, unless there are no keys of rows or nothing to drop."""
     if rows is None or not rate:
         return x
-    return x * dropout.masks(dropout.fold_in(rows, place), x.shape[1:], rate, x.dtype)
+    return x * dropout.masks(dropout.fold_in(rows, use), x.shape[1:], rate, x.dtype)
 
 
 def _uniform(key, shape, inputs):

@@ -126,12 +126,12 @@ class Stacked(Core):
         hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
         return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
 
-    def _drop(self, x, rate, key, place):
+    def _drop(self, x, rate, key, use):
         """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""
         if key is None or not rate:
             return x
         time = 1 if self.variational else x.shape[0]
-        masks = dropout.masks(dropout.fold_in(key.rows, place), (time, x.shape[-1]), rate, x.dtype)
+        masks = dropout.masks(dropout.fold_in(key.rows, use), (time, x.shape[-1]), rate, x.dtype)
         return x * masks.swapaxes(0, 1)
 
     def _drop_weights(self, recurrent, key, layer):

@@ -47,7 +47,7 @@ class PairBatch(NamedTuple):
     words, targets: int32 [B, T], the word before each position, the boundary first, and the one at
       it; padded on the right with 0.
     trained: float32 [B, T], 1 where the target has a loss in training.
-    places: int64 [B, T], where in the target's text it stands; -1 where there is none.
+    positions: int64 [B, T], where in the target's text it stands; -1 where there is none.
     """
 
     source: np.ndarray
@@ -55,7 +55,7 @@ class PairBatch(NamedTuple):
     words: np.ndarray
     targets: np.ndarray
     trained: np.ndarray
-    places: np.ndarray
+    positions: np.ndarray
 
 
 def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int = 0):
@@ -88,12 +88,12 @@ class PairedText:
         """
         self.source, self.target, self.boundary, self.marks = source, target, boundary, marks
         self.source_lengths, self.target_lengths = source.lengths, target.lengths
-        self._source_places = np.arange(len(source.words))
-        self._target_places = np.arange(len(target.words))
+        self._source_positions = np.arange(len(source.words))
+        self._target_positions = np.arange(len(target.words))
         if order == "source_reversed":
-            self._source_places = _reversed(source, 0)
+            self._source_positions = _reversed(source, 0)
         if order == "target_reversed":
-            self._target_places = _reversed(target, marks)
+            self._target_positions = _reversed(target, marks)
 
     def __len__(self):
         return len(self.source_lengths)
@@ -103,37 +103,37 @@ class PairedText:
         there = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
-        places = np.where(columns >= 0, starts[:, None] + columns, -1)
-        source = _taken(self.source.words[self._source_places], places)
+        positions = np.where(columns >= 0, starts[:, None] + columns, -1)
+        source = _taken(self.source.words[self._source_positions], positions)
         columns = np.arange(shape[1])[None]
         inside = columns < np.where(there, self.target_lengths[pairs], 0)[:, None]
-        places = np.where(inside, self.target.starts[pairs][:, None] + columns, -1)
-        places = np.where(inside, self._target_places[places], -1)
-        targets = _taken(self.target.words, places)
+        positions = np.where(inside, self.target.starts[pairs][:, None] + columns, -1)
+        positions = np.where(inside, self._target_positions[positions], -1)
+        targets = _taken(self.target.words, positions)
         words = np.concatenate([np.full((len(pairs), 1), self.boundary), targets[:, :-1]], axis=1)
-        trained = inside & self.target.trained[places]
+        trained = inside & self.target.trained[positions]
         return PairBatch(
             source,
             np.maximum(lengths, 1).astype(np.int32),
             np.where(inside, words, 0).astype(np.int32),
             targets,
             trained.astype(np.float32),
-            places,
+            positions,
         )
 
 
-def _taken(words, places):
-    """words[places], 0 where a place is -1."""
-    return np.where(places >= 0, words[places], 0).astype(np.int32)
+def _taken(words, positions):
+    """words[positions], 0 where a position is -1."""
+    return np.where(positions >= 0, words[positions], 0).astype(np.int32)
 
 
 def _reversed(text: EncodedText, marks: int) -> np.ndarray:
-    """The places of a text's words, those of each sentence but its last `marks` turned round."""
+    """The positions of a text's words, those of each sentence but its last `marks` turned round."""
     numbers = np.repeat(np.arange(len(text.starts)), text.lengths)
-    places = np.arange(len(text.words))
-    inside = places - text.starts[numbers]
+    positions = np.arange(len(text.words))
+    inside = positions - text.starts[numbers]
     kept = text.lengths[numbers] - marks
-    return np.where(inside < kept, text.starts[numbers] + kept - 1 - inside, places)
+    return np.where(inside < kept, text.starts[numbers] + kept - 1 - inside, positions)
 
 
 class BucketedPairs:

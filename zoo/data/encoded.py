@@ -48,15 +48,15 @@ class EncodedText:
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """How often what the model reads at each place occurred in training, int64 [n].
+        """How often what the model reads at each position occurred in training, int64 [n].
 
         Unknown words are one word to it, <unk>, written so in the text or not. Of a string of a
         class it is how often the string itself occurred.
         """
-        found = lexicon.counts[self.words]
+        counts = lexicon.counts[self.words]
         if self.strings is not None:
-            found = np.where(self.strings.counts >= 0, self.strings.counts, found)
-        return found
+            counts = np.where(self.strings.counts >= 0, self.strings.counts, counts)
+        return counts
 
     def unknown(self, lexicon: Lexicon) -> np.ndarray:
         """Whether the model reads <unk>, bool [n]: for a word outside the lexicon, or one that the
@@ -65,31 +65,31 @@ class EncodedText:
             return np.zeros(len(self.words), bool)
         return self.words == lexicon.ids[lexicon.unknown]
 
-    def position(self, place: int) -> tuple[int, int]:
+    def position(self, number: int) -> tuple[int, int]:
         """(number of the sentence, number of the word in it), from 1, of a word of the text."""
-        sentence = int(np.searchsorted(self.starts, place, side="right"))
-        return sentence, int(place - self.starts[sentence - 1]) + 1
+        sentence = int(np.searchsorted(self.starts, number, side="right"))
+        return sentence, int(number - self.starts[sentence - 1]) + 1
 
     @property
     def lengths(self) -> np.ndarray:
         """Words of each sentence, its boundaries among them, int64 [sentences]."""
         return np.diff(np.append(self.starts, len(self.words)))
 
-    def places(self, order: np.ndarray) -> np.ndarray:
+    def positions(self, order: np.ndarray) -> np.ndarray:
         """Where the words of these sentences stand in the text, one sentence after the other."""
         lengths = self.lengths[order]
         new_starts = np.cumsum(lengths) - lengths
         return np.arange(lengths.sum()) + np.repeat(self.starts[order] - new_starts, lengths)
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
-        """The sentences at these places, in this order; a place may come several times."""
-        places, lengths = self.places(order), self.lengths[order]
-        strings = self.strings and Strings(*(field[places] for field in self.strings))
+        """The sentences with these numbers, in this order; one may come several times."""
+        positions, lengths = self.positions(order), self.lengths[order]
+        strings = self.strings and Strings(*(field[positions] for field in self.strings))
         return EncodedText(
-            self.words[places],
-            self.known[places],
-            self.counted[places],
+            self.words[positions],
+            self.known[positions],
+            self.counted[positions],
             np.cumsum(lengths) - lengths,
-            self.trained[places],
+            self.trained[positions],
             strings,
         )

@@ -27,14 +27,14 @@ class Batch:
       words: int32 [B, T], the word before each position. targets: int32 [B, T], the word at it.
       trained: float32 [B, T], 1 where the target has a loss in training.
       reset: bool [B, T], positions before which the state is emptied.
-      places: int64 [B, T], where in the text the target stands; -1 where there is none.
+      positions: int64 [B, T], where in the text the target stands; -1 where there is none.
     """
 
     words: np.ndarray
     targets: np.ndarray
     trained: np.ndarray
     reset: np.ndarray
-    places: np.ndarray
+    positions: np.ndarray
 
 
 class Lanes:
@@ -64,25 +64,25 @@ class Lanes:
         previous = np.concatenate([[start], text.words[:-1]]).astype(np.int32)
         first = np.zeros(len(text.words), bool)
         if state == "carried":
-            places = np.arange(0 if boundary is not None else 1, len(text.words))
-            width = _even_width(len(places), batch)
-            rows = [places[row * width : (row + 1) * width] for row in range(batch)]
+            positions = np.arange(0 if boundary is not None else 1, len(text.words))
+            width = _even_width(len(positions), batch)
+            rows = [positions[row * width : (row + 1) * width] for row in range(batch)]
         else:
             previous[text.starts] = start
             first[text.starts] = True
             lane_of, widths = _fill_with_sentences(text.lengths, batch)
-            places = text.places(np.argsort(lane_of, kind="stable"))
-            rows, width = np.split(places, np.cumsum(widths)[:-1]), widths.max()
+            positions = text.positions(np.argsort(lane_of, kind="stable"))
+            rows, width = np.split(positions, np.cumsum(widths)[:-1]), widths.max()
         self.count = int(-(-width // length))
-        self._places = np.full((batch, self.count * length), -1, np.int64)
-        for row, places in enumerate(rows):
-            self._places[row, : len(places)] = places
+        self._positions = np.full((batch, self.count * length), -1, np.int64)
+        for row, positions in enumerate(rows):
+            self._positions[row, : len(positions)] = positions
         self._previous, self._first = previous, first
 
     @property
     def trained_tokens(self) -> int:
         """How many targets have a loss in training."""
-        return int(self.text.trained[self._places[self._places >= 0]].sum())
+        return int(self.text.trained[self._positions[self._positions >= 0]].sum())
 
     def __len__(self):
         return self.count
@@ -90,14 +90,14 @@ class Lanes:
     def __getitem__(self, index: int) -> Batch:
         if not 0 <= index < self.count:
             raise IndexError(index)
-        places = self._places[:, index * self.length : (index + 1) * self.length]
-        real = places >= 0
+        positions = self._positions[:, index * self.length : (index + 1) * self.length]
+        real = positions >= 0
         return Batch(
-            words=np.where(real, self._previous[places], 0),
-            targets=np.where(real, self.text.words[places], 0),
-            trained=(real & self.text.trained[places]).astype(np.float32),
-            reset=real & self._first[places],
-            places=places,
+            words=np.where(real, self._previous[positions], 0),
+            targets=np.where(real, self.text.words[positions], 0),
+            trained=(real & self.text.trained[positions]).astype(np.float32),
+            reset=real & self._first[positions],
+            positions=positions,
         )
 
 

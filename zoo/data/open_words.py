@@ -76,7 +76,7 @@ class OpenWords:
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
         """The same of a lexicon that was opened for these classes: what `of` made of another."""
         words = lexicon.words[: len(lexicon) - len(classes)]
-        features = [lexicon.features_of(place) for place in range(len(words))]
+        features = [lexicon.features_of(word_id) for word_id in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)
         distributions = tuple(
             kind.fit(
@@ -104,7 +104,7 @@ class OpenWords:
 
     @functools.cached_property
     def class_ids(self) -> np.ndarray:
-        """The places of the classes in the lexicon, [C]."""
+        """The word ids of the classes, [C]."""
         count = len(self.distributions)
         return np.arange(len(self.lexicon) - count, len(self.lexicon))
 
@@ -128,15 +128,17 @@ class OpenWords:
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
-        place = int(np.argmax(within))
-        return (int(self.class_ids[place]), within[place]) if np.isfinite(within[place]) else None
+        likeliest = int(np.argmax(within))
+        if not np.isfinite(within[likeliest]):
+            return None
+        return int(self.class_ids[likeliest]), within[likeliest]
 
     def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
         """How each string may come about, for `log_prob`.
 
         Returns:
           (ids int32 [N, C], log b(string | id) float64 [N, C], nats): the classes, or the word
-          itself in the first place and -inf in the others.
+          itself in the first column and -inf in the others.
         """
         log_within = np.stack([self.log_within(string) for string in strings])
         ids = np.tile(self.class_ids, (len(strings), 1))

@@ -46,7 +46,7 @@ def with_priors(
     else:
         encoded = encode(lexicon, sentences)
         ends = np.append(encoded.starts, len(encoded.words))
-        seen = [lexicon.words[place] for place in encoded.words]
+        seen = [lexicon.words[word_id] for word_id in encoded.words]
         corpus = Corpus("sentences", [seen[a:b] for a, b in itertools.pairwise(ends)])
     return estimated(lexicon, features, background, {"train": corpus}, {})
 

@@ -26,29 +26,29 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
     Where characters are words, an accent may stand alone: then letters that have it.
     """
     first: dict = {}
-    found: dict = {}
+    forms: dict = {}
     accents = set()
     for word in words:
         if not word.isascii():
             if first.setdefault(composed(word), word) != word:
-                found[composed(word)] = None
+                forms[composed(word)] = None
             if len(word) == 1 and unicodedata.combining(word):
                 accents.add(word)
     for word in first if accents else ():
         marks = unicodedata.normalize("NFD", word)[1:]
         if len(word) == 1 and accents & {*marks}:
-            found[word] = None
-    return [*found]
+            forms[word] = None
+    return [*forms]
 
 
 def warn(words: Iterable[str]):
     """Logs a warning if the words of a text are in two forms."""
-    found = in_two_forms(words)
-    if found:
+    forms = in_two_forms(words)
+    if forms:
         logger.warning(
             "the texts have letters in two Unicode forms, NFC and NFD, as in %s, which are "
             "different words: %s",
-            named(found, 3),
+            named(forms, 3),
             ADVICE,
         )
 
@@ -60,7 +60,7 @@ def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
     if not unknown:
         return None
     known = {composed(word) for word in lexicon.words if not word.isascii()}
-    found = [word for word in unknown if composed(word) in known]
-    if not found:
+    alike = [word for word in unknown if composed(word) in known]
+    if not alike:
         return None
-    return f"{named(found, 3)}: words of the training text in another Unicode form: {ADVICE}"
+    return f"{named(alike, 3)}: words of the training text in another Unicode form: {ADVICE}"

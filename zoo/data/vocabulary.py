@@ -142,9 +142,9 @@ class Vocabulary:
         opened = OpenWords.of(lexicon, self.open_classes)
         counts = opened.lexicon.counts.copy()
         for word, count in lexicon.left_out.items():
-            place = opened.class_of(word)
-            if place is not None:
-                counts[place] += count
+            word_id = opened.class_of(word)
+            if word_id is not None:
+                counts[word_id] += count
                 if lexicon.unknown is not None:
                     counts[lexicon.ids[lexicon.unknown]] -= count
         return dataclasses.replace(opened.lexicon, counts=counts)
@@ -239,11 +239,11 @@ class Vocabulary:
         words = [*self.missing(corpus.sentences, lexicon)]
         judge = "" if self.open_classes else "judge with --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
-        said = "".join(f" ({note})" for note in notes)
+        noted = "".join(f" ({note})" for note in notes)
         return UserError(
             f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
             f"lexicon has not: {named(words)}; leave them out, {judge}or train with "
-            f"vocabulary.unknown=counted or skipped{said}."
+            f"vocabulary.unknown=counted or skipped{noted}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
@@ -265,17 +265,17 @@ class Vocabulary:
             starts.append(len(words))
             for number, word in enumerate(sentence):
                 if opened is None:
-                    place = lexicon.ids.get(word)
+                    word_id = lexicon.ids.get(word)
                 else:
-                    place, within, count = _way(word, opened)
+                    word_id, within, count = _way(word, opened)
                     log_within.append(within)
                     string_counts.append(count)
-                if place is None and self.unknown == "refused":
+                if word_id is None and self.unknown == "refused":
                     raise self._refusal(corpus, lexicon)
-                words.append(lexicon.ids[UNKNOWN] if place is None else place)
-                known.append(place is not None)
+                words.append(lexicon.ids[UNKNOWN] if word_id is None else word_id)
+                known.append(word_id is not None)
                 # A text may have <unk> written in it, as the Penn Treebank's has.
-                unknown = place is None or word == UNKNOWN
+                unknown = word_id is None or word == UNKNOWN
                 trained.append(number >= prefix)
                 counted.append(trained[-1] and not (unknown and self.unknown == "skipped"))
             words.extend(boundaries)

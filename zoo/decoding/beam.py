@@ -192,9 +192,9 @@ def _best_words(log_prob, boundary, count):
 def _competing(ended, best):
     """Which of the ends [B, K] are among the K most probable of all ways to go on, of equals the
     ends; best [B, K]: the most probable others."""
-    places = jnp.arange(ended.shape[1])
+    ranks = jnp.arange(ended.shape[1])
     one, other = ended[:, :, None], ended[:, None, :]
-    before = (other == one) & (places[None, None, :] < places[None, :, None])
+    before = (other == one) & (ranks[None, None, :] < ranks[None, :, None])
     ahead = ((other > one) | before).sum(axis=-1) + (best[:, None, :] > one).sum(axis=-1)
     return ahead < ended.shape[1]
 
@@ -280,7 +280,7 @@ def _search(step, words, carry, limits, *, settings, boundary):
         )
 
     start = none(beam)
-    # One hypothesis to begin with; the other places of the beam are empty.
+    # One hypothesis to begin with; the other rows of the beam are empty.
     state = _State(
         jnp.zeros((), jnp.int32),
         start.words,
@@ -296,11 +296,11 @@ def _search(step, words, carry, limits, *, settings, boundary):
         lambda state: _longer(state, step, limits, settings, boundary),
         state,
     )
-    # Empty places hold what was of no probability.
+    # Empty rows hold what was of no probability.
     exists = state.finished.score > -jnp.inf
 
-    def emptied(found, empty):
-        return jnp.where(exists.reshape(exists.shape + (1,) * (found.ndim - 2)), found, empty)
+    def emptied(values, empty):
+        return jnp.where(exists.reshape(exists.shape + (1,) * (values.ndim - 2)), values, empty)
 
-    found = jax.tree.map(emptied, state.finished, none(settings.nbest))
-    return Hypotheses(**found._asdict(), missed=state.missed)
+    hypotheses = jax.tree.map(emptied, state.finished, none(settings.nbest))
+    return Hypotheses(**hypotheses._asdict(), missed=state.missed)

@@ -21,11 +21,11 @@ AVERAGES = ("probabilities", "logs")
 
 def _read(steps, words, carries):
     """(the log-probabilities of each member, their carries)."""
-    found = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
-    sizes = {log_probs.shape[-1] for log_probs, _ in found}
+    given = [step(words, carry) for step, carry in zip(steps, carries, strict=True)]
+    sizes = {log_probs.shape[-1] for log_probs, _ in given}
     if len(sizes) > 1:
         raise ValueError(f"the steps of an ensemble know {sorted(sizes)} words: they are the same")
-    return [log_probs for log_probs, _ in found], tuple(carry for _, carry in found)
+    return [log_probs for log_probs, _ in given], tuple(carry for _, carry in given)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -109,12 +109,12 @@ def with_features(words: list[str], lexicon: Lexicon, opened: OpenWords | None =
 
 
 def _features(word, lexicon, opened):
-    place = lexicon.ids.get(word) if opened is None else opened.class_of(word)
-    if place is None:  # a prompt may have such a word
+    word_id = lexicon.ids.get(word) if opened is None else opened.class_of(word)
+    if word_id is None:  # a prompt may have such a word
         return ""
     return ", ".join(
         name if value == 1 else f"{name}={value:g}"
-        for name, value in lexicon.features_of(place).items()
+        for name, value in lexicon.features_of(word_id).items()
         if value
     )
 

@@ -148,8 +148,8 @@ def _force(step, words, carry, targets):
 
     def read(state, target):
         log_probs, carry = step(*state)
-        found = jnp.take_along_axis(log_probs, target[:, None], axis=-1)[:, 0]
-        return (target, carry), found
+        log_prob = jnp.take_along_axis(log_probs, target[:, None], axis=-1)[:, 0]
+        return (target, carry), log_prob
 
     _, log_probs = jax.lax.scan(read, (words, carry), rows.T)
     return log_probs.T.reshape(targets.shape)

@@ -58,7 +58,7 @@ def generate(
     given = ([lexicon.boundary] if lexicon.boundary else []) + prompted
     longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
     read = functools.partial(_read, model, params, lexicon, longest)
-    say = _compiled(head, temperature == 0)
+    spell = _compiled(head, temperature == 0)
 
     carry = model.initial_carry(count)
     for word in given:
@@ -66,7 +66,7 @@ def generate(
     texts, open_texts = [list(prompted) for _ in range(count)], set(range(count))
     for position in range(length):
         key = jax.random.fold_in(jax.random.key(seed), position)
-        letters = np.asarray(say(params["head"], hidden, key))
+        letters = np.asarray(spell(params["head"], hidden, key))
         words = [spelling.word(row, lexicon, head.spelling) for row in letters]
         open_texts -= set(np.flatnonzero(letters[:, 0] == spelling.BOUNDARY).tolist())
         for row in open_texts:
@@ -115,5 +115,5 @@ def _read(model, params, lexicon, longest, words, carry):
     embedding = model.embedding
     params = {**params, "embedding": embedding.for_lexicon(params["embedding"], lexicon, of_words)}
     tables = {"embedding": embedding.tables(of_words)}
-    places = np.array([of_words.ids[word] for word in words], np.int32)
-    return _compiled_states(model)(params, tables, places, carry)
+    word_ids = np.array([of_words.ids[word] for word in words], np.int32)
+    return _compiled_states(model)(params, tables, word_ids, carry)

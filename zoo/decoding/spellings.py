@@ -38,11 +38,11 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     """
     settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
     projected = head.hidden_projection(params, hidden)
-    found = settings.search(
+    hypotheses = settings.search(
         jax.tree_util.Partial(_NextLetter(head), params, projected),
         jnp.full(len(hidden), BEGIN - END),
         head.spelling_start(projected),
         boundary=0,
     )
-    there = jnp.arange(head.spelling.longest)[None, None] < found.lengths[..., None]
-    return found.log_prob, jnp.where(there, END + found.words, PADDING), found.missed
+    there = jnp.arange(head.spelling.longest)[None, None] < hypotheses.lengths[..., None]
+    return hypotheses.log_prob, jnp.where(there, END + hypotheses.words, PADDING), hypotheses.missed

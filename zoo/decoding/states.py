@@ -1,6 +1,6 @@
 """States of a step function that a decoder of one's own keeps, forks and batches.
 
-Rows are held in arrays of 1, 2, 4, 8 ... places, so that a decoder whose beam grows and shrinks has
+Rows are held in arrays of 1, 2, 4, 8 ... slots, so that a decoder whose beam grows and shrinks has
 a program compiled for each of a few sizes, and not for each number of rows.
 """
 
@@ -32,7 +32,7 @@ class States:
     selected, reordered and forked. `len(states)` is how many rows there are.
 
     Attributes:
-      carry: every leaf [places, ...], of at least `size` places.
+      carry: every leaf [slots, ...], of at least `size` slots.
       size: rows.
     """
 
@@ -71,11 +71,11 @@ class States:
         if len(states) == 1:
             return states[0]
         carries = [one.carry for one in states]
-        places = [len(jax.tree.leaves(carry)[0]) for carry in carries]
+        slots = [len(jax.tree.leaves(carry)[0]) for carry in carries]
         # As many as a power of two, the last again and again: few shapes are compiled.
-        carries += carries[-1:] * (_places(len(states)) - len(states))
+        carries += carries[-1:] * (_slots(len(states)) - len(states))
         joined = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *carries)
-        first = np.cumsum([0, *places[:-1]])
+        first = np.cumsum([0, *slots[:-1]])
         rows = [
             start + np.arange(one.size) for start, one in zip(first.tolist(), states, strict=True)
         ]
@@ -91,8 +91,7 @@ class States:
         Returns:
           (log-probabilities of the word after it [rows, V], nats; the states after it).
         """
-        places = len(jax.tree.leaves(self.carry)[0])
-        filled = np.zeros(places, np.int32)
+        filled = np.zeros(len(jax.tree.leaves(self.carry)[0]), np.int32)
         filled[: self.size] = words
         log_probs, carry = _stepped(step, filled, self.carry)
         return log_probs[: self.size], States(carry, self.size)
@@ -102,11 +101,11 @@ def _index(rows):
     return rows if isinstance(rows, int | slice | np.integer) else np.asarray(rows)
 
 
-def _places(rows):
+def _slots(rows):
     """The least power of two that is not below."""
     return 1 << (rows - 1).bit_length()
 
 
 def _padded(chosen):
-    """Row numbers in a power of two of places, the last again and again."""
-    return np.append(chosen, np.repeat(chosen[-1:], _places(len(chosen)) - len(chosen)))
+    """Row numbers in a power of two of slots, the last again and again."""
+    return np.append(chosen, np.repeat(chosen[-1:], _slots(len(chosen)) - len(chosen)))

@@ -78,7 +78,7 @@ def translate(
     limits = np.maximum(limits, search.shortest)
     order = np.argsort(lengths, kind="stable")
     rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
-    found: list[list[Hypothesis]] = [[] for _ in sources]
+    translations: list[list[Hypothesis]] = [[] for _ in sources]
     for first in range(0, len(order), rows):
         # A batch that is not full has the last source again and again.
         chosen = order[np.minimum(np.arange(first, first + rows), len(order) - 1)]
@@ -86,19 +86,19 @@ def translate(
         longest = min(int(ratio * size + extra), search.longest)
         settings = dataclasses.replace(search, longest=max(longest, search.shortest))
         step, carry = start(*source_batch([sources[row] for row in chosen], size))
-        batch_found = settings.search(
+        batched = settings.search(
             step, np.full(rows, boundary), carry, boundary=boundary, longest=limits[chosen]
         )
         real = len(order) - first
-        for row, hypotheses in zip(chosen[:real], of_batch(batch_found, boundary), strict=False):
-            found[row] = hypotheses
+        for row, hypotheses in zip(chosen[:real], of_batch(batched, boundary), strict=False):
+            translations[row] = hypotheses
         done(min(real, rows))
-    return found
+    return translations
 
 
-def of_batch(found: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
+def of_batch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
     """The hypotheses of each sentence of a batch, those that there are."""
-    arrays = jax.device_get(found)
+    arrays = jax.device_get(batched)
     sentences = []
     for sentence, lengths in enumerate(arrays.lengths):
         hypotheses = []

@@ -40,43 +40,45 @@ class Concat(Embedding):
     def row_tables(self) -> tuple[str, ...]:
         """Those of the parts."""
         parts = enumerate(self.parts)
-        return tuple(f"{place}/{name}" for place, part in parts for name in part.row_tables)
+        return tuple(f"{number}/{name}" for number, part in parts for name in part.row_tables)
 
     @property
     def parameter_axes(self) -> Axes:
         """Those of the parts."""
         axes = [part.parameter_axes.items() for part in self.parts]
-        return {f"{place}/{name}": n for place, part in enumerate(axes) for name, n in part}
+        return {f"{number}/{name}": n for number, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
         """A tuple: those of each part."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """Those of the parts, by their places where there are several with notes."""
-        found = [(place, part.warnings(lexicon)) for place, part in enumerate(self.parts)]
-        found = [(place, notes) for place, notes in found if notes]
-        if len(found) == 1:
-            return found[0][1]
-        return {f"{name}, part {place}": n for place, notes in found for name, n in notes.items()}
+        """The warnings of the parts, by their numbers where several have some."""
+        of_parts = [(number, part.warnings(lexicon)) for number, part in enumerate(self.parts)]
+        of_parts = [(number, notes) for number, notes in of_parts if notes]
+        if len(of_parts) == 1:
+            return of_parts[0][1]
+        return {
+            f"{name}, part {number}": n for number, notes in of_parts for name, n in notes.items()
+        }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         """As each part says."""
         return {
-            str(place): part.for_lexicon(params[str(place)], lexicon, other)
-            for place, part in enumerate(self.parts)
+            str(number): part.for_lexicon(params[str(number)], lexicon, other)
+            for number, part in enumerate(self.parts)
         }
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
         """{"0": the parameters of the first part, ...}."""
         keys = jax.random.split(key, len(self.parts))
         parts = zip(self.parts, keys, strict=True)
-        return {str(place): part.init(k, lexicon) for place, (part, k) in enumerate(parts)}
+        return {str(number): part.init(k, lexicon) for number, (part, k) in enumerate(parts)}
 
     def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
         vectors = [
-            part.apply(params[str(place)], tables[place], words)
-            for place, part in enumerate(self.parts)
+            part.apply(params[str(number)], tables[number], words)
+            for number, part in enumerate(self.parts)
         ]
         return jnp.concatenate(vectors, axis=-1)

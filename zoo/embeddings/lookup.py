@@ -42,14 +42,14 @@ class Lookup(Embedding):
           UserError: there are new words, and the lexicon has no unknown word.
         """
         unknown = None if lexicon.unknown is None else lexicon.ids.get(lexicon.unknown)
-        places = [lexicon.ids.get(word, unknown) for word in other.words]
-        if None in places:
+        ids = [lexicon.ids.get(word, unknown) for word in other.words]
+        if None in ids:
             raise UserError(
-                f"the word {other.words[places.index(None)]!r} is new to the embedding, and there "
+                f"the word {other.words[ids.index(None)]!r} is new to the embedding, and there "
                 "is no unknown word whose vector it could have: train with vocabulary.unknown "
                 "counted or skipped, or with embeddings of letters."
             )
-        return {"table": params["table"][jnp.asarray(places)]}
+        return {"table": params["table"][jnp.asarray(ids)]}
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""

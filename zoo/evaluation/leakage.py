@@ -86,17 +86,17 @@ def _splits_from(source: Source, path: str) -> set[str]:
 
 def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
     """The splits of a source in which a text is found by its content, whatever their files are."""
-    found: set = set()
+    splits: set = set()
     if not sentences or lexicon.counts.sum() > MOST_WORDS:
-        return found
+        return splits
     for split in source.splits():
         try:
             texts = Texts.of(split, source.read(split).sentences)
         except UserError:  # its file is gone
             continue
         if overlap.is_seen(overlap.found_in(sentences, texts)):
-            found.add(split)
-    return found
+            splits.add(split)
+    return splits
 
 
 def _file(path: str):

@@ -65,7 +65,7 @@ class LoadedModel:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that the model knows; the id of each is its place."""
+        """The words that the model knows; the id of each is its position."""
         return self.run.lexicon.words
 
     @property
@@ -100,7 +100,7 @@ class LoadedModel:
           state: "sentences", each from an empty state, or "carried"; None for the run's own.
 
         Returns:
-          A row for each token and boundary: its place in its line, what was read, nats and bits.
+          A row for each token and boundary: its position in its line, what was read, nats and bits.
         """
         run = self.run.with_state(state)
         if run.lexicon.of_characters:
@@ -194,9 +194,9 @@ class LoadedModel:
         lexicon, vocabulary = self.run.lexicon, self.run.experiment.vocabulary
         word = word.lower() if vocabulary.lower_case and word not in lexicon.ids else word
         opened = vocabulary.open_words(lexicon)
-        found = lexicon.ids.get(word) if opened is None else opened.class_of(word)
-        if found is not None:
-            return found
+        word_id = lexicon.ids.get(word) if opened is None else opened.class_of(word)
+        if word_id is not None:
+            return word_id
         if lexicon.unknown is None or vocabulary.unknown == "refused":
             raise UserError(f"the word {named([word])} is not of the lexicon of {self.run.path}.")
         return lexicon.ids[lexicon.unknown]
@@ -269,8 +269,8 @@ class LoadedTranslator:
             raise UserError("translate takes a list of sentences: give [sentence] for one.")
         search = BeamSearch(beam=beam, **options)
         sources = [self._translator.read(sentence) for sentence in sentences]
-        found = self._translator.translate(sources, search, batch)
-        return [" ".join(self._translator.words(best[0]) if best else []) for best in found]
+        translations = self._translator.translate(sources, search, batch)
+        return [" ".join(self._translator.words(best[0]) if best else []) for best in translations]
 
     @functools.cached_property
     def _translator(self):

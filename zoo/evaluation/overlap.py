@@ -34,8 +34,8 @@ def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
       {"all": counts, "long": counts} and counts are {"sentences", "tokens": how many are found,
       "of_sentences", "of_tokens": of how many}. Sentences without any letters are left out.
     """
-    found = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
-    return {"letters": LETTERS, **found}
+    counts_of = {role: found_in(sentences, getattr(seen, role)) for role in ROLES}
+    return {"letters": LETTERS, **counts_of}
 
 
 def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
@@ -51,11 +51,11 @@ def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
 
 
 def _counts(there, chosen, tokens):
-    found = there & chosen
+    seen = there & chosen
     return {
-        "sentences": int(found.sum()),
+        "sentences": int(seen.sum()),
         "of_sentences": int(chosen.sum()),
-        "tokens": int(tokens[found].sum()),
+        "tokens": int(tokens[seen].sum()),
         "of_tokens": int(tokens[chosen].sum()),
     }
 
@@ -70,9 +70,9 @@ def share(counts: dict) -> float:
     return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
 
 
-def is_seen(found: dict) -> bool:
+def is_seen(counts: dict) -> bool:
     """Whether more of a text is found than recurs by nature."""
-    return share(found["long"]) > OF_LONG or share(found["all"]) > OF_ALL
+    return share(counts["long"]) > OF_LONG or share(counts["all"]) > OF_ALL
 
 
 def reason(passport: dict) -> str | None:
@@ -81,36 +81,36 @@ def reason(passport: dict) -> str | None:
 
     That the text of a validation split chose the checkpoint is what such a split is for.
     """
-    found = passport.get("overlap")
-    if found and is_seen(found["trained_on"]):
-        return f"it was trained on this text ({told(found['trained_on'])})"
+    recorded = passport.get("overlap")
+    if recorded and is_seen(recorded["trained_on"]):
+        return f"it was trained on this text ({told(recorded['trained_on'])})"
     if is_validation(passport["split"]):
         return None
-    if found and is_seen(found["selected_on"]):
-        return f"its checkpoint was chosen on this text ({told(found['selected_on'])})"
+    if recorded and is_seen(recorded["selected_on"]):
+        return f"its checkpoint was chosen on this text ({told(recorded['selected_on'])})"
     return None
 
 
-def told(found: dict) -> str:
+def told(counts: dict) -> str:
     """The shares in words."""
-    if not found["all"]["tokens"]:
+    if not counts["all"]["tokens"]:
         return "none of its sentences found"
-    said = f"{share(found['all']):.2%} of its tokens in sentences found there"
-    long = found["long"]
-    return f"{said}, {share(long):.2%} in those of long ones" if long["of_tokens"] else said
+    shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
+    long = counts["long"]
+    return f"{shown}, {share(long):.2%} in those of long ones" if long["of_tokens"] else shown
 
 
 def lines(passport: dict) -> list[str]:
     """What is known of the texts that the model of a figure has seen, a line for each role."""
-    found, unknown = passport.get("overlap"), passport.get("not_known") or []
-    if not found:
+    recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
+    if not recorded:
         return ["trained on, selected on: not recorded"]
-    said = [f"in the training text: {told(found['trained_on'])}"]
+    shown = [f"in the training text: {told(recorded['trained_on'])}"]
     if is_validation(passport["split"]):
-        said.append("selected on this text, as a validation text is for")
+        shown.append("selected on this text, as a validation text is for")
     else:
-        said.append(f"in the text that chose the checkpoint: {told(found['selected_on'])}")
-    return said + [f"not known: what {part} had seen" for part in unknown]
+        shown.append(f"in the text that chose the checkpoint: {told(recorded['selected_on'])}")
+    return shown + [f"not known: what {part} had seen" for part in unknown]
 
 
 def warnings(passport: dict) -> list[str]:

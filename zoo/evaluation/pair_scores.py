@@ -70,10 +70,10 @@ def score(model, params: Params, tables: Tables, pairs: PairedText, batch: int) 
         for one in BucketedPairs(pairs, batch, _PADDING).epoch():
             arrays = one.source, one.lengths, one.words, one.targets
             scores, normalisers = step(params, tables, prepared, *arrays)
-            there = one.places >= 0
-            log_prob[one.places[there]] = np.asarray(scores)[there]
-            log_z[one.places[there]] = np.asarray(normalisers)[there]
-            predicted[one.places[there]] = True
+            there = one.positions >= 0
+            log_prob[one.positions[there]] = np.asarray(scores)[there]
+            log_z[one.positions[there]] = np.asarray(normalisers)[there]
+            predicted[one.positions[there]] = True
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     return Scores(log_prob, text.counted & predicted, log_z)

@@ -112,8 +112,8 @@ def _of_source(run: Run, corpus: Corpus) -> dict:
         return {}
     source = run.experiment.source_of(corpus)
     missing = run.experiment.reading_of_sources.missing(source.sentences, run.others[0])
-    found = data_of(source.name, source.sentences)
-    return {"source": {**found, "out_of_vocabulary": sum(missing.values())}}
+    record = data_of(source.name, source.sentences)
+    return {"source": {**record, "out_of_vocabulary": sum(missing.values())}}
 
 
 def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
@@ -128,12 +128,12 @@ def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
 
 def _part(scores: Scores, chosen: np.ndarray) -> dict:
     """Figures of some of the counted tokens."""
-    found = dataclasses.replace(scores, counted=scores.counted & chosen)
+    part = dataclasses.replace(scores, counted=scores.counted & chosen)
     return {
-        "tokens": found.tokens,
-        "rate": found.tokens / scores.tokens,
-        "log_perplexity": found.log_perplexity if found.tokens else None,
-        "perplexity": found.perplexity if found.tokens else None,
+        "tokens": part.tokens,
+        "rate": part.tokens / scores.tokens,
+        "log_perplexity": part.log_perplexity if part.tokens else None,
+        "perplexity": part.perplexity if part.tokens else None,
     }
 
 

@@ -64,11 +64,11 @@ def describe(passport: dict) -> str:
         ("unseen", "words of the lexicon unseen in training"),
         ("strings", "strings outside the lexicon, of its classes"),
     ):
-        found = figures.get(part, {"tokens": 0})
-        if found["tokens"]:
+        of_part = figures.get(part, {"tokens": 0})
+        if of_part["tokens"]:
             lines.append(
-                f"  {name}: {found['tokens']:,} tokens ({found['rate']:.2%}), log-perplexity "
-                f"{found['log_perplexity']:.4f}, perplexity {float(found['perplexity']):,.1f}"
+                f"  {name}: {of_part['tokens']:,} tokens ({of_part['rate']:.2%}), log-perplexity "
+                f"{of_part['log_perplexity']:.4f}, perplexity {float(of_part['perplexity']):,.1f}"
             )
     lines += [f"  {note}: {count:,}" for note, count in passport["notes"].items() if count]
     if "tokens_with_boundaries" in figures:

@@ -111,10 +111,10 @@ def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Imp
     impossible = scores.counted & np.isneginf(scores.log_prob)
     if not impossible.any():
         return None
-    place = int(np.argmax(impossible))
-    sentence, number = text.position(place)
+    position = int(np.argmax(impossible))
+    sentence, number = text.position(position)
     others = dataclasses.replace(scores, counted=scores.counted & ~impossible)
-    first = f"{lexicon.words[text.words[place]]!r}, word {number} of sentence {sentence}"
+    first = f"{lexicon.words[text.words[position]]!r}, word {number} of sentence {sentence}"
     return Impossible(int(impossible.sum()), first, others.log_perplexity)
 
 
@@ -165,10 +165,10 @@ def _score(model, params, tables, text, lanes):
         (scores, normalisers), carry = step(
             params, tables, prepared, batch.words, batch.targets, batch.reset, carry
         )
-        there = batch.places >= 0
-        log_prob[batch.places[there]] = np.asarray(scores)[there]
-        log_z[batch.places[there]] = np.asarray(normalisers)[there]
-        predicted[batch.places[there]] = True
+        there = batch.positions >= 0
+        log_prob[batch.positions[there]] = np.asarray(scores)[there]
+        log_z[batch.positions[there]] = np.asarray(normalisers)[there]
+        predicted[batch.positions[there]] = True
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     # Not `~isnan(log_prob)`: a model that has become NaN must show, not lose its tokens.

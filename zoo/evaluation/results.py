@@ -81,7 +81,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
 
 def _read(folder):
     """{path: passport} of the perplexities in a run's results."""
-    found = {}
+    passports = {}
     for path in sorted((folder / "results").glob("*.json")):
         try:
             passport = json.loads(path.read_text(encoding="utf-8"))
@@ -94,24 +94,24 @@ def _read(folder):
             raise UserError(
                 f"{path} is not a result of this zoo ({error!r}): remove it."
             ) from error
-        found[path] = passport
-    if not found:
+        passports[path] = passport
+    if not passports:
         raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
-    return found
+    return passports
 
 
 def _in_columns(folder, passports):
-    found = {}
+    of_columns = {}
     names: dict = {}
     for path, passport in passports.items():
         column = Column.of(passport)
-        if column in found:
+        if column in of_columns:
             raise UserError(
                 f"{folder} has two results of {column}: {names[column]} and {path.name}; take the "
                 "one that is not meant out of its results."
             )
-        found[column], names[column] = passport, path.name
-    return found
+        of_columns[column], names[column] = passport, path.name
+    return of_columns
 
 
 def check_comparable(first: dict, second: dict, names: tuple[str, str]):

@@ -91,11 +91,11 @@ class Run:
             )
         old = self.lexicon
         marks = [word for word in old.words if word in (old.boundary, old.unknown)]
-        found = word_lists.read(path, old, self.experiment.vocabulary.lower_case)
+        listed = word_lists.read(path, old, self.experiment.vocabulary.lower_case)
         words = (
-            (*old.words, *(word for word in found if word not in old.ids))
+            (*old.words, *(word for word in listed if word not in old.ids))
             if add
-            else (*marks, *found)
+            else (*marks, *listed)
         )
         if old.feature_names:
             vocabulary, source = self.experiment.vocabulary, self.experiment.data
@@ -244,9 +244,9 @@ class Run:
         else as its words with a blank between them, or characters with nothing."""
         source: Any = self.experiment.data.within()
         if type(source) in (Conllu, Text) and texts.is_one(corpus.name):
-            found = self._read(source.path_of(split), source)
-            if found.corpus.sentences == corpus.sentences:
-                return found
+            text = self._read(source.path_of(split), source)
+            if text.corpus.sentences == corpus.sentences:
+                return text
         return self._as_given(corpus)
 
     def _as_given(self, corpus):

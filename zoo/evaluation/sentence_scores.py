@@ -83,17 +83,17 @@ def score(
             "a sentence is scored from the boundary on, and this run has none: train with "
             "vocabulary.boundary=counted or uncounted."
         )
-    places = {words: place for place, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
-    text = vocabulary.encode(Corpus(name, [*map(list, places)]), lexicon)
+    distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
+    text = vocabulary.encode(Corpus(name, [*map(list, distinct)]), lexicon)
     log_prob = tree_scores.score(model, params, tables, text, lexicon.ids[lexicon.boundary])
 
     counts = np.diff(text.starts, append=len(text.words))
-    sentence = np.repeat(np.arange(len(places)), counts)
-    lengths = np.array([*map(len, places)], np.int64)
+    sentence = np.repeat(np.arange(len(distinct)), counts)
+    lengths = np.array([*map(len, distinct)], np.int64)
     is_word = np.arange(len(text.words)) - text.starts[sentence] < lengths[sentence]
 
     def sums(values):
-        return np.bincount(sentence, values, minlength=len(places))
+        return np.bincount(sentence, values, minlength=len(distinct))
 
     def part(chosen):
         return sums(np.where(chosen, log_prob, 0).astype(np.float64))
@@ -101,7 +101,7 @@ def score(
     unread = text.unknown(lexicon)
     unknown = sums(unread).astype(np.int64)
     parts = (part(is_word & ~unread), part(unread), part(~is_word))
-    back = np.array([places[tuple(words)] for words in sentences], np.int64)
+    back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
 
 
@@ -124,14 +124,14 @@ class Sentences:
     @classmethod
     def of(cls, text: GivenText) -> "Sentences":
         """Those of a text of any kind."""
-        found = text.sentences
-        ids = [sentence.id for sentence in found if sentence.id is not None]
+        sentences = text.sentences
+        ids = [sentence.id for sentence in sentences if sentence.id is not None]
         return cls(
-            [sentence.words for sentence in found],
-            [sentence.line for sentence in found],
-            ids if len(ids) == len(found) else None,
+            [sentence.words for sentence in sentences],
+            [sentence.line for sentence in sentences],
+            ids if len(ids) == len(sentences) else None,
             columns=text.columns,
-            extra=[sentence.extra for sentence in found],
+            extra=[sentence.extra for sentence in sentences],
         )
 
 
@@ -148,24 +148,24 @@ def read(
     Raises:
       UserError: a line, which is named, has no such field.
     """
-    found = files.find(path)
-    place = 1 + nbest if column is None else column
-    if place < 1:
-        raise UserError(f"--column {place}: fields are counted from 1.")
+    file = files.find(path)
+    field = 1 + nbest if column is None else column
+    if field < 1:
+        raise UserError(f"--column {field}: fields are counted from 1.")
     words, ids = [], []
-    lines = files.read_text(found).removesuffix("\n").split("\n")
+    lines = files.read_text(file).removesuffix("\n").split("\n")
     if nbest and column is None and nbest_lists.form_of(lines[0]) != "fields":
-        _, lists = nbest_lists.lists_of(enumerate(lines, 1), str(found), sparse=True)
+        _, lists = nbest_lists.lists_of(enumerate(lines, 1), str(file), sparse=True)
         return _of_lists(lists, reading)
     for number, line in enumerate(lines, 1):
         fields = nbest_lists.fields(line) if nbest else line.split("\t")
-        if len(fields) < max(place, 1 + nbest):
+        if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{found}, line {number}: there is no field {max(place, 1 + nbest)}; write {form}, "
+                f"{file}, line {number}: there is no field {max(field, 1 + nbest)}; write {form}, "
                 "or give another --column."
             )
-        words.append(_words(fields[place - 1], reading))
+        words.append(_words(fields[field - 1], reading))
         ids.append(fields[0].strip())
     return Sentences(words, [*range(1, len(words) + 1)], ids if nbest else None, nbest)
 
@@ -174,7 +174,9 @@ def _of_lists(lists, reading) -> Sentences:
     """The hypotheses of n-best lists, in their order."""
     pairs = [(one.id, hypothesis) for one in lists for hypothesis in one.hypotheses]
     words = [_words(hypothesis.text, reading) for _, hypothesis in pairs]
-    return Sentences(words, [found.line for _, found in pairs], [id for id, _ in pairs], True)
+    return Sentences(
+        words, [hypothesis.line for _, hypothesis in pairs], [id for id, _ in pairs], True
+    )
 
 
 def _words(text, reading):
@@ -182,16 +184,16 @@ def _words(text, reading):
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
-    """The place of each hypothesis in its list, int64 [n]: 1 for the most probable; of equally
+    """The rank of each hypothesis in its list, int64 [n]: 1 for the most probable; of equally
     probable ones the earlier comes first."""
     lists = collections.defaultdict(list)
-    for place, name in enumerate(ids):
-        lists[name].append(place)
-    found = np.empty(len(ids), np.int64)
-    for places in lists.values():
-        order = np.argsort(-log_prob[places], kind="stable")
-        found[np.array(places)[order]] = np.arange(1, len(places) + 1)
-    return found
+    for row, name in enumerate(ids):
+        lists[name].append(row)
+    rank_of = np.empty(len(ids), np.int64)
+    for rows in lists.values():
+        order = np.argsort(-log_prob[rows], kind="stable")
+        rank_of[np.array(rows)[order]] = np.arange(1, len(rows) + 1)
+    return rank_of
 
 
 def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
@@ -207,8 +209,8 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
         columns = ("id", *columns)
         rows = [(name, *row) for name, row in zip(sentences.ids, rows, strict=True)]
     if sentences.nbest and sentences.ids is not None:
-        places = ranks(sentences.ids, scores.log_prob)
-        columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, places, strict=True)]
+        rank_of = ranks(sentences.ids, scores.log_prob)
+        columns, rows = (*columns, "rank"), [(*r, p) for r, p in zip(rows, rank_of, strict=True)]
     if sentences.columns:
         columns = (*columns, *outputs.beside(columns, sentences.columns))
         rows = [(*row, *extra) for row, extra in zip(rows, sentences.extra, strict=True)]
@@ -277,10 +279,10 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     # A text has words: where all sentences are empty, a word is scored beside them.
     beside = [] if any(sentences) else [[run.lexicon.words[0]]]
-    found = score(
+    scores = score(
         model, run.params, run.tables, run.lexicon, vocabulary, [*sentences, *beside], name
     )
-    fields = (getattr(found, field.name) for field in dataclasses.fields(found))
+    fields = (getattr(scores, field.name) for field in dataclasses.fields(scores))
     return SentenceScores(*(array[: len(sentences)] for array in fields))
 
 
@@ -314,5 +316,5 @@ def report(
     else:
         sys.stdout.writelines(map(outputs.line, (columns, *rows)))
     notes = (warning(run.lexicon, scores), *run.notes(sentences.words))
-    said = (summary(path, sentences, scores), *notes)
-    print(*filter(None, said), sep="\n", file=sys.stderr)
+    lines = (summary(path, sentences, scores), *notes)
+    print(*filter(None, lines), sep="\n", file=sys.stderr)

@@ -55,16 +55,16 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     """
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
-    places = zip(text.starts.tolist(), ends, given.judged, strict=True)
+    spans = zip(text.starts.tolist(), ends, given.judged, strict=True)
     nats = -scores.log_prob.astype(np.float64)
 
-    def row(place, end):
-        """What is to be said of the words from a place on."""
-        chosen = slice(place, end)
+    def row(begin, end):
+        """Columns of the words from `begin` to `end`."""
+        chosen = slice(begin, end)
         total = float(nats[chosen].sum())
         return (
             " ".join(lexicon.words[word] for word in text.words[chosen]),
-            end - place,
+            end - begin,
             _yes(not unknown[chosen].any()),
             int(occurrences[chosen].min()),
             total,
@@ -72,15 +72,15 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
             _yes(scores.counted[chosen].all()),
         )
 
-    for number, (place, end, sentence) in enumerate(places, 1):
+    for number, (begin, end, sentence) in enumerate(spans, 1):
         name = str(sentence.line) if sentence.id is None else sentence.id
         for position, token in enumerate(sentence.tokens, 1):
-            after = place + len(token.words)
+            after = begin + len(token.words)
             span = (token.start, token.end)
-            yield (number, name, position, *span, token.text, *row(place, after), *token.extra)
-            place = after
+            yield (number, name, position, *span, token.text, *row(begin, after), *token.extra)
+            begin = after
         position, length = len(sentence.tokens), sentence.length
-        for boundary in range(place, end):
+        for boundary in range(begin, end):
             position += 1
             about = (number, name, position, length, length, lexicon.boundary)
             yield (*about, *row(boundary, boundary + 1), *sentence.extra)

@@ -73,9 +73,9 @@ class Translator:
     @property
     def boundary(self) -> int:
         """The id of the word that begins and ends translations."""
-        found = self.runs[0].lexicon.boundary_id
-        assert found is not None, "a run of pairs is not trained without"
-        return found
+        word_id = self.runs[0].lexicon.boundary_id
+        assert word_id is not None, "a run of pairs is not trained without"
+        return word_id
 
     def read(self, line: str) -> list[str]:
         """The words of a source, in the case in which the runs read it."""
@@ -109,9 +109,9 @@ class Translator:
         Raises:
           UserError: a vocabulary refuses a word, or the memory is too small.
         """
-        places = [place for place, words in enumerate(sentences) if words]
-        sources = self._encoded([sentences[place] for place in places], name)
-        found: list[list[Hypothesis]] = [[] for _ in sentences]
+        numbers = [number for number, words in enumerate(sentences) if words]
+        sources = self._encoded([sentences[number] for number in numbers], name)
+        hypotheses_of: list[list[Hypothesis]] = [[] for _ in sentences]
         try:
             with jax.default_matmul_precision(PRECISION):
                 translations = translate(
@@ -124,9 +124,9 @@ class Translator:
                 f"a beam of {search.beam} over {batch} sentences side by side needs more memory "
                 "than there is: give a narrower beam, or a smaller batch."
             ) from error
-        for place, hypotheses in zip(places, translations, strict=True):
-            found[place] = hypotheses
-        return found
+        for number, hypotheses in zip(numbers, translations, strict=True):
+            hypotheses_of[number] = hypotheses
+        return hypotheses_of
 
     def words(self, hypothesis: Hypothesis) -> list[str]:
         """The words of a hypothesis, from the first to the last."""
@@ -147,11 +147,11 @@ class Translator:
         language = None if other is None else _language_member(other)
 
         def start(sources, lengths):
-            found = [member(sources, lengths) for member in members]
-            step, carry = found[0]
-            if len(found) > 1:
-                step = average([step for step, _ in found], of=self.of)
-                carry = tuple(carry for _, carry in found)
+            started = [member(sources, lengths) for member in members]
+            step, carry = started[0]
+            if len(started) > 1:
+                step = average([step for step, _ in started], of=self.of)
+                carry = tuple(carry for _, carry in started)
             if language is not None:
                 language_step, language_carry = language(len(sources))
                 step, carry = fuse(step, language_step, self.weight), (carry, language_carry)

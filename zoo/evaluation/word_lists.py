@@ -21,8 +21,8 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
     Raises:
       UserError: it has no words, or a line that is no word, which is named.
     """
-    found = files.find(path)
-    lines = files.read_text(found).split("\n")
+    file = files.find(path)
+    lines = files.read_text(file).split("\n")
     column = None
     if (header := given.cells(lines[0])) != [lines[0]] and "word" in header:
         column = header.index("word")

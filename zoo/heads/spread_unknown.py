@@ -70,7 +70,7 @@ class SpreadUnknown(HeadAround):
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
                 "train with vocabulary.unknown=counted and vocabulary.minimum_count=2."
             ) from error
-        missing = set(range(len(self.lexicon))) - set(found.place.tolist())
+        missing = set(range(len(self.lexicon))) - set(found.word_ids.tolist())
         if missing:
             word = self.lexicon.words[min(missing)]
             raise UserError(
@@ -79,7 +79,7 @@ class SpreadUnknown(HeadAround):
             )
         return {
             "head": self.head.evaluation_tables(self.lexicon),
-            "place": jnp.asarray(found.place),
+            "place": jnp.asarray(found.word_ids),
             "log_share": jnp.asarray(found.log_share),
         }
 

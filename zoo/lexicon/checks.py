@@ -1,6 +1,6 @@
 """What the fields of a lexicon have to be, looked at when one is made or read.
 
-A head looks words up by place in arrays of the lexicon; one that is too short would give numbers,
+A head looks up ids of words in arrays of the lexicon; one that is too short would give numbers,
 and wrong ones.
 """
 
@@ -42,8 +42,8 @@ def _check_names(name, strings):
     if not isinstance(strings, tuple):
         _refuse(TypeError, name, f"is a {type(strings).__name__}: give a tuple of strings")
     if not all(issubclass(kind, str) for kind in set(map(type, strings))):
-        position, found = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
-        _refuse(TypeError, name, f"has {found!r} at {position}, no string: give a tuple of strings")
+        position, wrong = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
+        _refuse(TypeError, name, f"has {wrong!r} at {position}, no string: give a tuple of strings")
 
 
 def _refuse_twice(name, strings):
@@ -166,7 +166,7 @@ def _check_kept(lexicon):
             problem = f"is a {type(field).__name__}: give a dict of {kind_name} by name"
             _refuse(TypeError, name, problem)
         for kinds, wanted in ((map(type, field), str), (map(type, field.values()), kind)):
-            wrong = [found for found in set(kinds) if not issubclass(found, wanted)]
+            wrong = [given for given in set(kinds) if not issubclass(given, wanted)]
             if wrong:
                 problem = f"has a {wrong[0].__name__} in it: give {kind_name} by name"
                 _refuse(TypeError, name, problem)

@@ -64,17 +64,17 @@ def from_tokenizer(
     )
     if counts is None:
         counts = np.zeros(size, np.int64)
-    found = np.asarray(counts)
-    if found.shape != (size,):
+    occurrences = np.asarray(counts)
+    if occurrences.shape != (size,):
         raise ValueError(
-            f"counts has the shape {found.shape}, and the tokenizer {size:,} ids: give an "
+            f"counts has the shape {occurrences.shape}, and the tokenizer {size:,} ids: give an "
             "occurrence count for each, as np.bincount(ids, minlength=...) does"
         )
     if unknown is None:
         unknown = _special(tokenizer, ("unk_token",), vocabulary)
     if boundary is None:
         boundary = _special(tokenizer, BOUNDARIES, vocabulary)
-    return lexicon_class(words=named, counts=found, unknown=unknown, boundary=boundary)
+    return lexicon_class(words=named, counts=occurrences, unknown=unknown, boundary=boundary)
 
 
 def _special(tokenizer, names, vocabulary):

@@ -28,7 +28,7 @@ class Lexicon:
     Fields that do not fit each other are a TypeError or ValueError: see `zoo.lexicon.checks`.
 
     Attributes:
-      words: spellings, no two alike; a word's id is its place.
+      words: spellings, no two alike; a word's id is its position.
       counts: int64 [V], occurrences in the training text.
       feature_names: names of the F features; empty if words have none.
       feature_offsets: int64 [V + 1]; word v has features feature_ids[offsets[v]:offsets[v + 1]].
@@ -99,21 +99,21 @@ class Lexicon:
 
     def occurrences(self, words: tuple[str, ...]) -> np.ndarray:
         """How often words, of the lexicon or not, occurred in the training text, int64."""
-        found = [
+        counts = [
             self.counts[self.ids[word]] if word in self.ids else self.left_out.get(word, 0)
             for word in words
         ]
-        return np.array(found, np.int64)
+        return np.array(counts, np.int64)
 
     def fused_note(self, unknown: Iterable[str]) -> str | None:
         """What is to be said of those unknown words that are fused forms which the training text
         has as their words; None if there are none."""
-        found = [word for word in unknown if word in self.fused and word not in self.ids]
-        if not found:
+        forms = [word for word in unknown if word in self.fused and word not in self.ids]
+        if not forms:
             return None
-        first = found[0]
+        first = forms[0]
         return (
-            f"{named(found, 3)}: fused forms, which the run was trained without, on their words "
+            f"{named(forms, 3)}: fused forms, which the run was trained without, on their words "
             f"({first!r} as {' '.join(self.fused[first])!r}): for text as it is written train with "
             "data.fused=surface"
         )
@@ -237,13 +237,13 @@ class Lexicon:
         """
         outside = None if self.unknown is None else self.ids[self.unknown]
         words = list(words)
-        found = [self.ids.get(word, outside) for word in words]
-        if None in found:
+        ids = [self.ids.get(word, outside) for word in words]
+        if None in ids:
             raise ValueError(
-                f"{words[found.index(None)]!r} is no word of the lexicon, and this has no unknown "
+                f"{words[ids.index(None)]!r} is no word of the lexicon, and this has no unknown "
                 "word: make it with unknown='<unk>', or leave the word out"
             )
-        return np.array(found, np.int32)
+        return np.array(ids, np.int32)
 
     def words_digest(self) -> str:
         """A hash of the words and their order."""

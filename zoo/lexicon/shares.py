@@ -8,11 +8,11 @@ from zoo.lexicon import Lexicon
 
 
 class Shares(NamedTuple):
-    """place: int32 [V], the trained word that stands for each word. log_share: float32 [V], the
+    """word_ids: int32 [V], the trained word that stands for each word. log_share: float32 [V], the
     logarithm of its part in that word's probability, nats. shared: bool [V], whether it is one of
     those that share the unknown word's."""
 
-    place: np.ndarray
+    word_ids: np.ndarray
     log_share: np.ndarray
     shared: np.ndarray
 
@@ -26,10 +26,10 @@ def shares(trained: Lexicon, other: Lexicon) -> Shares:
     unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
     marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
     names = [marks.get(word) or word for word in other.words]
-    place = np.array([trained.ids.get(name, -1) for name in names], np.int32)
-    if unknown is None and (place < 0).any():
-        raise LookupError(other.words[int(np.argmin(place))])
-    shared = (place < 0) | (place == (-1 if unknown is None else unknown))
-    place = np.where(shared, 0 if unknown is None else unknown, place).astype(np.int32)
+    word_ids = np.array([trained.ids.get(name, -1) for name in names], np.int32)
+    if unknown is None and (word_ids < 0).any():
+        raise LookupError(other.words[int(np.argmin(word_ids))])
+    shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
+    word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
-    return Shares(place, log_share, shared)
+    return Shares(word_ids, log_share, shared)

@@ -99,7 +99,7 @@ def summed_tables(lexicon, form: Form) -> dict:
 
     Returns:
       shared_features: the ids of the shared features, int32 [shared].
-      shared_place: int32 [F], the place of a feature among them, or `shared` if it is private.
+      shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
       shared_values, if dense: phi of the shared features, [S, shared].
       shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse) of that
         matrix and of its transpose; `_features_tables`.
@@ -111,8 +111,8 @@ def summed_tables(lexicon, form: Form) -> dict:
     rows, ids, values = entries = _entries(lexicon)
     private = is_private(rows, ids, feature_count)
     shared = np.unique(ids[~private]).astype(np.int32)
-    place = np.full(feature_count, len(shared), np.int32)
-    place[shared] = np.arange(len(shared))
+    slot = np.full(feature_count, len(shared), np.int32)
+    slot[shared] = np.arange(len(shared))
     private_signature = np.full(feature_count, signature_count, np.int32)
     private_signature[ids[private]] = rows[private]
     private_signature_value = np.zeros(feature_count, np.float32)
@@ -120,21 +120,21 @@ def summed_tables(lexicon, form: Form) -> dict:
     private_features, private_values = _padded(
         rows[private], ids[private], values[private], signature_count, feature_count
     )
-    found = {
+    made = {
         "shared_features": shared,
-        "shared_place": place,
+        "shared_place": slot,
         "private_features": private_features,
         "private_values": private_values,
         "private_signature": private_signature,
         "private_signature_value": private_signature_value,
     }
-    rows, columns, values = rows[~private], place[ids[~private]], values[~private]
+    rows, columns, values = rows[~private], slot[ids[~private]], values[~private]
     if form is Form.DENSE_SUMS or not len(shared):
-        found["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
-        found["shared_values"][rows, columns] = values
-        return found
+        made["shared_values"] = np.zeros((signature_count, len(shared)), np.float32)
+        made["shared_values"][rows, columns] = values
+        return made
     return {
-        **found,
+        **made,
         "shared_of_signature": sparse.levels(rows, columns, values, signature_count),
         "shared_of_feature": sparse.levels(columns, rows, values, len(shared)),
         **_features_tables(entries, signature_count),
@@ -155,11 +155,11 @@ def feature_count(tables: dict) -> int:
     return len(tables["shared_place"])
 
 
-def _some_rows(rows, places):
-    """rows[places], and 0 where a place is no row."""
+def _some_rows(rows, row_ids):
+    """rows[row_ids], and 0 where an id is that of no row."""
     if not len(rows):
-        return jnp.zeros((*places.shape, rows.shape[1]), rows.dtype)
-    return jnp.take(rows, places, axis=0, mode="fill", fill_value=0)
+        return jnp.zeros((*row_ids.shape, rows.shape[1]), rows.dtype)
+    return jnp.take(rows, row_ids, axis=0, mode="fill", fill_value=0)
 
 
 @jax.custom_vjp
@@ -187,7 +187,7 @@ def _sums_backward(tables, cotangent):
     else:
         levels = tables["shared_of_feature"], tables["shared_of_signature"]
         shared = sparse.product(*levels, cotangent)
-    # Each private feature belongs to one signature, and each shared one has one place: the
+    # Each private feature belongs to one signature, and each shared one has one slot: the
     # transposes of the gathers are gathers too, which are many times faster than the scatters
     # that autodiff would make of them.
     values = tables["private_signature_value"].astype(cotangent.dtype)[:, None]

@@ -93,10 +93,10 @@ class Spelling:
 
     def warnings(self, lexicon, of: str) -> dict[str, int]:
         """What a component, `of`, loses of the words of a lexicon, by name."""
-        found = {f"words cut by the {of}": self.cut_words(lexicon)}
+        counts = {f"words cut by the {of}": self.cut_words(lexicon)}
         if self.unit == "characters":
-            found[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
-        return found
+            counts[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
+        return counts
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
         """The padded spellings, for windows of `window` letters.

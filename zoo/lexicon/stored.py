@@ -47,8 +47,8 @@ def load(kind, path):
         kept = arrays.pop("digest", None)  # older files have none
         lexicon = _of_arrays(kind, arrays)
         # The sums of an archive are not enough: they leave its list of arrays out.
-        found = _digest_of_arrays(_arrays(lexicon) | _notes(lexicon)).encode()
-        if kept is not None and kept.tobytes() != found:
+        digest = _digest_of_arrays(_arrays(lexicon) | _notes(lexicon)).encode()
+        if kept is not None and kept.tobytes() != digest:
             raise ValueError("it is not as it was saved")
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways

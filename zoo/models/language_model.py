@@ -95,11 +95,11 @@ class LanguageModel(Model):
         )
         wanted = shapes["weights"].shape
         table = embedding_params.get("table")
-        found = None if table is None else table.shape
-        if found != wanted:
+        given = None if table is None else table.shape
+        if given != wanted:
             raise UserError(
                 f"a tied {type(self.head).__name__} shares the embedding's table, which must have "
-                f"the shape {wanted} and is {found} in {self.embedding}: take an embedding of the "
+                f"the shape {wanted} and is {given} in {self.embedding}: take an embedding of the "
                 f"same kind with model.embedding.size={wanted[1]}, or set "
                 "model.head.tied=False."
             )

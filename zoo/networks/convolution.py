@@ -136,10 +136,10 @@ class Convolution:
         width, or form them again.
         """
         positions, layers, y = kept
-        found: dict[str, Any] = {"highway": ()}
+        gradients: dict[str, Any] = {"highway": ()}
         if "projection" in params:
             gradient, cotangent = _affine_gradient(y, params["projection"]["weights"], cotangent)
-            found["projection"] = gradient
+            gradients["projection"] = gradient
         for layer, (below, gate, transformed) in zip(
             reversed(params["highway"]), reversed(layers), strict=True
         ):
@@ -148,7 +148,7 @@ class Convolution:
             of_gate, through_gate = _affine_gradient(below, layer["gate_weights"], to_gate)
             of_layer, through = _affine_gradient(below, layer["weights"], to_transformed)
             of_gate = {f"gate_{name}": value for name, value in of_gate.items()}
-            found["highway"] = ({**of_layer, **of_gate}, *found["highway"])
+            gradients["highway"] = ({**of_layer, **of_gate}, *gradients["highway"])
             cotangent = cotangent * (1 - gate) + through + through_gate
         y = layers[0][0] if layers else y
         cotangent = cotangent * (y > 0 if self.activation == "relu" else 1 - y * y)
@@ -165,10 +165,10 @@ class Convolution:
             positions = to_windows.shape[1]
             for offset, part in enumerate(jnp.split(to_windows, width, axis=-1)):
                 to_letters = to_letters.at[:, offset : offset + positions].add(part)
-        found["filters"] = tuple(of_filters)
-        found["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
+        gradients["filters"] = tuple(of_filters)
+        gradients["letters"] = jnp.zeros_like(params["letters"]).at[letters].add(to_letters)
         # Whatever sequences the caller keeps layers in.
-        return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(found)), ()
+        return jax.tree.unflatten(jax.tree.structure(params), jax.tree.leaves(gradients)), ()
 
     def _mean(self, of_letters, lengths, width, filters):
         """(the mean of x over the windows of a width [n, filters], ())."""

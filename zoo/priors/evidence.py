@@ -85,8 +85,8 @@ class Evidence(ContextualBackground):
                 ids = sentence.tolist()
                 cut = ids.index(separator) if separator in ids else -1
                 evident = set(_words(ids[: max(cut, 0)][: self.longest], letters))
-                found = _words(ids[cut + 1 :], letters)
-                counts.update(word for word in found if word not in evident)
+                words = _words(ids[cut + 1 :], letters)
+                counts.update(word for word in words if word not in evident)
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
     def tables(self, lexicon: Lexicon) -> Tables:

@@ -72,7 +72,7 @@ class SuffixTable:
     def distribution(self, word: str) -> dict[Tags, float]:
         """P(s | the word's ending) of each tag set; sums to 1."""
         theta = self.guesser.smoothing
-        found = self._distributions[""]
+        probabilities = self._distributions[""]
         for ending in self.guesser._endings(word)[1:]:
             counts = self.endings.get(ending)
             if counts is None:  # then no longer ending is known either
@@ -81,10 +81,10 @@ class SuffixTable:
                 total = counts.total()
                 self._distributions[ending] = {
                     tags: (counts[tags] / total + theta * shorter) / (1 + theta)
-                    for tags, shorter in found.items()
+                    for tags, shorter in probabilities.items()
                 }
-            found = self._distributions[ending]
-        return found
+            probabilities = self._distributions[ending]
+        return probabilities
 
     def guess(self, word: str) -> Tags:
         """The most probable tag set; of equals the first by name."""

@@ -65,7 +65,7 @@ class Morphology(FeaturePrior):
                 for word, token_tags in zip(sentence, sentence_tags, strict=True):
                     tags[word].update(token_tags)
         counted = self._counted(set().union(*tags.values()))
-        known = {word: tuple(sorted(found & counted)) for word, found in tags.items() if found}
+        known = {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
         guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
         return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
 

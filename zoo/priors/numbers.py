@@ -81,15 +81,15 @@ class Numbers(FeaturePrior):
         return {}
 
     def _of_digits(self, word):
-        found = {"Number:digits": 1.0}
-        found["Number:length"] = min(1.0, sum(character.isdigit() for character in word) / 10)
+        features = {"Number:digits": 1.0}
+        features["Number:length"] = min(1.0, sum(character.isdigit() for character in word) / 10)
         significant = word.lstrip("0") or "0"
         # Not of thousands of digits, which Python does not make a number of.
         longest = max(4, len(str(self.small_below)))
         if WHOLE.fullmatch(word) and len(significant) <= longest:
             number = int(significant)
             if number < self.small_below:
-                found["Number:small"] = 1 - number / self.small_below
+                features["Number:small"] = 1 - number / self.small_below
             if len(word) == 4 and self.first_year <= number <= self.last_year:
-                found["Number:year"] = 1.0
-        return found
+                features["Number:year"] = 1.0
+        return features

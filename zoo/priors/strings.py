@@ -194,16 +194,16 @@ class LetterModel:
         while context and context not in self.counts:
             context = context[1:]
         shorter = self._after(context[1:], letter) if context else 1 / len(self.letters)
-        found = self.counts[context]
-        return (found[letter] + self.strength * shorter) / (found.total() + self.strength)
+        followers = self.counts[context]
+        return (followers[letter] + self.strength * shorter) / (followers.total() + self.strength)
 
     @functools.cached_property
     def _first(self):
         """p of each letter that may be the first."""
         context = (_BEGIN,) * (self.order - 1)
-        found = {letter: self._after(context, letter) for letter in self.begins}
-        total = math.fsum(found.values())
-        return {letter: p / total for letter, p in found.items()}
+        mass = {letter: self._after(context, letter) for letter in self.begins}
+        total = math.fsum(mass.values())
+        return {letter: p / total for letter, p in mass.items()}
 
     def _next(self, string, letter):
         """p(letter | the letters of a string so far)."""
@@ -221,10 +221,10 @@ class LetterModel:
 
     def sample(self, generator):
         """A string."""
-        found: list = []
+        letters: list = []
         while True:
-            p = [self._next(found, letter) for letter in self.letters]
+            p = [self._next(letters, letter) for letter in self.letters]
             drawn = self.letters[generator.choice(len(p), p=p)]
             if drawn == _END:
-                return "".join(found)
-            found.append(drawn)
+                return "".join(letters)
+            letters.append(drawn)

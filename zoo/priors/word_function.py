@@ -58,20 +58,20 @@ class WordFunction(FeaturePrior):
 
     def _of_word(self, function, word):
         try:
-            found = function(word)
+            given = function(word)
         except Exception as error:
             raise UserError(
                 f"{self.function} fails for {word!r} ({type(error).__name__}: {error}): mend it, a "
                 "function of one word."
             ) from error
-        if isinstance(found, str):  # whose letters would be taken for names
-            found = [found]
+        if isinstance(given, str):  # whose letters would be taken for names
+            given = [given]
         try:
-            named = found if isinstance(found, Mapping) else dict.fromkeys(found, 1.0)
+            named = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
             features = {name: float(value) for name, value in named.items()}
         except (TypeError, ValueError) as error:
             raise UserError(
-                f"{self.function} gives {found!r} for {word!r} ({error}): return names of features "
+                f"{self.function} gives {given!r} for {word!r} ({error}): return names of features "
                 "or a dict of name and number."
             ) from error
         for name, value in features.items():

@@ -41,9 +41,9 @@ class WordList(FeaturePrior):
         path = files.find(self.path)
         values = self._read(path)
         keys = [self._key(word) for word in words]
-        found = len(values.keys() & set(keys))
-        logger.info("%d of %d words of %s are in the lexicon", found, len(values), path)
-        if not found:
+        known = len(values.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", known, len(values), path)
+        if not known:
             raise UserError(
                 f"none of the {len(values)} words of {path} is in the lexicon: give another list, "
                 "or, where words differ in case alone, set lower_case=True of priors.WordList."

@@ -65,9 +65,9 @@ class WordTable(FeaturePrior):
         path = files.find(self.path)
         table = self._read(path)
         keys = [self._key(word) for word in words]
-        found = len(table.keys() & set(keys))
-        logger.info("%d of %d words of %s are in the lexicon", found, len(table), path)
-        if not found:
+        known = len(table.keys() & set(keys))
+        logger.info("%d of %d words of %s are in the lexicon", known, len(table), path)
+        if not known:
             raise UserError(
                 f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
                 "the lexicon: say which column has them (word=), or set lower_case=True of "

@@ -74,8 +74,8 @@ def _with(recipe, kind, path, where, new_value):
 def nearest(name: str, names) -> str:
     """The names most like one, whatever its case, or all."""
     lower = {other.lower(): other for other in names}
-    found = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
-    close = [lower[other] for other in found]
+    alike = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.4)
+    close = [lower[other] for other in alike]
     return f"the nearest are {', '.join(close)}" if close else f"it has {', '.join(names)}"
 
 

@@ -92,6 +92,6 @@ def first_difference(old: Any, new: Any, path: str = "") -> str | None:
         return None
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         pairs = zip(map(str, range(len(old))), old, new, strict=True)
-        found = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
-        return next(filter(None, found), None)
+        differences = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
+        return next(filter(None, differences), None)
     return None if old == new else f"{path}: {old!r} against {new!r}"

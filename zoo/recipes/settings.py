@@ -105,11 +105,11 @@ def _within_parentheses(text):
 
 
 def _default_component(text, kind, where):
-    found = public_names.components(kind)
-    if text not in found:
-        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, found)}.")
+    known = public_names.components(kind)
+    if text not in known:
+        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
     try:
-        return found[text]()
+        return known[text]()
     except TypeError as error:
         raise UserError(
             f"{where}: {text} has fields without defaults ({error}); write a config with them."

@@ -109,11 +109,11 @@ class Checkpoints:
         for step in self.steps(kind):
             try:
                 items = ocp.args.Composite(progress=ocp.args.JsonRestore())
-                found = self._managers[kind].restore(step, args=items)["progress"]
+                progress = self._managers[kind].restore(step, args=items)["progress"]
             except Exception:  # damaged: `restore` says so, of the checkpoints that are used
                 continue
-            if isinstance(found, dict):
-                return found
+            if isinstance(progress, dict):
+                return progress
         return {}
 
     def _read(self, kind, step, like):
@@ -130,8 +130,8 @@ class Checkpoints:
         # orbax gives another shape back as it is, and turns one dtype into another.
         _check_layout(manager.item_metadata(step)["arrays"], shapes)
         if "digests" in items:
-            found = _digests(arrays, progress)
-            if difference := _first_difference(restored["digests"], found):
+            digests = _digests(arrays, progress)
+            if difference := _first_difference(restored["digests"], digests):
                 raise _Damaged(f"{difference} is not as it was saved")
         return arrays, progress
 
@@ -158,12 +158,12 @@ def _digests(arrays, progress):
     return {"arrays": digests.of_arrays(arrays), "progress": digests.of_json(progress)}
 
 
-def _first_difference(kept, found) -> str | None:
+def _first_difference(kept, read) -> str | None:
     """The first array in which two of `_digests` differ, or the progress; None if none does."""
-    for name, digest in found["arrays"].items():
+    for name, digest in read["arrays"].items():
         if kept["arrays"].get(name) != digest:
             return name
-    return "its progress" if kept["progress"] != found["progress"] else None
+    return "its progress" if kept["progress"] != read["progress"] else None
 
 
 def _check_layout(metadata, shapes):
@@ -175,9 +175,9 @@ def _check_layout(metadata, shapes):
     there = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
     here = digests.leaf_names(shapes)
     for name in [*here, *there]:
-        found, expected = (
+        saved, expected = (
             digests.layout(leaves[name]) if name in leaves else "missing"
             for leaves in (there, here)
         )
-        if found != expected:
-            raise _Damaged(f"{name} is {found} there, and {expected} in the model")
+        if saved != expected:
+            raise _Damaged(f"{name} is {saved} there, and {expected} in the model")

@@ -48,10 +48,10 @@ def revision() -> str | None:
 def machine() -> dict:
     """The kind of machine: processor, cores, and the devices that JAX sees."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
     devices = jax.devices()
     return {
-        "processor": found[1] if found else platform.processor() or platform.machine(),
+        "processor": model[1] if model else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "device": devices[0].device_kind,
         "platform": devices[0].platform,

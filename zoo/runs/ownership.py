@@ -137,8 +137,8 @@ class Ownership:
         end = time.monotonic() + SILENCE
         while time.monotonic() < end:
             time.sleep(min(1.0, SILENCE / 10))
-            found, again = _read(self._path)
-            if found != owner:
+            other, again = _read(self._path)
+            if other != owner:
                 return  # released, or taken by another; looked at anew
             if again != touched:
                 raise _held(self._folder, owner)

@@ -130,10 +130,10 @@ class SeenTexts:
             # The file is opened here because np.load leaves a broken archive open.
             with open(path, "rb") as file, np.load(file) as archive:
                 about = json.loads(archive["about"].tobytes().decode())
-                found = {role: Texts(archive[role], tuple(about[role])) for role in ROLES}
+                texts = {role: Texts(archive[role], tuple(about[role])) for role in ROLES}
             rest = about["data"], about["made_with"]
             return cls(
-                **found, not_known=tuple(about["not_known"]), data=rest[0], made_with=rest[1]
+                **texts, not_known=tuple(about["not_known"]), data=rest[0], made_with=rest[1]
             )
         except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise UserError(

@@ -44,9 +44,9 @@ def of_experiment(
 
 def _texts(corpus):
     """A text and, of pairs, its sources."""
-    found = Texts.of(corpus.name, corpus.sentences)
+    read = Texts.of(corpus.name, corpus.sentences)
     source = corpus.source_text
-    return found if source is None else found + Texts.of(source.name, source.sentences)
+    return read if source is None else read + Texts.of(source.name, source.sentences)
 
 
 def _with_background(seen, background, corpora):
@@ -107,10 +107,10 @@ def _read_again(workdir, data):
         for source in workdir.other_lexicons(experiment):  # of pairs
             reading = experiment.reading_of_sources
             texts += [reading.encode(experiment.source_of(corpus), source) for corpus in read]
-        found = "-".join(text.digest() for text in texts)
+        digest = "-".join(text.digest() for text in texts)
     except UserError:  # the files are gone, or are others
         return None
-    return of_experiment(experiment, corpora, data) if found == data else None
+    return of_experiment(experiment, corpora, data) if digest == data else None
 
 
 def _splits(background):

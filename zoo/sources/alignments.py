@@ -33,8 +33,8 @@ def read_alignments(
         than pairs.
     """
     part = files.Part.parse(path)
-    found = files.find(part.path)
-    lines = [*enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1)][part.range]
+    file = files.find(part.path)
+    lines = [*enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1)][part.range]
     if len(lines) != len(sources):
         raise UserError(
             f"{path} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "
@@ -42,11 +42,11 @@ def read_alignments(
         )
     alignments = []
     for (number, line), source, target in zip(lines, sources, targets, strict=True):
-        links = [_link(text, f"{found}, line {number}") for text in line.split()]
+        links = [_link(text, f"{file}, line {number}") for text in line.split()]
         for i, j in links:
             if i >= len(source) or j >= len(target):
                 raise UserError(
-                    f"{found}, line {number}: the link {i}-{j} lies outside its pair of "
+                    f"{file}, line {number}: the link {i}-{j} lies outside its pair of "
                     f"{len(source)} source and {len(target)} target words, which are counted from "
                     "0: align the same files, in this order."
                 )
@@ -65,19 +65,19 @@ def read_dictionary(path: str) -> dict[str, str]:
     Raises:
       UserError: a line is not two words with a tab between them, or a source word is there twice.
     """
-    found = files.find(path)
+    file = files.find(path)
     dictionary: dict[str, str] = {}
-    for number, line in enumerate(files.read_text(found).removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1):
         words = line.removesuffix("\r").split("\t")
         if len(words) != 2 or any(len(word.split()) != 1 for word in words):
             raise UserError(
-                f"{found}, line {number}: {shortened(line, 80)!r} is no entry: write a source "
+                f"{file}, line {number}: {shortened(line, 80)!r} is no entry: write a source "
                 "word, a tab and a target word."
             )
         source, target = (word.strip() for word in words)
         if source in dictionary:
             raise UserError(
-                f"{found}, line {number}: the source word {source!r} is there twice: keep one."
+                f"{file}, line {number}: the source word {source!r} is there twice: keep one."
             )
         dictionary[source] = target
     return dictionary

@@ -25,21 +25,21 @@ def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
 
     A UPOS of "_" gives "POS:_", an XPOS or lemma of "_" nothing (but to the word "_").
     """
-    found = []
+    features = []
     for column in columns:
         if column == "UPOS":
-            found.append(f"POS:{token['upos'] or '_'}")
+            features.append(f"POS:{token['upos'] or '_'}")
         elif column == "FEATS":
-            found += [
+            features += [
                 f"{name}:{value}"
                 for name, values in sorted((token["feats"] or {}).items())
                 for value in (values or "_").split(",")
             ]
         elif column == "XPOS":
-            found += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
+            features += [f"XPOS:{token['xpos']}"] if token["xpos"] else []
         elif token["lemma"] and (token["lemma"] != "_" or token["form"] == "_"):
-            found.append(f"Lemma:{token['lemma']}")
-    return found
+            features.append(f"Lemma:{token['lemma']}")
+    return features
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,8 +146,8 @@ def parse(text: str, path) -> list[Sentence]:
     sentences, tokens, comments, first = [], [], {}, 0
     for number, line in enumerate([*text.split("\n"), ""], 1):
         if line.startswith("#"):
-            if found := _COMMENT.fullmatch(line):
-                comments[found["name"]] = found["value"]
+            if comment := _COMMENT.fullmatch(line):
+                comments[comment["name"]] = comment["value"]
         elif line.strip():
             where = f"{path}, line {number}"
             token = _token(line.rstrip("\r"), where)
@@ -167,10 +167,10 @@ def parse(text: str, path) -> list[Sentence]:
 def _joined(tokens):
     """The tokens of a sentence, each fused form with its words; UserError where these are not the
     next ones."""
-    for place, (token, where) in enumerate(tokens):
+    for number, (token, where) in enumerate(tokens):
         if "parts" in token:
             first, _, last = token["id"]
-            parts = [part for part, _ in tokens[place + 1 : place + 2 + last - first]]
+            parts = [part for part, _ in tokens[number + 1 : number + 2 + last - first]]
             ids = [part["id"] for part in parts]
             # The lengths first: a slip may give a range of billions.
             if len(ids) != last + 1 - first or ids != [*range(first, last + 1)]:

@@ -31,14 +31,14 @@ class Mixture:
         """
         shares = np.array(self.weights, np.float64) / np.sum(self.weights)
         texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
-        places = np.empty(self.sentences, np.int64)
+        numbers = np.empty(self.sentences, np.int64)
         first = np.cumsum((0, *self.sizes[:-1]))
         for text, size in enumerate(self.sizes):
             drawn = np.flatnonzero(texts == text)
             rounds = [generator.permutation(size) for _ in range(-(-len(drawn) // size))]
             if rounds:
-                places[drawn] = first[text] + np.concatenate(rounds)[: len(drawn)]
-        return places
+                numbers[drawn] = first[text] + np.concatenate(rounds)[: len(drawn)]
+        return numbers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -25,7 +25,7 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, strict=True
     )
-    names, found = None, []
+    names, records = None, []
     try:
         for cells in lines:
             if not cells:
@@ -39,10 +39,10 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
                     f"{len(names)}: {mend}, or name all columns in line 1."
                 )
             else:
-                found.append(dict(zip(names, cells, strict=False)))
+                records.append(dict(zip(names, cells, strict=False)))
     except csv.Error as error:
         raise UserError(
             f"{path}, line {lines.line_num}: a quotation mark that is never closed, or not "
             f"followed by {delimiter!r} ({error}): write those of the text twice, within two more."
         ) from error
-    return names or [], found
+    return names or [], records

@@ -36,11 +36,11 @@ class FileSource(Source):
 
 def ranged(part: files.Part, sentences: list) -> list:
     """The sentences of a file that the range of its path takes; UserError if it takes none."""
-    found = sentences[part.range]
-    if sentences and not found:
+    chosen = sentences[part.range]
+    if sentences and not chosen:
         start, stop = ("" if end is None else end for end in (part.range.start, part.range.stop))
         raise UserError(
             f"{part.path}[{start}:{stop}] has no words, for {part.path} has {len(sentences):,} "
             "sentences, and the range takes none of them: give another."
         )
-    return found
+    return chosen

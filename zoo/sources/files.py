@@ -92,8 +92,8 @@ def locate(path: str) -> pathlib.Path:
             "a path is empty: give that of a file (a shell makes nothing of a variable that is not "
             "set, as in --set data.train=$FILE)."
         )
-    places = candidates(path)
-    for candidate in places:
+    paths = candidates(path)
+    for candidate in paths:
         try:
             if candidate.exists():
                 return candidate
@@ -102,9 +102,9 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
-    if (found := shipped.file(path)) is not None:
-        return found
-    beside = f", nor {places[1]}" if len(places) > 1 else ""
+    if (own := shipped.file(path)) is not None:
+        return own
+    beside = f", nor {paths[1]}" if len(paths) > 1 else ""
     raise UserError(
         f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "
         "that holds it."
@@ -117,7 +117,7 @@ def candidates(path: str) -> list[pathlib.Path]:
     return [pathlib.Path(path), *([] if folder is None else [folder / path])]
 
 
-def check_path(path: str, found: Iterable[pathlib.Path] = ()):
+def check_path(path: str, files: Iterable[pathlib.Path] = ()):
     """UserError for a path that none but a stranger's recipe names, and that leads elsewhere.
 
     Elsewhere is a whole path, one that climbs with "..", a data set of a hub, and a link in the
@@ -129,7 +129,7 @@ def check_path(path: str, found: Iterable[pathlib.Path] = ()):
     workdir = permissions.stranger(path, path=True)
     if workdir is None:
         return
-    if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *found))):
+    if _leads_elsewhere(path) or any(map(_lies_elsewhere, (pathlib.Path(path), *files))):
         raise UserError(
             f"{workdir} was not trained here by you, and its recipe names {shortened(path)}, which "
             "is not below the working folder or $ZOO_DATA: give the files to read yourself, as in "

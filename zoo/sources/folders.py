@@ -42,22 +42,22 @@ def text_files(path: str) -> list[pathlib.Path]:
     """
     files.check_path(path)
     try:
-        found = files.find(path)
+        given = files.find(path)
     except UserError:
         matches = _matches(path)
         if matches is None:
             raise
         return _told(path, matches)
-    if not found.is_dir():
-        return [found]
+    if not given.is_dir():
+        return [given]
     here = pathlib.Path.cwd()
-    if found.resolve() in (here, *here.parents):
+    if given.resolve() in (here, *here.parents):
         raise UserError(
             f"{path} is the working folder, or one around it: give a folder with nothing but text, "
             "or a pattern such as 'texts/*.txt'."
         )
-    members = sorted(p for p in found.rglob("*") if p.is_file())
-    chosen = [member for member in members if _is_text(member.relative_to(found))]
+    members = sorted(p for p in given.rglob("*") if p.is_file())
+    chosen = [member for member in members if _is_text(member.relative_to(given))]
     if not chosen:
         beside = f" but {named([p.name for p in members], 3)}" if members else ""
         raise UserError(f"{path} is a folder without files of text{beside}: give one with text.")
@@ -76,9 +76,9 @@ def _matches(path):
         return None
     for pattern in files.candidates(path):
         members = map(pathlib.Path, glob.iglob(str(pattern), recursive=True))
-        found = sorted(filter(pathlib.Path.is_file, members))
-        if found:
-            return found
+        matches = sorted(filter(pathlib.Path.is_file, members))
+        if matches:
+            return matches
     raise UserError(f"no file is of the pattern {path}: give another, or the path of a file.")
 
 

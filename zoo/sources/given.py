@@ -123,13 +123,13 @@ def read(
       UserError: the file cannot be read as what it is; the line is named.
     """
     part = files.Part.parse(path)
-    found = files.find(part.path)
-    text = files.read_text(found).replace("\r\n", "\n").replace("\r", "\n")
-    suffix = folders.kind(found)
+    file = files.find(part.path)
+    text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
+    suffix = folders.kind(file)
     if suffix in (".conllu", ".conll") or _begins_as_conllu(text):
-        given = _of_treebank(text, found, part.path, reading)
+        given = _of_treebank(text, file, part.path, reading)
     elif suffix == ".tsv" or _header_of(text, column):
-        given = _of_table(text, found, part.path, reading, column)
+        given = _of_table(text, file, part.path, reading, column)
     else:
         given = of_text(text, part.path, reading)
     given = dataclasses.replace(given, blank_lines=blank_lines)
@@ -142,10 +142,10 @@ def is_one(path: str) -> bool:
     """Whether a path is that of a file which `read` reads; others are for `Text` to read."""
     path = files.Part.parse(path).path
     try:
-        found = files.find(path)
+        file = files.find(path)
     except UserError:  # a pattern, a data set of a hub, or nothing
         return False
-    return not found.is_dir() and folders.kind(found) not in {*READERS} - {".tsv"}
+    return not file.is_dir() and folders.kind(file) not in {*READERS} - {".tsv"}
 
 
 def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
@@ -209,16 +209,16 @@ def _begins_as_conllu(text):
 
 def _of_treebank(text, path, name, reading):
     sentences = []
-    for number, found in enumerate(conllu.parse(text, path), 1):
+    for number, parsed in enumerate(conllu.parse(text, path), 1):
         forms, within = [], set()
-        for token in found.tokens:
+        for token in parsed.tokens:
             if token["id"] in within:
                 continue
             parts = token.get("parts", (token,))
             within |= {part["id"] for part in parts}
             words = reading.words_of(token["form"], [part["form"] for part in parts])
             forms.append((token["form"], words, token["misc"] or {}))
-        comments = found.comments
+        comments = parsed.comments
         line = comments.get("text") or comments.get("sentence-text") or ""
         spaces = ["" if misc.get("SpaceAfter") == "No" else " " for _, _, misc in forms]
         pairs = [(form, words) for form, words, _ in forms]
@@ -226,28 +226,28 @@ def _of_treebank(text, path, name, reading):
         length = None if tokens is None else len(line)
         tokens = _placed(pairs, spaces) if tokens is None else tokens
         label = comments.get("sent_id") or comments.get("sentid") or str(number)
-        sentences.append(_sentence(found.line, label, tokens, length))
+        sentences.append(_sentence(parsed.line, label, tokens, length))
     return GivenText(name, sentences)
 
 
 def _found_in(line, pairs):
     """The tokens where they stand in the line; None if it has other text between them."""
-    tokens, place = [], 0
+    tokens, end = [], 0
     for form, words in pairs:
-        start = line.find(form, place)
-        if start < 0 or line[place:start].strip():
+        start = line.find(form, end)
+        if start < 0 or line[end:start].strip():
             return None
-        place = start + len(form)
-        tokens.append(Token(form, start, place, words))
-    return None if line[place:].strip() else tokens
+        end = start + len(form)
+        tokens.append(Token(form, start, end, words))
+    return None if line[end:].strip() else tokens
 
 
 def _placed(pairs, spaces):
     """The tokens one after the other, each with what comes after it."""
-    tokens, place = [], 0
+    tokens, begin = [], 0
     for (form, words), space in zip(pairs, spaces, strict=True):
-        tokens.append(Token(form, place, place + len(form), words))
-        place += len(form) + len(space)
+        tokens.append(Token(form, begin, begin + len(form), words))
+        begin += len(form) + len(space)
     return tokens
 
 
@@ -288,10 +288,10 @@ def _of_sentences(rows, name, reading, header, column):
     label = next((key for key in ("item", "id", "sent_id") if key in header), None)
     columns = tuple(key for key in header if key not in (column, label))
     sentences = []
-    for place, (number, row) in enumerate(rows, 1):
+    for count, (number, row) in enumerate(rows, 1):
         extra = tuple(row[key] for key in columns)
         tokens = [token._replace(extra=extra) for token in tokens_of(row[column], reading)]
-        title = row[label] if label else str(place)
+        title = row[label] if label else str(count)
         sentences.append(Sentence(number, title, tokens, len(row[column]), extra))
     return GivenText(name, sentences, columns)
 
@@ -318,13 +318,13 @@ def _of_words(rows, path, name, reading, header):
         items.setdefault(key, []).append((number, row))
         previous = key
     sentences = []
-    for found in items.values():
+    for item in items.values():
         # A region may be of several words.
         pairs = [
             (row["word"], tuple(w for t in row["word"].split() for w in reading.words(t)))
-            for _, row in found
+            for _, row in item
         ]
-        extras = [tuple(row[key] for key in columns) for _, row in found]
+        extras = [tuple(row[key] for key in columns) for _, row in item]
         tokens = [
             token._replace(extra=extra)
             for token, extra in zip(_placed(pairs, [" "] * len(pairs)), extras, strict=True)
@@ -332,6 +332,6 @@ def _of_words(rows, path, name, reading, header):
         shared = tuple(
             values[0] if len({*values}) == 1 else "" for values in zip(*extras, strict=True)
         )
-        number, row = found[0]
+        number, row = item[0]
         sentences.append(Sentence(number, row[keys[0]], tokens, tokens[-1].end, shared))
     return GivenText(name, sentences, columns)

@@ -16,42 +16,42 @@ def rows(text: str, path: pathlib.Path) -> list[dict]:
     Raises:
       UserError: names the line where the text is no JSON, or the value that is no object.
     """
-    found = list(_values(text, path))
-    if len(found) == 1 and isinstance(found[0], list):
-        (found,) = found
-    for number, row in enumerate(found, 1):
+    values = list(_values(text, path))
+    if len(values) == 1 and isinstance(values[0], list):
+        (values,) = values
+    for number, row in enumerate(values, 1):
         if not isinstance(row, dict):
             raise UserError(
                 f"{path}, value {number}: {_KINDS.get(type(row), 'a number')} where an object with "
                 'the text should be: write {"text": "..."}, or set data.column.'
             )
-    names = dict.fromkeys(name for row in found for name in row)
-    return [{name: row.get(name) for name in names} for row in found]
+    names = dict.fromkeys(name for row in values for name in row)
+    return [{name: row.get(name) for name in names} for row in values]
 
 
 _KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "null"}
 
 
-def _after_blank(text: str, place: int) -> int:
+def _after_blank(text: str, begin: int) -> int:
     """Where the blanks end that stand at a place."""
-    match = _BLANK.match(text, place)
-    return match.end() if match else place
+    match = _BLANK.match(text, begin)
+    return match.end() if match else begin
 
 
 def _values(text, path) -> Iterator:
     """The values of a text, which may stand one after the other."""
-    decoder, place = json.JSONDecoder(), _after_blank(text, 0)
-    while place < len(text):
+    decoder, begin = json.JSONDecoder(), _after_blank(text, 0)
+    while begin < len(text):
         try:
-            value, place = decoder.raw_decode(text, place)
+            value, begin = decoder.raw_decode(text, begin)
         except RecursionError as error:
-            line = text.count("\n", 0, place) + 1
+            line = text.count("\n", 0, begin) + 1
             raise UserError(
                 f"{path}, line {line}: JSON that is nested too deeply: correct it."
             ) from error
         except ValueError as error:  # of numbers, too, that Python finds too long to read
-            line = text.count("\n", 0, getattr(error, "pos", place)) + 1
+            line = text.count("\n", 0, getattr(error, "pos", begin)) + 1
             what = getattr(error, "msg", error)
             raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error
         yield value
-        place = _after_blank(text, place)
+        begin = _after_blank(text, begin)

@@ -108,8 +108,8 @@ class Mixed(Source):
         """
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
-            found = [corpus.read(split) for corpus in self.corpora]
-            return _joined(found, self._mixture(found) if split == "train" else None)
+            corpora = [corpus.read(split) for corpus in self.corpora]
+            return _joined(corpora, self._mixture(corpora) if split == "train" else None)
         name, _, of_corpus = split.partition(".")
         known = [*self.splits(), *self.parts("train"), *self.parts("validation")]
         if split not in known:
@@ -132,25 +132,27 @@ class Mixed(Source):
                 return corpus
         return None
 
-    def _mixture(self, found):
-        sizes = tuple(len(corpus.sentences) for corpus in found)
+    def _mixture(self, corpora):
+        sizes = tuple(len(corpus.sentences) for corpus in corpora)
         return Mixture(sizes, self.weights or sizes, self.sentences or sum(sizes))
 
 
-def _joined(found: list[Corpus], mixture: Mixture | None) -> Corpus:
+def _joined(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
     """The corpora one after the other; what only some have is empty for the others."""
-    sentences = [sentence for corpus in found for sentence in corpus.sentences]
+    sentences = [sentence for corpus in corpora for sentence in corpus.sentences]
     features = prefixes = None
-    if any(corpus.features is not None for corpus in found):
+    if any(corpus.features is not None for corpus in corpora):
         features = [
             of_sentence
-            for corpus in found
+            for corpus in corpora
             for of_sentence in corpus.features or [[()] * len(words) for words in corpus.sentences]
         ]
-    if any(corpus.prefixes is not None for corpus in found):
+    if any(corpus.prefixes is not None for corpus in corpora):
         prefixes = [
-            prefix for corpus in found for prefix in corpus.prefixes or [0] * len(corpus.sentences)
+            prefix
+            for corpus in corpora
+            for prefix in corpus.prefixes or [0] * len(corpus.sentences)
         ]
-    name = " + ".join(corpus.name for corpus in found)
-    fused = {form: words for corpus in found for form, words in corpus.fused.items()}
+    name = " + ".join(corpus.name for corpus in corpora)
+    fused = {form: words for corpus in corpora for form, words in corpus.fused.items()}
     return Corpus(name, sentences, features, prefixes, mixture, fused)

@@ -144,21 +144,21 @@ class Pairs(Source):
             yield from self._of_file(path)
 
     def _of_file(self, path) -> Iterator[Row]:
-        found = files.find(path)
-        kind = folders.kind(found)
+        file = files.find(path)
+        kind = folders.kind(file)
         if kind == ".parquet":
             options: dict[str, Any] = {"split": "train", "streaming": True}
-            options["data_files"] = glob.escape(str(found))
-            yield from self._of_table(dataset_rows.rows(found, "parquet", **options), found)
+            options["data_files"] = glob.escape(str(file))
+            yield from self._of_table(dataset_rows.rows(file, "parquet", **options), file)
             return
-        text = files.read_text(found).replace("\r\n", "\n").replace("\r", "\n")
+        text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
         if kind in (".json", ".jsonl"):
-            yield from self._of_table(json_rows.rows(text, found), found)
+            yield from self._of_table(json_rows.rows(text, file), file)
         elif kind == ".csv" or _has(text.partition("\n")[0].split("\t"), self.columns):
-            names, rows = csv_rows.rows(text, found, "," if kind == ".csv" else "\t")
-            yield from self._of_table([dict.fromkeys(names) | row for row in rows], found, names)
+            names, rows = csv_rows.rows(text, file, "," if kind == ".csv" else "\t")
+            yield from self._of_table([dict.fromkeys(names) | row for row in rows], file, names)
         else:
-            yield from _of_cells(text, found)
+            yield from _of_cells(text, file)
 
     def _of_table(self, rows, path, names=()) -> Iterator[Row]:
         """The pairs of rows {column: cell}; `names` are known without a row."""
@@ -200,9 +200,9 @@ def _has(names, columns) -> bool:
 
 def _lines(path):
     """(the file, its lines); the last may end with a line break or without."""
-    found = files.find(path)
-    text = files.read_text(found).replace("\r\n", "\n").replace("\r", "\n")
-    return found, text.removesuffix("\n").split("\n")
+    file = files.find(path)
+    text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
+    return file, text.removesuffix("\n").split("\n")
 
 
 def _side_by_side(path, other) -> Iterator[Row]:

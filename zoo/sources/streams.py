@@ -26,27 +26,27 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
     Raises:
       UserError: it cannot be read, is empty, binary, damaged or not UTF-8; the line is named.
     """
-    found = files.find(path)
+    file = files.find(path)
     number = 0
     try:
-        with open(found, "rb") as raw:
+        with open(file, "rb") as raw:
             start = raw.peek(8)[:8]
             for magic, what in files.OTHERS:
                 if start.startswith(magic):
-                    raise UserError(f"{found} {what} first.")
+                    raise UserError(f"{file} {what} first.")
             opens = [opened for magic, opened in _OPEN if start.startswith(magic)]
             for number, line in enumerate(opens[0](raw) if opens else raw, 1):
-                yield number, _text(line, number, found)
+                yield number, _text(line, number, file)
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise UserError(
-            f"{found} cannot be decompressed after line {number} ({error}): get it again."
+            f"{file} cannot be decompressed after line {number} ({error}): get it again."
         ) from error
     except OSError as error:
         raise UserError(
-            f"{found} cannot be read: {error.strerror or error}: give a file of text."
+            f"{file} cannot be read: {error.strerror or error}: give a file of text."
         ) from error
     if not number:
-        raise UserError(f"{found} is empty: give a file with text.")
+        raise UserError(f"{file} is empty: give a file with text.")
 
 
 def _text(line: bytes, number: int, path: pathlib.Path) -> str:

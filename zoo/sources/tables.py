@@ -13,12 +13,12 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     Raises:
       UserError: the table is wrong; its line is named.
     """
-    found = files.find(path)
-    lines = files.read_text(found).split("\n")
+    file = files.find(path)
+    lines = files.read_text(file).split("\n")
     _, *relations = _cells(lines[0])
     if not all(relations) or len(set(relations)) < max(1, len(relations)):
         raise UserError(
-            f"{found}, line 1: name the column of subjects and then each relation once, between "
+            f"{file}, line 1: name the column of subjects and then each relation once, between "
             "tabs."
         )
     facts = {}
@@ -28,14 +28,14 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
         subject, *values = _cells(line)
         if len(values) != len(relations) or any(len(cell.split()) > 1 for cell in _cells(line)):
             raise UserError(
-                f"{found}, line {number}: write a subject and {len(relations)} values between "
+                f"{file}, line {number}: write a subject and {len(relations)} values between "
                 "tabs, a word each or nothing."
             )
         if not subject or subject in facts:
-            raise UserError(f"{found}, line {number}: a line has one subject, and a subject one.")
+            raise UserError(f"{file}, line {number}: a line has one subject, and a subject one.")
         facts[subject] = {r: v for r, v in zip(relations, values, strict=True) if v}
     if not facts:
-        raise UserError(f"{found} has no facts: give a line a subject.")
+        raise UserError(f"{file} has no facts: give a line a subject.")
     return tuple(relations), facts
 
 

@@ -130,13 +130,13 @@ def _split(text):
 def _saved(path):
     """The folder at `path` if `datasets` saved a data set there, else None."""
     try:
-        found = files.find(path)
+        folder = files.find(path)
     except UserError:
         return None
-    if (found / SAVED_SPLITS).is_file():
-        splits = sorted(member.name for member in found.iterdir() if (member / SAVED).is_file())
+    if (folder / SAVED_SPLITS).is_file():
+        splits = sorted(member.name for member in folder.iterdir() if (member / SAVED).is_file())
         raise UserError(
             f"{path} has the splits {', '.join(splits)} of a data set: name one of them, as in "
             f"{path}/{splits[0] if splits else 'train'}."
         )
-    return found if (found / SAVED).is_file() else None
+    return folder if (folder / SAVED).is_file() else None

@@ -104,13 +104,13 @@ def _state_bytes(experiment, model, lexicons) -> int:
     """Bytes of the state of a model's training on one device."""
     training = experiment.training
     shapes = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
-    found = [shapes]
+    trees = [shapes]
     if isinstance(model, LanguageModel):
-        found.append(jax.eval_shape(lambda: model.initial_carry(training.batch)))
+        trees.append(jax.eval_shape(lambda: model.initial_carry(training.batch)))
     trained = {name: part for name, part in shapes.items() if name not in training.frozen}
     optimizer = choose_updates(training, model.row_tables(shapes), 1, 10**9)
-    found.append(jax.eval_shape(optimizer.init, trained))
-    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(found))
+    trees.append(jax.eval_shape(optimizer.init, trained))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(trees))
 
 
 def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:

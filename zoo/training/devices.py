@@ -71,7 +71,7 @@ class Devices:
         those that lie on the one device already are not copied, and are gone after a step; those on
         the first of several are gone at once.
         """
-        placed, found = [], set()
+        placed, seen = [], set()
         leaves.reverse()
         while leaves:
             leaf = leaves.pop()
@@ -84,9 +84,9 @@ class Devices:
                 continue
             # A step may neither donate an array twice nor what belongs to NumPy.
             of_numpy = not isinstance(leaf, jax.Array)
-            new = of_numpy or leaf.unsafe_buffer_pointer() in found
+            new = of_numpy or leaf.unsafe_buffer_pointer() in seen
             placed.append(jax.device_put(leaf, self.devices[0], may_alias=not new))
-            found.add(placed[-1].unsafe_buffer_pointer())
+            seen.add(placed[-1].unsafe_buffer_pointer())
             if of_numpy:
                 _let_go(placed[-1])
             del leaf

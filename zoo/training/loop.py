@@ -137,11 +137,11 @@ class Trainer:
 
     def _started(self) -> TrainState:
         """The state before the first step, with the values of the other run; says what they are."""
-        found, self._start = self._start or self._read_start(), None
-        for line in found.lines:
+        start, self._start = self._start or self._read_start(), None
+        for line in start.lines:
             self.say(line)
-        Workdir(self.workdir).keep_start(found.record)
-        return self.initial_state(found.params)
+        Workdir(self.workdir).keep_start(start.record)
+        return self.initial_state(start.params)
 
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number)
@@ -239,24 +239,24 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
         params = average.judged(self._state.params, self._state.optimizer_state)
-        found = self.task.validate(self.devices.alone(params))
+        validation = self.task.validate(self.devices.alone(params))
         # As long as the value is infinite the last parameters are as good as any, not none.
-        better = found.value < progress.best or found.value == progress.best == math.inf
+        better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
-            progress.best, progress.best_step, progress.stale = found.value, step, 0
+            progress.best, progress.best_step, progress.stale = validation.value, step, 0
             save("best", self.devices.first(params))
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
-        metrics.validation(step, progress, found.figures)
+        metrics.validation(step, progress, validation.figures)
         tokens = max(progress.tokens, 1)
         penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
         bar.say(
             f"epoch {progress.epoch + 1}, step {step}: training {self.task.loss_name} "
-            f"{progress.loss / tokens:.4f}, {penalty}{found.summary}{' (best)' if better else ''}"
-            f"{'; stopping early' if progress.finished else ''}"
+            f"{progress.loss / tokens:.4f}, {penalty}{validation.summary}"
+            f"{' (best)' if better else ''}{'; stopping early' if progress.finished else ''}"
         )
-        for line in found.lines:
+        for line in validation.lines:
             bar.say(line)
 
     def _give_up(self, what, step, checkpoints):

@@ -30,9 +30,9 @@ class Metrics:
         """Opens both for a run that stands after `step`; `say` is told of lines that are none."""
         self._loss_name = loss_name
         path = workdir / METRICS
-        found = path.read_bytes() if path.exists() else b""
-        kept = b"".join(line + b"\n" for line in _until(step, found, path, say))
-        if kept != found:
+        text = path.read_bytes() if path.exists() else b""
+        kept = b"".join(line + b"\n" for line in _until(step, text, path, say))
+        if kept != text:
             storage.write_whole(path, lambda path: path.write_bytes(kept))
         self._file = path.open("a", encoding="utf-8")
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
@@ -87,9 +87,9 @@ class Metrics:
         self._write(step, values)
 
 
-def _until(step, found, path, say):
+def _until(step, text, path, say):
     """The lines of a file up to a step, those that are none left out."""
-    lines = found.split(b"\n")
+    lines = text.split(b"\n")
     for number, line in enumerate(lines, 1):
         at = (strict_json.read_object(line) or {}).get("step")
         if isinstance(at, int):

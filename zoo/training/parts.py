@@ -66,7 +66,7 @@ def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, f
     prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}
     for prefix, _ in rates:
         if prefix not in prefixes:
-            near = [found for found in sorted(prefixes) if found.count("/") <= prefix.count("/")]
+            near = [other for other in sorted(prefixes) if other.count("/") <= prefix.count("/")]
             raise UserError(
                 f"training.rates names {prefix!r}, under which no parameter is trained: there are "
                 f"{', '.join(near)}."

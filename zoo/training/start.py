@@ -26,7 +26,7 @@ def read(
 ) -> Start:
     """The parts of a run's best parameters that fit a model: the same names and shapes.
 
-    A part of which words have a place in the parameters is taken only if the words are the same.
+    A part with parameters of words is taken only if the words are the same.
 
     Args:
       path: the work directory of the run. model, lexicon: of the run that is to start.
@@ -140,10 +140,10 @@ def _check_words(path, name, component, params, theirs, ours):
 
 
 def _check_counts(path, name, component, theirs, ours):
-    """UserError if words that are placed by their frequencies have other places."""
+    """UserError if words that are ordered by their frequencies have another order."""
     old, new = component.tables(theirs), component.tables(ours)
     if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
         raise UserError(
-            f"init_from={path}: its {name} places words by their frequencies, which are others in "
+            f"init_from={path}: its {name} orders words by their frequencies, which are others in "
             f"this run: give this run the data of that one, or another model.{name}."
         )

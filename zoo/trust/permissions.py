@@ -65,9 +65,9 @@ def component(name: str) -> type:
     Raises:
       UserError: it is another, or cannot be imported.
     """
-    found = public_names.component(name) or public_names.imported(name)
-    if found is not None:
-        return found
+    kind = public_names.component(name) or public_names.imported(name)
+    if kind is not None:
+        return kind
     module, colon, of_class = name.partition(":")
     if module.partition(".")[0] == "zoo":
         raise UserError(
@@ -80,12 +80,12 @@ def component(name: str) -> type:
             f"would be run: look at it, and add --trust {name} if you trust it."
         )
     try:
-        found = getattr(user_modules.load(module), of_class) if colon else None
+        kind = getattr(user_modules.load(module), of_class) if colon else None
     except (ImportError, AttributeError, ValueError) as error:
         raise UserError(
             f"the saved recipe has the component {name}, which cannot be imported ({error}): put "
             "its class in a module of the working folder, or where else Python imports from."
         ) from error
-    if not isinstance(found, type):
+    if not isinstance(kind, type):
         raise UserError(f"the saved recipe has the component {name}, which is no class.")
-    return found
+    return kind

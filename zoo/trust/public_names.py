@@ -139,10 +139,10 @@ def imported(name: str) -> type | None:
     None if it has not, or if the class is no component: a dataclass derived from a class of zoo.
     """
     module, _, of_class = name.partition(":")
-    found = getattr(sys.modules.get(module), of_class, None)
-    if _in_zoo(module) or not isinstance(found, type) or not dataclasses.is_dataclass(found):
+    value = getattr(sys.modules.get(module), of_class, None)
+    if _in_zoo(module) or not isinstance(value, type) or not dataclasses.is_dataclass(value):
         return None
-    return found if any(_in_zoo(base.__module__) for base in found.__mro__) else None
+    return value if any(_in_zoo(base.__module__) for base in value.__mro__) else None
 
 
 def _in_zoo(module):
@@ -154,18 +154,18 @@ def components(kind: type) -> dict[str, type]:
 
     A kind of the user's own has its components in its own module.
     """
-    found = [
+    classes = [
         component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]
     ]
     if not _in_zoo(kind.__module__):
         beside = (
             vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
         )
-        found += [
+        classes += [
             value for value in beside if isinstance(value, type) and dataclasses.is_dataclass(value)
         ]
     return {
         value.__name__: value
-        for value in found
+        for value in classes
         if isinstance(value, type) and issubclass(value, kind)
     }

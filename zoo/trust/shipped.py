@@ -47,6 +47,6 @@ def has(module: str) -> bool:
 def file(path: str) -> pathlib.Path | None:
     """The file that a relative path such as "configs/countries.tsv" names, if it comes with zoo."""
     parts = pathlib.PurePath(path).parts
-    found = folder().joinpath(*parts[1:])
+    shipped = folder().joinpath(*parts[1:])
     inside = len(parts) > 1 and parts[0] == NAME and ".." not in parts
-    return found if inside and found.is_file() else None
+    return shipped if inside and shipped.is_file() else None

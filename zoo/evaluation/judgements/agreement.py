@@ -38,15 +38,15 @@ Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 
 def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
     """{(lemma, part of speech): {features: how often each form has them}}, in lower case."""
-    found: collections.defaultdict = collections.defaultdict(
+    forms_of: collections.defaultdict = collections.defaultdict(
         lambda: collections.defaultdict(collections.Counter)
     )
     for sentence in sentences:
         for token in sentence:
             if isinstance(token["id"], int):
                 lemma = token["lemma"], token["upos"]
-                found[lemma][_features(token)][token["form"].lower()] += 1
-    return found
+                forms_of[lemma][_features(token)][token["form"].lower()] += 1
+    return forms_of
 
 
 def twin(token: dict, name: str, forms: Paradigms) -> str | None:
@@ -71,23 +71,23 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
 
 
 def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
-    """(controller, controlled) places of words that may agree, the controller to the left."""
-    place = {token["id"]: number for number, token in enumerate(sentence)}
-    found = set()
+    """(controller, controlled) positions of words that may agree, the controller to the left."""
+    position = {token["id"]: number for number, token in enumerate(sentence)}
+    pairs = set()
     for number, token in enumerate(sentence):
-        head = place.get(token["head"])
+        head = position.get(token["head"])
         if head is None:
             continue
         if token["deprel"] in SUBJECTS:
-            found.add((number, head))
-            found.update(
+            pairs.add((number, head))
+            pairs.update(
                 (number, other)
                 for other, candidate in enumerate(sentence)
                 if candidate["head"] == token["head"] and candidate["deprel"] in AUXILIARIES
             )
         elif token["deprel"] in MODIFIERS:
-            found.add((head, number))
-    return sorted(pair for pair in found if pair[0] < pair[1])
+            pairs.add((head, number))
+    return sorted(pair for pair in pairs if pair[0] < pair[1])
 
 
 def pairs_of(
@@ -97,7 +97,7 @@ def pairs_of(
 
     An agreement shows where a verb or adjective has one value, and those that its controller has
     too are the same, gender and number: a participle that does not agree often differs in one. The
-    distance is that of their places.
+    distance is that of their positions.
     """
     pairs = []
     for sentence in sentences:
@@ -139,9 +139,9 @@ def judge(run, split: str) -> dict:
     scores = minimal_pairs.score_pairs(model, run.params, run.tables, lexicon, vocabulary, plain)
     if not scores.pairs:
         raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")
-    found = passport.of_pairs(run, f"agreement-{split}", plain, scores)
+    record = passport.of_pairs(run, f"agreement-{split}", plain, scores)
     cases = by_case(scores, [about for _, _, about in pairs])
-    return {**found, "figures": {**found["figures"], "cases": cases}}
+    return {**record, "figures": {**record["figures"], "cases": cases}}
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
@@ -166,18 +166,18 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
     return cases
 
 
-def describe(found: dict) -> str:
+def describe(record: dict) -> str:
     """The figures of a passport of `judge` as a table, a case a line."""
-    figures = found["figures"]
+    figures = record["figures"]
     lines = [
-        f"{found['split']}: accuracy {figures['accuracy']:.2%} of {figures['pairs']:,} pairs "
+        f"{record['split']}: accuracy {figures['accuracy']:.2%} of {figures['pairs']:,} pairs "
         f"({figures['skipped']:,} skipped for want of a word)",
         f"  {'agreement, distance':22}{'accuracy':>10}{'pairs':>9}",
     ]
     for name, case in figures["cases"].items():
         accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
         lines.append(f"  {name:22}{accuracy:>10}{case['pairs']:>9,}")
-    return "\n".join([*lines, *overlap.warnings(found)])
+    return "\n".join([*lines, *overlap.warnings(record)])
 
 
 def report(workdirs: list[str], splits: list[str], file: str, say=print):
@@ -197,10 +197,10 @@ def report(workdirs: list[str], splits: list[str], file: str, say=print):
         run = Run.load(workdir)
         of_splits = []
         for split in chosen[workdir]:
-            found = judge(run, split)
-            say(f"{name}, {describe(found)}")
-            say(f"  {passport.write(run, found)}")
-            of_splits.append(found["figures"]["cases"])
+            record = judge(run, split)
+            say(f"{name}, {describe(record)}")
+            say(f"  {passport.write(run, record)}")
+            of_splits.append(record["figures"]["cases"])
         accuracies[name] = pooled(of_splits)
     plots.accuracy(accuracies, file)
     say(file)
@@ -208,12 +208,12 @@ def report(workdirs: list[str], splits: list[str], file: str, say=print):
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, float]:
     """Accuracy of each case over the pairs of several splits, of the cases that have pairs."""
-    found = {}
+    accuracies = {}
     for name in dict.fromkeys(name for cases in of_splits for name in cases):
         right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
         if pairs:
-            found[name] = right / pairs
-    return found
+            accuracies[name] = right / pairs
+    return accuracies
 
 
 def _features(token) -> Features:

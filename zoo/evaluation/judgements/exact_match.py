@@ -79,7 +79,7 @@ def answer(
         words = prompts[rows]
         with jax.default_matmul_precision(PRECISION):
             carry = _read(step, words[:, :-1], real[rows, :-1], model.initial_carry(ROWS))
-            found, _ = sample(
+            drawn, _ = sample(
                 step,
                 words[:, -1],
                 carry,
@@ -88,7 +88,7 @@ def answer(
                 temperature=temperature,
                 boundary=boundary,
             )
-        for row in np.asarray(found)[: len(prompts) - first]:
+        for row in np.asarray(drawn)[: len(prompts) - first]:
             ends = np.flatnonzero(row == boundary)
             ids = row[: ends[0]] if len(ends) else row[:length]
             answers.append(([lexicon.words[word] for word in ids], bool(len(ends))))
@@ -120,9 +120,9 @@ def questions(corpus: Corpus) -> Corpus:
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
     return dataclasses.replace(
         corpus,
-        sentences=[corpus.sentences[place] for place in kept],
-        features=None if corpus.features is None else [corpus.features[place] for place in kept],
-        prefixes=[corpus.prefixes[place] for place in kept],
+        sentences=[corpus.sentences[number] for number in kept],
+        features=None if corpus.features is None else [corpus.features[number] for number in kept],
+        prefixes=[corpus.prefixes[number] for number in kept],
     )
 
 
@@ -138,7 +138,7 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
         sentence[prefix:]
         for sentence, prefix in zip(corpus.sentences, corpus.prefixes or (), strict=True)
     ]
-    right = sum(found == words for (found, _), words in zip(answers, given, strict=True))
+    right = sum(decoded == words for (decoded, _), words in zip(answers, given, strict=True))
     well_formed = None
     if grammar is not None:
         own = run.experiment.language_model.head.background

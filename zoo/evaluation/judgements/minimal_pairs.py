@@ -93,15 +93,15 @@ class PairScores:
     def by_group(self) -> dict[str, dict[str, "PairScores"]]:
         """{"field": {"syntax": the scores of its pairs, ...}, "UID": ...} of `GROUPS`, in order of
         first appearance; a pair that does not say its group is in none."""
-        found = {}
-        for place, name in enumerate(GROUPS if any(self.groups) else ()):
-            values = [groups[place] if groups else "" for groups in self.groups]
-            found[name] = {
+        scores_of = {}
+        for number, name in enumerate(GROUPS if any(self.groups) else ()):
+            values = [groups[number] if groups else "" for groups in self.groups]
+            scores_of[name] = {
                 value: self._chosen(np.array([other == value for other in values]))
                 for value in dict.fromkeys(values)
                 if value
             }
-        return {name: groups for name, groups in found.items() if groups}
+        return {name: groups for name, groups in scores_of.items() if groups}
 
     def _chosen(self, chosen):
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
@@ -119,13 +119,13 @@ class PairScores:
 
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
     """The pairs of a file; UserError with the line where its form is wrong."""
-    found = files.find(path)
-    lines = [*enumerate(files.read_text(found).split("\n"), 1)]
+    file = files.find(path)
+    lines = [*enumerate(files.read_text(file).split("\n"), 1)]
     lines = [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
     if not lines:
-        raise UserError(f"{found} has no pairs: give a file with sentences.")
+        raise UserError(f"{file} has no pairs: give a file with sentences.")
     read = _of_json if lines[0][1].lstrip().startswith("{") else _of_labels
-    return read(lines, found, reading)
+    return read(lines, file, reading)
 
 
 def _pair(good, bad, reading, groups=()):
@@ -139,9 +139,9 @@ def _of_json(lines, path, reading):
     pairs = []
     for number, line in lines:
         try:
-            found = json.loads(line)
-            good, bad = found["sentence_good"], found["sentence_bad"]
-            groups = tuple(str(found.get(name) or "") for name in GROUPS)
+            fields = json.loads(line)
+            good, bad = fields["sentence_good"], fields["sentence_bad"]
+            groups = tuple(str(fields.get(name) or "") for name in GROUPS)
             "".join((good, bad, *groups)).encode()  # half a pair of surrogates is no text
             if not (good.split() and bad.split()):
                 raise ValueError("a sentence without words")
@@ -261,9 +261,9 @@ def describe(path: str, scores: PairScores) -> str:
     for name, groups in scores.by_group().items():
         lines.append(f"  by {name}:")
         lines += [
-            f"    {value}: {found.accuracy:.2%} ({found.right:,} of {found.pairs:,}; "
-            f"{found.skipped:,} skipped)"
-            for value, found in groups.items()
+            f"    {value}: {of_group.accuracy:.2%} ({of_group.right:,} of {of_group.pairs:,}; "
+            f"{of_group.skipped:,} skipped)"
+            for value, of_group in groups.items()
         ]
     missing = [f"{word!r} ({count:,})" for word, count in scores.commonest_missing[:10]]
     if missing:

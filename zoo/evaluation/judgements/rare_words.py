@@ -2,7 +2,7 @@
 
 Dymetman and Xiao (2016), section 3: after "the cost was" a log-linear model with a feature of
 numbers knows that "37" may follow, which training never showed, and that "Grenoble", no more
-frequent, may not. At each place of a text where a word of one kind stands, a digit string or a
+frequent, may not. At each position of a text where a word of one kind stands, a digit string or a
 proper name, its log-probability is put beside that of a word of the other kind which is as frequent
 in training. Both directions are needed: a model may like all numbers everywhere.
 """
@@ -29,13 +29,13 @@ def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
     A number is written in digits. A name has letters only, the first of them a capital and the
     others none, and is not in the lexicon in lower case too.
     """
-    found: dict = {"number": [], "name": []}
-    for place, word in enumerate(lexicon.words):
+    of_kind: dict = {"number": [], "name": []}
+    for word_id, word in enumerate(lexicon.words):
         if DIGITS.fullmatch(word):
-            found["number"].append(place)
+            of_kind["number"].append(word_id)
         elif _NAME.fullmatch(word) and word.istitle() and word.lower() not in lexicon.ids:
-            found["name"].append(place)
-    return found
+            of_kind["name"].append(word_id)
+    return of_kind
 
 
 def examples(
@@ -51,25 +51,25 @@ def examples(
       most: examples of each kind and band; of more, as many are drawn. seed: of the draws.
     """
     of_kind = kinds(lexicon)
-    kind_of = {lexicon.words[place]: kind for kind in of_kind for place in of_kind[kind]}
+    kind_of = {lexicon.words[word_id]: kind for kind in of_kind for word_id in of_kind[kind]}
     others = {"number": np.array(of_kind["name"]), "name": np.array(of_kind["number"])}
-    found: dict = {(kind, band): [] for kind in of_kind for band in BANDS}
+    occurrences: dict = {(kind, band): [] for kind in of_kind for band in BANDS}
     for sentence in corpus.sentences:
-        for place, word in enumerate(sentence):
+        for position, word in enumerate(sentence):
             kind = kind_of.get(word)
-            if place == 0 or kind is None:
+            if position == 0 or kind is None:
                 continue
             count = lexicon.counts[lexicon.ids[word]]
             for band, (least, greatest) in BANDS.items():
                 if least <= count <= greatest:
-                    found[kind, band].append((sentence[:place], word, count))
+                    occurrences[kind, band].append((sentence[:position], word, count))
     generator = np.random.default_rng(seed)
     chosen = []
-    for (kind, band), places in found.items():
+    for (kind, band), of_band in occurrences.items():
         if not len(others[kind]):
             continue
-        drawn = sorted(generator.permutation(len(places))[:most])
-        for before, word, count in (places[number] for number in drawn):
+        drawn = sorted(generator.permutation(len(of_band))[:most])
+        for before, word, count in (of_band[number] for number in drawn):
             distances = np.abs(lexicon.counts[others[kind]] - count)
             nearest = others[kind][distances == distances.min()]
             other = lexicon.words[nearest[generator.integers(len(nearest))]]
@@ -105,8 +105,8 @@ def judge(run, split: str) -> dict:
     words, twins = scores[:, 1] - scores[:, 0], scores[:, 2] - scores[:, 0]
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
-    found = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
-    return {**found, "figures": {**found["figures"], "cases": _cases(chosen, words, twins)}}
+    record = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
+    return {**record, "figures": {**record["figures"], "cases": _cases(chosen, words, twins)}}
 
 
 def _cases(chosen, words, others):
@@ -124,16 +124,16 @@ def _cases(chosen, words, others):
     return cases
 
 
-def describe(found: dict) -> str:
+def describe(record: dict) -> str:
     """The figures of a passport of `judge` as a table, a case a line."""
     lines = [
-        f"{found['split']}: mean log-probability in nats, of the word that stands there and of one "
-        "of the other kind",
+        f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
+        "one of the other kind",
         f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}",
     ]
-    for name, case in found["figures"]["cases"].items():
+    for name, case in record["figures"]["cases"].items():
         lines.append(
             f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
         )
-    return "\n".join([*lines, *overlap.warnings(found)])
+    return "\n".join([*lines, *overlap.warnings(record)])

@@ -44,13 +44,13 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
     Args:
       names: all names that there are.
     """
-    wanted, found, rest = names_of(meaning), set(), text
+    wanted, named, rest = names_of(meaning), set(), text
     for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
         rest, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "#", rest)
         if count:
-            found.add(name)
-    missing = [name for name in wanted if name not in found]
-    return SlotErrors(missing, sorted(found.difference(wanted)))
+            named.add(name)
+    missing = [name for name in wanted if name not in named]
+    return SlotErrors(missing, sorted(named.difference(wanted)))
 
 
 def conditions(corpus: Corpus) -> Corpus:
@@ -97,15 +97,15 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
     answers = exact_match.answer(run, corpus, length, temperature, seed)
     meanings = [meaning for meaning, _ in _pairs(corpus)]
     texts = ["".join(characters) for characters, _ in answers]
-    found = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
+    of_texts = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
     missing_by_slot, slots_by_slot = (dict.fromkeys(SLOTS, 0) for _ in range(2))
-    for meaning, of_text in zip(meanings, found, strict=True):
+    for meaning, of_text in zip(meanings, of_texts, strict=True):
         for slot in SLOTS:
             values = names_of(meaning, (slot,))
             slots_by_slot[slot] += len(values)
             missing_by_slot[slot] += sum(value in of_text.missing for value in values)
     slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
-    wrong = sum(len(of_text.wrong) for of_text in found)
+    wrong = sum(len(of_text.wrong) for of_text in of_texts)
     figures = {
         "temperature": temperature,
         "seed": seed,
@@ -117,7 +117,7 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
         "missing_by_slot": missing_by_slot,
         "wrong": wrong,
         "slot_error_rate": (missing + wrong) / max(1, slots),
-        "without_error": sum(not e.missing and not e.wrong for e in found),
+        "without_error": sum(not e.missing and not e.wrong for e in of_texts),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
     return passport.of_slot_errors(run, split, corpus, figures)
@@ -129,19 +129,19 @@ def _pairs(corpus):
         yield "".join(sentence[: prefix - 1]), "".join(sentence[prefix:])
 
 
-def describe(found: dict) -> str:
+def describe(record: dict) -> str:
     """The figures of a passport of `judge`, and what was said first."""
-    figures = found["figures"]
+    figures = record["figures"]
     of_slots = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
         for slot, count in figures["slots_by_slot"].items()
     ]
     lines = [
-        f"{found['split']}, temperature {figures['temperature']:g}: slot error rate "
+        f"{record['split']}, temperature {figures['temperature']:g}: slot error rate "
         f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
         f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
         f"{figures['wrong']:,} without evidence; "
         f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
         *figures["examples"],
     ]
-    return "\n".join(["\n  ".join(lines), *overlap.warnings(found)])
+    return "\n".join(["\n  ".join(lines), *overlap.warnings(record)])

@@ -58,8 +58,10 @@ def compare(folders: list[str]) -> str:
     for column in order:
         lines += _notes(names[column], columns[column])
     for name, steps in mixed.items():
-        said = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
-        lines.append(f"* {name} was judged at different checkpoints, {said}: evaluate it again.")
+        checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
+        lines.append(
+            f"* {name} was judged at different checkpoints, {checkpoints}: evaluate it again."
+        )
     return "\n".join(lines)
 
 
@@ -77,10 +79,12 @@ def _any_unseen(passports):
 def _ranked_by(column, names, any_unseen):
     if not any_unseen:
         return f"nothing is ranked: no run's figure on {names[column]} is one of unseen text"
-    said = f"ranked by {names[column]}"
+    order = f"ranked by {names[column]}"
     if overlap.is_validation(column.split):
-        said += ", a text that the checkpoints were chosen on: figures of validation, not of a test"
-    return said
+        order += (
+            ", a text that the checkpoints were chosen on: figures of validation, not of a test"
+        )
+    return order
 
 
 def _rank(passport) -> float:
@@ -132,11 +136,11 @@ def _notes(name, passports):
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
     saw = {run: passport.get("priors_saw_this_text") for run, passport in passports.items()}
-    said = {
+    seen = {
         run: "not recorded" if of_run is None else ", ".join(of_run) or "none"
         for run, of_run in saw.items()
     }
-    yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in said.items()})
+    yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
 
 
 def _grouped(lines_of):

@@ -62,8 +62,8 @@ def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
             cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
     cases["all"] = scores.accuracy
-    found = passport.of_pairs(run, "micro-agreement", plain, scores)
-    return {**found, "figures": {**found["figures"], "cases": cases}}
+    record = passport.of_pairs(run, "micro-agreement", plain, scores)
+    return {**record, "figures": {**record["figures"], "cases": cases}}
 
 
 def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
@@ -85,7 +85,7 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
 
     judged, agreements = {}, {}
     own: Any = None
-    places: Any = None
+    words_seen: Any = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)
@@ -93,7 +93,7 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
         agreements[name] = agreement(run, pairs)
         if own is None:  # that of the first run is that of all, once they are known to be alike
             own = language_scores(language, corpus, text, scores.counted)
-            places = text.occurrences(run.lexicon), text.unknown(run.lexicon)
+            words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = judged
     for name in others:
         results.check_comparable(judged[first], judged[name], (first, name))
@@ -101,15 +101,15 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
         passport.write(run, judged[name])
         passport.write(run, agreements[name])
 
-    figures = {name: found["figures"] for name, found in judged.items()}
-    bands = {name: found["bands"] for name, found in figures.items()}
-    accuracies = {name: found["figures"]["cases"] for name, found in agreements.items()}
-    own_bands = own.bands(*places)
+    figures = {name: record["figures"] for name, record in judged.items()}
+    bands = {name: record["bands"] for name, record in figures.items()}
+    accuracies = {name: record["figures"]["cases"] for name, record in agreements.items()}
+    own_bands = own.bands(*words_seen)
     _say_rate(say, language, runs[first].experiment.vocabulary)
     say(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
-    _say_totals(say, own, {name: found["log_perplexity"] for name, found in figures.items()})
-    for name, found in judged.items():
-        for line in overlap.warnings(found):
+    _say_totals(say, own, {name: record["log_perplexity"] for name, record in figures.items()})
+    for name, record in judged.items():
+        for line in overlap.warnings(record):
             say(f"{name}: {line.strip()}")
     _say_bands(say, own_bands, bands)
     _say_accuracies(say, accuracies)

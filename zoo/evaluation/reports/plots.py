@@ -61,13 +61,13 @@ def _save(figure, file):
 
 def _validations(path):
     """The lines of a metrics.jsonl that stand for validations."""
-    found = []
+    losses = []
     for line in pathlib.Path(path).read_bytes().splitlines():
         # Of a run that was killed, the last line may be none.
         values = strict_json.read_object(line) or {}
         if "validation_log_perplexity" in values:
-            found.append(values)
-    return found
+            losses.append(values)
+    return losses
 
 
 def training_curves(
@@ -83,15 +83,15 @@ def training_curves(
       file: the picture to write. limit: what no model can be below, nats per token, if it is known.
     """
     figure, axes = _axes("Training", "training step", "nats per token")
-    for place, (name, path) in enumerate(metrics.items()):
+    for number, (name, path) in enumerate(metrics.items()):
         lines = _validations(path)
         steps = [line["step"] for line in lines]
-        colour = COLOURS[place % len(COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         axes.plot(
             steps,
             [float(line["validation_log_perplexity"]) for line in lines],
             color=colour,
-            marker=MARKERS[place % len(MARKERS)],
+            marker=MARKERS[number % len(MARKERS)],
             markersize=4,
             label=f"{name}, validation",
         )
@@ -112,15 +112,15 @@ def _grouped_bars(axes, groups, values, label_format):
     """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
     and an infinite one only its label."""
     width = 0.8 / max(len(values), 1)
-    for place, (name, by_group) in enumerate(values.items()):
+    for number, (name, by_group) in enumerate(values.items()):
         heights = [float(by_group.get(group, math.nan)) for group in groups]
         drawn = [0 if math.isinf(height) else height for height in heights]
-        offset = (place - (len(values) - 1) / 2) * width
+        offset = (number - (len(values) - 1) / 2) * width
         bars = axes.bar(
             [x + offset for x in range(len(groups))],
             drawn,
             width * 0.92,
-            color=COLOURS[place % len(COLOURS)],
+            color=COLOURS[number % len(COLOURS)],
             label=name,
         )
         axes.bar_label(
@@ -173,11 +173,11 @@ def bands(
     )
     _grouped_bars(axes, groups, values, "{:.1f}".format)
     if limit:
-        places = [place for place, group in enumerate(groups) if group in limit]
+        columns = [column for column, group in enumerate(groups) if group in limit]
         axes.hlines(
-            [limit[groups[place]] for place in places],
-            [place - 0.42 for place in places],
-            [place + 0.42 for place in places],
+            [limit[groups[column]] for column in columns],
+            [column - 0.42 for column in columns],
+            [column + 0.42 for column in columns],
             color="black",
             linewidth=2,
             label="the language itself",
@@ -215,10 +215,10 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
       values: of each run, divided by the largest. file: the picture to write.
     """
     figure, axes = _axes(
-        "Singular values of the log-probability matrix", "place", "divided by the largest"
+        "Singular values of the log-probability matrix", "rank", "divided by the largest"
     )
-    for place, (name, of_run) in enumerate(values.items()):
-        colour = COLOURS[place % len(COLOURS)]
+    for number, (name, of_run) in enumerate(values.items()):
+        colour = COLOURS[number % len(COLOURS)]
         axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
     # What is smaller is the rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
@@ -264,8 +264,8 @@ def sweep(
         have the number, nats per token. file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
-    for place, (name, points) in enumerate(curves.items()):
-        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+    for number, (name, points) in enumerate(curves.items()):
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         means = np.array([point.mean for point in points])
         ends = np.array([(min(point.losses), max(point.losses)) for point in points]).T
         axes.errorbar(
@@ -278,8 +278,8 @@ def sweep(
             capsize=3,
             label=name,
         )
-    for place, (name, height) in enumerate(lines.items()):
-        colour = COLOURS[place % len(COLOURS)]
+    for number, (name, height) in enumerate(lines.items()):
+        colour = COLOURS[number % len(COLOURS)]
         axes.axhline(height, color=colour, linestyle="--", linewidth=1, label=name)
     numbers = [point.value for points in curves.values() for point in points]
     if min(numbers) > 0 and max(numbers) > 20 * min(numbers):

@@ -51,13 +51,13 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
         hidden, context = state
         return model.head.log_probs(model.head_params(params), tables, hidden, context=context)
 
-    carry, found = model.initial_carry(lanes.batch), []
+    carry, pieces = model.initial_carry(lanes.batch), []
     for index in range(len(lanes)):
         batch = lanes[index]
         of_batch, carry = states(run.params, run.tables, batch.words, batch.reset, carry)
-        there = batch.places >= 0
-        found.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))
-    every = jax.tree.map(lambda *parts: np.concatenate(parts), *found)
+        there = batch.positions >= 0
+        pieces.append(jax.tree.map(lambda x, there=there: np.asarray(x)[there], of_batch))
+    every = jax.tree.map(lambda *parts: np.concatenate(parts), *pieces)
     total = len(jax.tree.leaves(every)[0])
     chosen = np.linspace(0, total - 1, min(contexts, total)).astype(int)
     return np.concatenate(
@@ -98,11 +98,11 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
                 f"{workdir} holds some words to be impossible, whose log-probabilities are not "
                 "finite: its matrix has no rank."
             )
-        found = spectrum(matrix)
-        curves[name] = found.singular_values / found.singular_values[0]
+        singular = spectrum(matrix)
+        curves[name] = singular.singular_values / singular.singular_values[0]
         model = run.experiment.language_model
         say(
-            f"{name}: rank {found.rank} of at most {found.bound} ({contexts} contexts of "
+            f"{name}: rank {singular.rank} of at most {singular.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
         if seen := run.seen_texts:

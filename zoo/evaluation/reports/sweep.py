@@ -46,7 +46,7 @@ class Point:
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     """The number at a dotted field, such as "vocabulary.features.0.count", of a run's experiment.
 
-    None if the experiment has no such place.
+    None if the experiment has no such field.
 
     Raises:
       UserError: the folder holds no run, or there is something else than a number.
@@ -69,12 +69,12 @@ def _without(experiment, field):
     inner, names = experiment, field.split(".")
     for depth, name in enumerate(names):
         try:
-            place = int(name) if isinstance(inner, list) else name
-            value = inner[place]
+            item = int(name) if isinstance(inner, list) else name
+            value = inner[item]
         except (KeyError, IndexError, TypeError, ValueError):
             return None, experiment
         if depth == len(names) - 1:
-            inner[place] = None
+            inner[item] = None
             return value, experiment
         inner = value
 
@@ -125,20 +125,20 @@ def report(field: str, workdirs: list[str], file: str, say=print):
     columns = columns_of(read_results(workdirs))
     names = names_of(columns)
     labels = dict(zip(workdirs, short_names(workdirs), strict=True))
-    drawn, lines, said = {}, {}, []
+    drawn, heights, lines = {}, {}, []
     for column, passports in columns.items():
         (first, passport), *others = passports.items()
         for name, other in others:
             check_comparable(passport, other, (first, name))
-        reasons = {name: overlap.reason(found) for name, found in passports.items()}
+        reasons = {name: overlap.reason(record) for name, record in passports.items()}
         losses = {
             workdir: float(passports[workdir]["figures"]["log_perplexity"])
             for workdir in workdirs
             if workdir in passports and not reasons[workdir]
         }
         chosen = ", which chose the checkpoints" if overlap.is_validation(column.split) else ""
-        said.append(f"{names[column]}{chosen}, nats per token ({passport['tokens']:,} tokens)")
-        said += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
+        lines.append(f"{names[column]}{chosen}, nats per token ({passport['tokens']:,} tokens)")
+        lines += [f"  not drawn: {name}: {why}" for name, why in reasons.items() if why]
         curves = points_of(losses, field)
         several = sum(curve[0].value is not None for curve in curves) > 1
         without = [point for curve in curves for point in curve if point.value is None]
@@ -150,18 +150,18 @@ def report(field: str, workdirs: list[str], file: str, say=print):
             if several:
                 label = labels[points[0].workdirs[0]]
                 name = f"{name}, as {label}"
-                said.append(f"  as {label}:")
+                lines.append(f"  as {label}:")
             drawn[name] = points
             for point in points:
-                said.append(point.line())
+                lines.append(point.line())
         for point in without:
-            lines[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
-            said.append(point.line())
+            heights[f"{labels[point.workdirs[0]]}, {names[column]}"] = point.mean
+            lines.append(point.line())
     if not drawn:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
             "checkpoint chosen on it, as zoo compare says: judge the runs on another text."
         )
-    plots.sweep(field, drawn, lines, file)
-    for line in (*said, file):  # after the picture: who reads the lines may stop before the last
+    plots.sweep(field, drawn, heights, file)
+    for line in (*lines, file):  # after the picture: who reads the lines may stop before the last
         say(line)

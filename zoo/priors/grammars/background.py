@@ -60,7 +60,7 @@ class Grammar(ContextualBackground):
           UserError: the grammar is wrong (its line is named), has no form of the lexicon's words,
             or does not have a form of the splits.
         """
-        found = files.find(self.path)
+        file = files.find(self.path)
         if lexicon.boundary is None:
             raise UserError(
                 "priors.Grammar needs a boundary that ends a form: set vocabulary.boundary to "
@@ -69,24 +69,24 @@ class Grammar(ContextualBackground):
         if self.start and self.start not in lexicon.ids:
             raise UserError(f"the word {self.start!r} that begins a form is not in the lexicon.")
         try:
-            automata = rules.read(files.read_text(found), found)
-            tables = _compile(automata, lexicon, found)
+            automata = rules.read(files.read_text(file), file)
+            tables = _compile(automata, lexicon, file)
         except RecursionError as error:
             raise UserError(
-                f"{found} has rules that begin with rules that begin with rules, or parentheses "
+                f"{file} has rules that begin with rules that begin with rules, or parentheses "
                 "within parentheses, hundreds of them: write some of them out."
             ) from error
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:
             raise UserError(
-                f"the shortest form of {found} has {words} words and {levels + 1} levels: set "
+                f"the shortest form of {file} has {words} words and {levels + 1} levels: set "
                 "longest and depth to no less."
             )
         for split, text in texts.items():
-            self._check_forms(tables, lexicon, split, text, found)
+            self._check_forms(tables, lexicon, split, text, file)
         return tables
 
-    def _check_forms(self, tables: Tables, lexicon: Lexicon, split, text, found):
+    def _check_forms(self, tables: Tables, lexicon: Lexicon, split, text, file):
         """UserError for the first form that the automaton does not read."""
         ends = np.append(text.starts[1:], len(text.words))
         sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
@@ -95,7 +95,7 @@ class Grammar(ContextualBackground):
             if position >= 0:
                 word = lexicon.words[sentences[number][position]]
                 raise UserError(
-                    f"sentence {number + 1} of {split} is no form of {found}: its word "
+                    f"sentence {number + 1} of {split} is no form of {file}: its word "
                     f"{position + 1}, {word!r}, cannot stand there; mend the grammar, raise "
                     "longest, depth or stacks, or leave the split out of splits."
                 )
@@ -124,8 +124,8 @@ class Grammar(ContextualBackground):
         for begin in range(0, len(words), 64):
             part = np.full((min(64, len(words)), width + 1), boundary, np.int32)
             part[: len(words) - begin] = words[begin : begin + 64]
-            found = np.asarray(wrong(tables, part))[: len(words) - begin]
-            for row, sentence in zip(found, sentences[begin : begin + 64], strict=True):
+            forbidden = np.asarray(wrong(tables, part))[: len(words) - begin]
+            for row, sentence in zip(forbidden, sentences[begin : begin + 64], strict=True):
                 positions = np.flatnonzero(row[: len(sentence)])
                 first.append(positions[0] if len(positions) else -1)
         return np.array(first)

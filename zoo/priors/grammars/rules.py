@@ -192,13 +192,13 @@ def _determinise(automaton, edges, final):
     moves, first, last = automaton
 
     def closure(states):
-        found, waiting = set(states), list(states)
+        reached, waiting = set(states), list(states)
         while waiting:
             for symbol, state in moves[waiting.pop()]:
-                if symbol is None and state not in found:
-                    found.add(state)
+                if symbol is None and state not in reached:
+                    reached.add(state)
                     waiting.append(state)
-        return frozenset(found)
+        return frozenset(reached)
 
     sets = [closure([first])]
     number_of = {sets[0]: len(edges)}
@@ -224,13 +224,13 @@ def skips(automata: Automata) -> list[set[int]]:
     while True:
         reached = []
         for state in range(len(automata.edges)):
-            found, waiting = {state}, [state]
+            of_state, waiting = {state}, [state]
             while waiting:
                 for (kind, text), target in automata.edges[waiting.pop()].items():
-                    if kind == "rule" and text in empty and target not in found:
-                        found.add(target)
+                    if kind == "rule" and text in empty and target not in of_state:
+                        of_state.add(target)
                         waiting.append(target)
-            reached.append(found)
+            reached.append(of_state)
         now = {
             rule
             for rule, start in automata.starts.items()
@@ -253,13 +253,13 @@ def _check_left_recursion(automata, path):
         for rule, start in automata.starts.items()
     }
     for rule in begins:
-        found: set = set()
+        seen: set = set()
         waiting = [rule]
         while waiting:
-            for other in begins[waiting.pop()] - found:
-                found.add(other)
+            for other in begins[waiting.pop()] - seen:
+                seen.add(other)
                 waiting.append(other)
-        if rule in found:
+        if rule in seen:
             raise UserError(
                 f"{path}, line {automata.lines[rule]}: the rule {rule} can begin with itself: "
                 'write a repetition instead, such as sum: product ("+" product)*.'
@@ -305,10 +305,10 @@ def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]
 
     The state itself is replaced by the pushed ones and the new one, the innermost.
     """
-    reached, found = skips(automata), {}
+    reached, results_of = skips(automata), {}
 
     def of(state):
-        if state not in found:
+        if state not in results_of:
             results = set()
             for source in reached[state]:
                 for (kind, text), target in automata.edges[source].items():
@@ -318,7 +318,7 @@ def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]
                     pushed = () if is_end(automata, target) else (target,)
                     for symbol, more, new in of(automata.starts[text]):
                         results.add((symbol, pushed + more, new))
-            found[state] = results
-        return found[state]
+            results_of[state] = results
+        return results_of[state]
 
     return [of(state) for state in range(len(automata.edges))]

@@ -57,21 +57,21 @@ class Arpa(backoff.Backoff):
 
     def prepare(self, lexicon, texts):
         """The back-off tables; UserError names the line where the file is wrong."""
-        found = files.find(self.path)
-        listed = _with_our_unknown(read(files.read_text(found), found))
+        file = files.find(self.path)
+        listed = _with_our_unknown(read(files.read_text(file), file))
         if len(listed) == 1:
             raise UserError(
-                f"{found} has single words alone: give a file with longer n-grams, or take "
+                f"{file} has single words alone: give a file with longer n-grams, or take "
                 "vocabulary.background=Unigram."
             )
         if len(listed) < self.order:
             raise UserError(
-                f"{found} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
+                f"{file} has n-grams up to {len(listed)}: set order to {len(listed)} or less."
             )
         unigrams, *longer = listed[: self.order]
         contexts = _in_lexicon(listed[: self.order - 1], lexicon, predicted=False)
         grams = _in_lexicon(longer, lexicon, predicted=True)
-        log_unigram = self._log_unigram(unigrams, lexicon, found)
+        log_unigram = self._log_unigram(unigrams, lexicon, file)
 
         arrays = [
             np.array(list(level), np.int64).reshape(-1, size)
@@ -96,21 +96,21 @@ class Arpa(backoff.Backoff):
             log_unigram * in_nats, trie, weights * in_nats, nodes, words, listed * in_nats
         )
 
-    def _log_unigram(self, unigrams, lexicon, found):
+    def _log_unigram(self, unigrams, lexicon, file):
         """log10 p(x), [V]: unknown words share the probability of <unk>."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
         names = [name if (name,) in unigrams else UNKNOWN for name in names]
         shared = names.count(UNKNOWN)
         if shared and (UNKNOWN,) not in unigrams:
             raise UserError(
-                f"{found} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
+                f"{file} has neither {lexicon.words[names.index(UNKNOWN)]!r}, which is in the "
                 f"lexicon, nor {UNKNOWN}: take a model with {UNKNOWN}, or a vocabulary of its "
                 "words with vocabulary.unknown=refused."
             )
         for name, word in zip(names, lexicon.words, strict=True):
             if unigrams[(name,)][0] <= ZERO:
                 raise UserError(
-                    f"{found} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
+                    f"{file} gives no mass (log10 p({name}) is {ZERO}) to {word!r}, which is in "
                     "the lexicon: take a model that can predict it, or a vocabulary without it."
                 )
         return np.array(

@@ -179,13 +179,13 @@ class Backoff(ContextualBackground):
         if reset is not None:
             sequence = sequence.at[:, span:].set(jnp.cumsum(reset, axis=1))
         node, nodes = jnp.zeros((words.shape[0], time), jnp.int32), []
-        found = jnp.ones(node.shape, bool)
+        known = jnp.ones(node.shape, bool)
         for back in range(span):
             here = slice(span - back, span - back + time)
-            found &= sequence[:, here] == sequence[:, span:]
+            known &= sequence[:, here] == sequence[:, span:]
             child, there = _find(tables["node_start"], tables["node_word"], node, words[:, here])
-            found &= there
-            node = jnp.where(found, child, 0)
+            known &= there
+            node = jnp.where(known, child, 0)
             nodes.append(node)
         same = sequence[:, time:] == sequence[:, -1:]
         carry = jnp.where(same, words[:, time:], -1)
@@ -194,15 +194,15 @@ class Backoff(ContextualBackground):
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
         """log b(words | c), nats, [...]."""
         lists = tables["word"]
-        found = lists["unigram"][words]
+        log_probs = lists["unigram"][words]
         for level in range(contexts.shape[-1]):
             node = contexts[..., level]
-            found += tables["log_backoff"][node]
+            log_probs += tables["log_backoff"][node]
             if len(lists["item"]):
                 slot, there = _find(lists["start"], lists["item"], node, words)
                 value = lists["value"][jnp.minimum(slot, len(lists["value"]) - 1)]
-                found = jnp.where(there, value, found)
-        return found
+                log_probs = jnp.where(there, value, log_probs)
+        return log_probs
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
         """log b of every word, nats, [..., V]."""

@@ -54,7 +54,7 @@ class Lists:
     def of(self, nodes, items):
         """The value of each item after its node, [n]: listed there, or backed off to."""
         size, keys = len(self.unigram), self._keys
-        weight, found = np.ones(len(nodes)), np.zeros(len(nodes))
+        weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
         left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
         while len(left):
             key = node * size + items[left]
@@ -62,13 +62,13 @@ class Lists:
             there = np.zeros(len(key), bool)
             inside = slot < len(keys)
             there[inside] = keys[slot[inside]] == key[inside]
-            found[left[there]] = self.value[slot[there]]
+            values[left[there]] = self.value[slot[there]]
             at_end = ~there & (node == 0)
-            found[left[at_end]] = self.unigram[items[left[at_end]]]
+            values[left[at_end]] = self.unigram[items[left[at_end]]]
             on = ~there & ~at_end
             weight[left[on]] *= self.backoff[node[on]]
             left, node = left[on], self.parent[node[on]]
-        return weight * found
+        return weight * values
 
 
 def parents(node_start):
@@ -100,12 +100,12 @@ def of_additions(additions: Lists, levels) -> Lists:
         the number of nodes.
     """
     listed = additions.value.copy()
-    found = dataclasses.replace(additions, value=listed)
+    lists = dataclasses.replace(additions, value=listed)
     # The shorter contexts come first: what is backed off to is complete.
     for part, node in _by_length(additions, levels):
-        shorter = found.of(additions.parent[node], additions.item[part])
+        shorter = lists.of(additions.parent[node], additions.item[part])
         listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, LEAST)
-    return found
+    return lists
 
 
 def of_signatures(words: Lists, levels, signature) -> Lists:
@@ -128,12 +128,12 @@ def of_signatures(words: Lists, levels, signature) -> Lists:
     shorter = words.of(words.parent[words.node], words.item)
     shorter = np.bincount(of_entry, shorter, len(entries))
     unigram = np.bincount(signature, words.unigram, size)
-    found = Lists(words.parent, words.backoff, unigram, start, item, value)
-    for part, nodes in _by_length(found, levels):
-        others = found.of(words.parent[nodes], item[part]) - shorter[part]
+    lists = Lists(words.parent, words.backoff, unigram, start, item, value)
+    for part, nodes in _by_length(lists, levels):
+        others = lists.of(words.parent[nodes], item[part]) - shorter[part]
         others = np.where(has_others[part], np.maximum(others, 0), 0)
         value[part] += words.backoff[nodes] * others
-    return found
+    return lists
 
 
 def _by_length(lists, levels):

@@ -90,10 +90,10 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
     for length in range(order):
         there = positions[reach >= length]
         keys = ids[there] * vocabulary + stream[there - length]
-        found, example, ids[there], counts = np.unique(
+        distinct, example, ids[there], counts = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
         )
-        raw.append((there[example], counts, found // vocabulary))
+        raw.append((there[example], counts, distinct // vocabulary))
 
     results = []
     for length, (positions, counts, _) in enumerate(raw):
@@ -111,7 +111,7 @@ def discounts(counts: np.ndarray) -> np.ndarray:
     of = [int((counts == number).sum()) for number in range(1, 5)]
     if all(of):
         ratio = of[0] / (of[0] + 2 * of[1])
-        found = [n - (n + 1) * ratio * of[n] / of[n - 1] for n in (1, 2, 3)]
-        if all(0 < discount <= n for n, discount in zip((1, 2, 3), found, strict=True)):
-            return np.array(found)
+        three = [n - (n + 1) * ratio * of[n] / of[n - 1] for n in (1, 2, 3)]
+        if all(0 < discount <= n for n, discount in zip((1, 2, 3), three, strict=True)):
+            return np.array(three)
     return np.array(USUAL_DISCOUNTS)

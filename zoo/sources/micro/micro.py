@@ -192,14 +192,14 @@ class Micro(Source):
         for phenomenon, attractor in islice(cycle(cases), count):
             while True:
                 sentence = self.grammar.sample(generator)
-                found = [
+                made = [
                     (position, twin, distance)
                     for position, name, twin, distance, attracted in self._agreements(sentence)
                     if name.lower() == phenomenon and attracted == attractor
                 ]
-                if found:
+                if made:
                     break
-            position, twin, distance = found[generator.integers(len(found))]
+            position, twin, distance = made[generator.integers(len(made))]
             wrong = [*sentence[:position], twin, *sentence[position + 1 :]]
             facts = {"phenomenon": phenomenon, "distance": distance, "attractor": attractor}
             pairs.append((sentence, wrong, facts))
@@ -209,7 +209,7 @@ class Micro(Source):
         """The (position, feature, wrong form, distance, attractor) of each agreement."""
         entries = self.word_forms.features
         steps, _ = self.grammar.trace(sentence)
-        found = []
+        controllers = []
         for position, (symbol, controller, _) in enumerate(steps):
             if symbol[0] not in AGREEING:
                 continue
@@ -220,8 +220,8 @@ class Micro(Source):
                     if "POS:NOUN" in entries[word]
                 ]
                 attractor = any(value != values[0] for value in values)
-                found.append((position, name, twin, position - controller, attractor))
-        return found
+                controllers.append((position, name, twin, position - controller, attractor))
+        return controllers
 
     @property
     def word_forms(self) -> WordForms:

@@ -56,4 +56,4 @@ class MicroPairs(Source):
 
     def lexicon_entries(self):
         """Features of every word form of the translations, seen in a corpus or not."""
-        return {word[::-1]: found for word, found in self.language.lexicon_entries().items()}
+        return {word[::-1]: features for word, features in self.language.lexicon_entries().items()}
