@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainedRun(typing.NamedTuple):
-    """What a run on the disk was when it was read."""
+    """A trained run as it was when it was read from its folder."""
 
     model: LanguageModel
     lexicon: Lexicon
@@ -40,7 +40,7 @@ class TrainedRun(typing.NamedTuple):
 
     @classmethod
     def read(cls, workdir: str) -> "TrainedRun":
-        """The run of a folder; UserError if there is none, or it has classes of strings."""
+        """Reads the run of a folder; UserError if there is none, or it has classes of strings."""
         files.check_path(workdir)
         path = pathlib.Path(workdir).absolute()
         if not (path / "experiment.json").is_file():
@@ -133,7 +133,7 @@ class Trained(ContextualBackground):
         }
 
     def initial_carry(self, batch):
-        """The run's own.
+        """The carry of the run's model before any word.
 
         Raises:
           ValueError: the run has not been read.
@@ -146,7 +146,8 @@ class Trained(ContextualBackground):
         return self._run.model.initial_carry(batch)
 
     def apply(self, tables, words, carry, *, reset=None):
-        """words [B, T] -> ((hidden [B, T, D], the run's own context), carry)."""
+        """Runs the trained model: words [B, T] -> ((hidden [B, T, D], the context of its head),
+        carry)."""
         hidden, context, carry = tables["model"].model.states(
             tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
         )
@@ -192,23 +193,18 @@ class WithWordsOf(Source):
     workdir: str
 
     def splits(self):
-        """Those of the source."""
         return self.source.splits()
 
     def read(self, split):
-        """As the source reads it."""
         return self.source.read(split)
 
     def parts(self, split):
-        """Those of the source."""
         return self.source.parts(split)
 
     def within(self):
-        """The source, which reads the text."""
         return self.source.within()
 
     def texts(self):
-        """Those of the source."""
         return self.source.texts()
 
     def lexicon_entries(self):

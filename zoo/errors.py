@@ -1,4 +1,4 @@
-"""Ends of a program that are no bugs."""
+"""Errors of the user and interruptions: ends of a program that are no bugs."""
 
 import math
 import signal
@@ -33,8 +33,8 @@ def field_name(recipe, field: str, name: str = "") -> str:
 
 
 def check_least(recipe, name: str = "", **least: float):
-    """UserError for the first field of the recipe, called `name` if it has one, that is below its
-    least value, or not finite."""
+    """Raises UserError for the first field of the recipe, called `name` if it has one, that is
+    below its least value, or not finite."""
     for field, lowest in least.items():
         value = getattr(recipe, field)
         if not lowest <= value < math.inf:  # nan is neither
@@ -44,8 +44,8 @@ def check_least(recipe, name: str = "", **least: float):
 
 
 def check_above(recipe, name: str = "", **limits: float):
-    """UserError for the first field of the recipe, called `name` if it has one, that is not above
-    its limit, or not finite."""
+    """Raises UserError for the first field of the recipe, called `name` if it has one, that is not
+    above its limit, or not finite."""
     for field, limit in limits.items():
         value = getattr(recipe, field)
         if not limit < value < math.inf:
@@ -54,7 +54,8 @@ def check_above(recipe, name: str = "", **limits: float):
 
 
 def check_rates(recipe, name: str, *fields: str):
-    """UserError for the first of the fields of the recipe, called `name`, outside of [0, 1)."""
+    """Raises UserError for the first of the fields of the recipe, called `name`, outside of [0,
+    1)."""
     for field in fields:
         value = getattr(recipe, field)
         if not 0 <= value < 1:
@@ -63,8 +64,8 @@ def check_rates(recipe, name: str, *fields: str):
 
 
 def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
-    """UserError for the first field of the recipe, called `name` if it has one, that is none of its
-    choices."""
+    """Raises UserError for the first field of the recipe, called `name` if it has one, that is none
+    of its choices."""
     for field, known in choices.items():
         value = getattr(recipe, field)
         if value not in known:
@@ -73,7 +74,8 @@ def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
 
 
 def check_seed(seed: int, name: str):
-    """UserError for a seed, called `name`, outside of [0, 2**31): more is too much for a key."""
+    """Raises UserError for a seed, called `name`, outside of [0, 2**31): more is too much for a
+    key."""
     if not 0 <= seed < 2**31:
         raise UserError(f"{name} is {seed}: give a whole number from 0 to {2**31 - 1}.")
 

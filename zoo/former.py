@@ -42,7 +42,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.util.spec_from_loader(name, self) if name in MODULES else None
 
     def create_module(self, spec):
-        """The module that stands there now."""
+        """Imports the module that stands there now, and warns."""
         name = MODULES[spec.name]
         warnings.warn(f"{spec.name} is now {name}", DeprecationWarning, stacklevel=2)
         module = importlib.import_module(name)
@@ -50,11 +50,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module):
-        """Nothing is run again; the module keeps its own specification."""
+        """Keeps the module's own specification, and runs nothing again."""
         module.__spec__ = module.__spec__.loader_state
 
 
 def install():
-    """Former names can be imported from now on."""
+    """Makes former names importable from now on."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         sys.meta_path.append(Finder())

@@ -20,16 +20,16 @@ class Schedule:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """From step to learning rate; every schedule writes this itself."""
+        """The learning rate as a function of the step; every schedule writes this itself."""
         raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
 
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Schedule):
-    """The same learning rate throughout."""
+    """A constant learning rate."""
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """Always `peak`."""
+        """`peak` at every step."""
         return optax.constant_schedule(peak)
 
 
@@ -103,7 +103,8 @@ class Optimizer:
         check_least(self, "training.optimizer", learning_rate=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """What turns gradients into updates; every optimiser writes this itself."""
+        """The optax transformation from gradients to updates; every optimiser writes this
+        itself."""
         raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:

@@ -46,7 +46,8 @@ class Differentiated(NamedTuple):
 
 
 def recomputed(function) -> Differentiated:
-    """A function without one: it keeps nothing and is computed once more in the backward pass."""
+    """A function of spellings without a gradient of its own: it keeps nothing and is computed once
+    more in the backward pass."""
 
     def forward(*arguments):
         return function(*arguments), ()

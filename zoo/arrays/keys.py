@@ -17,7 +17,7 @@ class Keys(NamedTuple):
 
 
 def of(key, batch: int) -> Keys:
-    """Keys as they are; otherwise made from one key for `batch` lanes."""
+    """Keys of a batch of `batch` lanes, made from one key; keys are returned as they are."""
     if isinstance(key, Keys):
         return key
     if key.ndim:

@@ -11,7 +11,7 @@ from zoo.errors import UserError
 
 def there() -> int | None:
     """Bytes of memory of an accelerator, or of this machine as far as this process may have it;
-    None if it cannot be told."""
+    None if they cannot be told."""
     statistics = jax.local_devices()[0].memory_stats() or {}
     return statistics.get("bytes_limit") or of_host()
 

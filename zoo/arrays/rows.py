@@ -33,16 +33,16 @@ class Watched:
 
     @property
     def shape(self):
-        """Of the table."""
+        """The shape of the table."""
         return self.table.shape
 
     @property
     def dtype(self):
-        """Of the table."""
+        """The dtype of the table."""
         return self.table.dtype
 
     def take(self, ids):
-        """The rows, and a note of it."""
+        """Looks rows up, and notes which."""
         ids = jnp.asarray(ids)
         self.ids.append(ids)
         rows = jax.lax.stop_gradient(self.table)[ids]

@@ -1,4 +1,5 @@
-"""How the user called the program: what sentences that tell of a command begin with."""
+"""The command line as the user called the program: what sentences that tell of a command begin
+with."""
 
 import pathlib
 import shlex

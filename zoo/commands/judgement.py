@@ -1,4 +1,5 @@
-"""What commands share that judge splits of several runs: rare-words, slot-errors and agreement."""
+"""The part that commands share which judge splits of several runs: rare-words, slot-errors and
+agreement."""
 
 import argparse
 from types import ModuleType

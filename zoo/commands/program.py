@@ -1,4 +1,4 @@
-"""What the entry scripts share: clear errors and exit codes."""
+"""The end of entry scripts: clear errors and exit codes."""
 
 import contextlib
 import logging
@@ -80,7 +80,7 @@ def run(main) -> int:
 
 
 def program(main):
-    """All that a script does: `run` of main, and its exit code."""
+    """Runs main as a script does, with `run`, and ends with its exit code."""
     allocator.keep_memory()
     leave(run(main))
 

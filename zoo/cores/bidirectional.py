@@ -57,12 +57,12 @@ class Bidirectional(Core):
 
     @property
     def size(self) -> int:
-        """That of the core."""
+        """The size D of a hidden state of either direction."""
         return self.core.size
 
     @property
     def output_size(self) -> int:
-        """Twice that of the core."""
+        """The size 2 D of both hidden states together."""
         return 2 * self.core.output_size
 
     def init(self, key: jax.Array, input_size: int) -> Any:
@@ -74,7 +74,7 @@ class Bidirectional(Core):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """A pair of the core's, forward and backward."""
+        """The carries of the core before any input, forward and backward."""
         return self.core.initial_carry(batch), self.core.initial_carry(batch)
 
     def decoder_carry(self, carry: Carry) -> Carry:

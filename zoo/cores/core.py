@@ -41,7 +41,7 @@ class Core(FormerNames):
     ordered_by_frequency: bool = False
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The same parameters: none is of a word."""
+        """The parameters for another lexicon: unchanged, for no parameter is of a word."""
         return params
 
     @property

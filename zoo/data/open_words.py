@@ -74,7 +74,8 @@ class OpenWords:
 
     @classmethod
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """The same of a lexicon that was opened for these classes: what `of` made of another."""
+        """Opens a lexicon that has the classes among its words already, as `OpenWords.of` leaves
+        it."""
         words = lexicon.words[: len(lexicon) - len(classes)]
         features = [lexicon.features_of(word_id) for word_id in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)

@@ -38,12 +38,13 @@ class CharCNN(Embedding):
         return self.network.spelling.warnings(lexicon, "embedding")
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The same: no parameter is of a word. UserError if the letters are others."""
+        """The parameters for another lexicon: unchanged, for none is of a word. UserError if the
+        letters are others."""
         self.network.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """See Convolution.init; no parameter is of a word."""
+        """The parameters of the convolution; see Convolution.init."""
         return self.network.init(key, self.size, lexicon)
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:

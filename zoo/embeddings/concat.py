@@ -38,18 +38,16 @@ class Concat(Embedding):
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Those of the parts."""
         parts = enumerate(self.parts)
         return tuple(f"{number}/{name}" for number, part in parts for name in part.row_tables)
 
     @property
     def parameter_axes(self) -> Axes:
-        """Those of the parts."""
         axes = [part.parameter_axes.items() for part in self.parts]
         return {f"{number}/{name}": n for number, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
-        """A tuple: those of each part."""
+        """The tables of each part, in a tuple."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
@@ -63,7 +61,6 @@ class Concat(Embedding):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """As each part says."""
         return {
             str(number): part.for_lexicon(params[str(number)], lexicon, other)
             for number, part in enumerate(self.parts)

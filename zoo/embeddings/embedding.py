@@ -62,7 +62,8 @@ class Embedding(FormerNames):
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """Nothing, unless an embedding says otherwise."""
+        """The arrays that the embedding needs to know of the words; none, unless an embedding has
+        some."""
         return {}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:

@@ -35,7 +35,8 @@ class Features(Embedding):
         check_least(self, size=1)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The same: no parameter is of a word. UserError if the features are others."""
+        """The parameters for another lexicon: unchanged, for none is of a word. UserError if the
+        features are others."""
         lexicon.same_features(other)
         return params
 

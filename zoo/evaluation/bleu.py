@@ -62,7 +62,7 @@ def describe(name: str, figures: dict) -> str:
 
 
 def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, found: dict, how: dict) -> dict:
-    """The passport of figures of a split.
+    """The passport of the scores of a run's translations of a split.
 
     Args:
       corpus: the translations of the split, which are the references, with their sources.

@@ -27,7 +27,7 @@ OF_ALL = 0.25
 
 
 def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
-    """What of a text is found among texts seen in each role.
+    """Counts how much of a text is among the texts seen in each role.
 
     Returns:
       {"letters": of a long sentence, "trained_on": found, "selected_on": found}, where found is
@@ -77,7 +77,7 @@ def is_seen(counts: dict) -> bool:
 
 def reason(passport: dict) -> str | None:
     """Why a figure does not stand for text that the model never saw, in words; None if it does, or
-    if that was not recorded.
+    if overlap was not recorded.
 
     That the text of a validation split chose the checkpoint is what such a split is for.
     """
@@ -92,7 +92,7 @@ def reason(passport: dict) -> str | None:
 
 
 def told(counts: dict) -> str:
-    """The shares in words."""
+    """The shares of a text that a model had seen, in words."""
     if not counts["all"]["tokens"]:
         return "none of its sentences found"
     shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
@@ -101,7 +101,7 @@ def told(counts: dict) -> str:
 
 
 def lines(passport: dict) -> list[str]:
-    """What is known of the texts that the model of a figure has seen, a line for each role."""
+    """Lines about the texts that the model of a figure has seen, one a role."""
     recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
     if not recorded:
         return ["trained on, selected on: not recorded"]
@@ -114,6 +114,6 @@ def lines(passport: dict) -> list[str]:
 
 
 def warnings(passport: dict) -> list[str]:
-    """What a report is to say of a figure whose text the model saw: one line, or none."""
+    """The warning of a figure whose text the model saw: one line, or none."""
     why = reason(passport)
     return [f"  no figure of unseen text: {why}"] if why else []

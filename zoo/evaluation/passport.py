@@ -186,7 +186,8 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
 
 
 def of_translations(run: Run, corpus: Corpus) -> dict:
-    """What the passport of translations has beside its figures; see `zoo.evaluation.bleu`."""
+    """The fields that the passport of translations has beside its figures; see
+    `zoo.evaluation.bleu`."""
     return {
         "data": data_of(corpus.name, corpus.sentences),
         **_of_source(run, corpus),

@@ -99,7 +99,7 @@ class Impossible:
 
     @property
     def sentence(self) -> str:
-        """All of it as text."""
+        """The impossible tokens as one sentence."""
         return (
             f"{self.tokens:,} of the counted tokens have probability 0, the first of them "
             f"{self.first}; log-perplexity of the others {float(self.others):.4f}"

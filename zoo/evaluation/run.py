@@ -59,7 +59,7 @@ class Run:
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
     def with_state(self, state: str | None) -> "Run":
-        """The same run, judged under another state policy (None changes nothing)."""
+        """The run judged under another state policy; None changes nothing."""
         if state is None:
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
@@ -68,7 +68,7 @@ class Run:
         )
 
     def with_lexicon(self, path: str | None, spread: bool = False, add: bool = False) -> "Run":
-        """The same run with the words of a file, one a line, in the place of those of training.
+        """The run judged on the words of a file, one a line, in the place of those of training.
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
         words have features, new ones get theirs from the same priors.
@@ -123,7 +123,7 @@ class Run:
         )
 
     def renormalised(self) -> "Run":
-        """The same run with a head whose probabilities are over the words of the lexicon.
+        """The run with a head whose probabilities are over the words of the lexicon.
 
         Raises:
           UserError: the head does not spell; its probabilities are over the lexicon already.
@@ -142,7 +142,7 @@ class Run:
         return dataclasses.replace(self, experiment=experiment, variant=variant)
 
     def constrained(self, grammar: str) -> "Run":
-        """The same run with the probabilities of words that a grammar forbids set to 0.
+        """The run with the probabilities of words that a grammar forbids set to 0.
 
         p'(x) is proportional to p(x) where some form of the grammar goes on with x after the words
         since the source's separator, or since the boundary if it has none: the head's uniform

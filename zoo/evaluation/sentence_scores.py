@@ -55,7 +55,8 @@ class SentenceScores:
 
     @property
     def log_prob_known(self) -> np.ndarray:
-        """The same without the factors of words outside the lexicon, float64 [n], nats."""
+        """log p of each sentence without the factors of words outside the lexicon, float64 [n],
+        nats."""
         return self.of_known + self.of_boundary
 
 
@@ -123,7 +124,7 @@ class Sentences:
 
     @classmethod
     def of(cls, text: GivenText) -> "Sentences":
-        """Those of a text of any kind."""
+        """The sentences of a text of any kind."""
         sentences = text.sentences
         ids = [sentence.id for sentence in sentences if sentence.id is not None]
         return cls(

@@ -93,7 +93,8 @@ class SpreadUnknown(HeadAround):
         return self.head.prepared(params, tables["head"])
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words share, and what the head within has to say."""
+        """How many words share the unknown word's probability, with the warnings of the head
+        within."""
         found = shares(self.lexicon, lexicon)
         count = {"words that share the unknown word's probability": int(found.shared.sum())}
         return self.head.warnings(self.lexicon) | count

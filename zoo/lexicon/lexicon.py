@@ -106,8 +106,8 @@ class Lexicon:
         return np.array(counts, np.int64)
 
     def fused_note(self, unknown: Iterable[str]) -> str | None:
-        """What is to be said of those unknown words that are fused forms which the training text
-        has as their words; None if there are none."""
+        """A note on those unknown words that are fused forms which the training text has as their
+        words; None if there are none."""
         forms = [word for word in unknown if word in self.fused and word not in self.ids]
         if not forms:
             return None
@@ -139,7 +139,8 @@ class Lexicon:
         return offsets, ids, values
 
     def same_features(self, other: "Lexicon"):
-        """UserError unless the features of both have the same names, as parameters of them need."""
+        """Checks that the features of both lexicons have the same names, as parameters of features
+        need: UserError if they have not."""
         if self.feature_names != other.feature_names:
             raise UserError(
                 "the words of the other lexicon have other features than those of training: give "
@@ -225,8 +226,7 @@ class Lexicon:
 
     @functools.cached_property
     def signature_form(self) -> signature_forms.Form:
-        """The form of the features that promises to cost least; see
-        `zoo.lexicon.signature_forms`."""
+        """The cheapest form of the features by the estimate; see `zoo.lexicon.signature_forms`."""
         return signature_forms.chosen(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a trained lexicon has for the words of another: the same words, or a share of <unk>."""
+"""Words of another lexicon as words of a trained one: the same word, or a share of <unk>."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Shares(NamedTuple):
 
 
 def shares(trained: Lexicon, other: Lexicon) -> Shares:
-    """Which trained word stands for each word of another lexicon, marks for marks.
+    """Finds the trained word that stands for each word of another lexicon, marks for marks.
 
     Raises:
       LookupError: the trained lexicon has neither this word nor an unknown word.

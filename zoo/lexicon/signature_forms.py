@@ -54,7 +54,8 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What the estimates need of a lexicon; `shared` features have `shared_entries` in phi."""
+    """The counts that the estimates need of a lexicon; `shared` features have `shared_entries` in
+    phi."""
 
     words: int
     signatures: int
@@ -65,7 +66,7 @@ class Counts:
 
     @classmethod
     def of(cls, lexicon) -> "Counts":
-        """Those of a lexicon."""
+        """Counts the features of a lexicon."""
         _, members = lexicon.signatures
         features = len(lexicon.feature_names)
         rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
@@ -102,7 +103,7 @@ def costs(counts: Counts) -> dict[Form, float]:
 
 
 def chosen(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
-    """That of these forms which promises to cost least; logged with the counts and the estimate."""
+    """The cheapest of these forms by the estimate; logged with the counts and the estimate."""
     counts = Counts.of(lexicon)
     estimates = costs(counts)
     form = min(forms, key=estimates.__getitem__)

@@ -92,7 +92,7 @@ def product_tables(lexicon) -> dict:
 
 
 def summed_tables(lexicon, form: Form) -> dict:
-    """What `sum_features` takes.
+    """The tables of signatures that `sum_features` takes.
 
     A feature of a single signature (a word's identity, as a rule) is private and is summed by a
     gather; the others (tags) are shared and are summed by a product, dense if they are few.

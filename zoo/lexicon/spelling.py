@@ -57,7 +57,8 @@ class Spelling:
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
     def same_letters(self, lexicon, other):
-        """UserError unless letters have the same numbers in both, as parameters of them need."""
+        """Checks that letters have the same numbers in both lexicons, as parameters of letters
+        need: UserError if they have not."""
         if self.unit == "characters" and lexicon.letters != other.letters:
             raise UserError(
                 "the other lexicon has another alphabet than that of training: give it the same as "
@@ -121,7 +122,7 @@ class Spelling:
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
     def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
-        """What a speller said, padded as `tables` does; for spellings that no lexicon has.
+        """Letters of a speller, padded as `tables` does; for spellings that no lexicon has.
 
         Args:
           letters: int32 [n, longest], see `sequence_tables`: END last, if at all, then PADDING.
@@ -140,7 +141,8 @@ class Spelling:
         return jnp.where(positions < 0, BEGIN, padded), sizes + begins + ends
 
     def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
-        """What a speller says, letter by letter: the word and END, `longest` letters at most.
+        """The letters that a speller says for each word: the word and END, `longest` letters at
+        most.
 
         A word of `longest` letters or more has no END: it stands for all words that begin so.
 

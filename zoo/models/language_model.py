@@ -46,7 +46,7 @@ class LanguageModel(Model):
 
     @property
     def background(self) -> Contextual | None:
-        """The head's."""
+        """The background of the head, or None."""
         return self.head.background
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -54,7 +54,7 @@ class LanguageModel(Model):
         return {"embedding": self.embedding.tables(lexicon), "head": self.head.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """The same as far as `log_prob` needs it; see Head.evaluation_tables."""
+        """The tables as far as `log_prob` needs them; see Head.evaluation_tables."""
         head = self.head.evaluation_tables(lexicon)
         return {"embedding": self.embedding.tables(lexicon), "head": head}
 
@@ -105,7 +105,7 @@ class LanguageModel(Model):
             )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """What the components lost of the words; see Head.warnings."""
+        """Counts of what the components lost of the words; see Head.warnings."""
         return {**self.embedding.warnings(lexicon), **self.head.warnings(lexicon)}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:

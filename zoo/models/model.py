@@ -1,4 +1,4 @@
-"""What an experiment trains."""
+"""The contract of a model: components put together, which an experiment trains."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -41,11 +41,11 @@ class Model:
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
 
     def evaluation_tables(self, lexicon: Lexicon, *others: Lexicon) -> Tables:
-        """What exact probabilities need to know of the words; every model writes this itself."""
+        """The tables that exact probabilities need of the words; every model writes this itself."""
         raise TypeError(f"{type(self).__name__} has no evaluation_tables, which its use needs")
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """What the components lost of the words; see Head.warnings."""
+        """Counts of what the components lost of the words, by name; see Head.warnings."""
         return {}
 
     def component(self, part: str) -> Any:

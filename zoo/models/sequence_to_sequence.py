@@ -27,7 +27,7 @@ ORDERS = ("forward", "source_reversed", "target_reversed")
 
 
 class Encoded(NamedTuple):
-    """What a decoder knows of sources.
+    """Encoded sources: what a decoder starts from and attends to.
 
     carry: the decoder's before its first word, leaves [B, ...].
     memory: the encoder's hidden states [B, S, M]. mask: bool [B, S], False at padding.
@@ -85,7 +85,7 @@ class SequenceToSequence(Model):
 
     @property
     def background(self) -> Contextual | None:
-        """The head's."""
+        """The background of the head, or None."""
         return self.head.background
 
     @functools.cached_property
@@ -157,7 +157,7 @@ class SequenceToSequence(Model):
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """What the decoder's components lost of the words; see Head.warnings."""
+        """Counts of what the decoder's components lost of the words; see Head.warnings."""
         return self.decoder.warnings(lexicon)
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
@@ -184,7 +184,7 @@ class SequenceToSequence(Model):
         *,
         key: Key | None = None,
     ) -> Encoded:
-        """What the decoder starts from, which no padding touches.
+        """Encodes sources into what the decoder starts from, which no padding touches.
 
         Args:
           source: int32 [B, S], words in the order in which they are read, padded on the left: so
@@ -214,7 +214,7 @@ class SequenceToSequence(Model):
         return Encoded(carry, memory, mask, prepared)
 
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
-        """What the head sees of the decoder's hidden states: they, or their attentional states.
+        """The states that the head sees: the decoder's hidden states, or their attentional states.
 
         Args:
           hidden: [B, T, D], or [B K, D] of K hypotheses a sentence. encoded: of `encode`.

@@ -15,7 +15,7 @@ MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
 class Contextual:
-    """What is known at each position of a sequence from the words before it: its context.
+    """Prior knowledge at each position of a sequence, of the words before it: its context.
 
     Subclasses are frozen dataclasses; methods are pure functions. What is estimated from text is
     estimated once, on the host, and kept in the lexicon of the run.
@@ -39,7 +39,8 @@ class Contextual:
     workdir: str | None = None
 
     def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Nothing, unless a prior says otherwise.
+        """The arrays that the prior makes once of the training text: none, unless a prior says
+        otherwise.
 
         Args:
           texts: {split: EncodedText} of `splits`.

@@ -1,4 +1,4 @@
-"""Experts: what a source of knowledge outside the network says the next word would be.
+"""Experts: sources of knowledge outside the network that name the next word.
 
 Dymetman and Xiao (2016), section 6: an "expert feature", 1 on a value that is got from a knowledge
 base and the words so far. What is made of it is the matter of zoo.heads.with_expert.

@@ -58,7 +58,8 @@ class SuffixGuesser:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuffixTable:
-    """What a guesser has learnt. endings: {ending: how many words of each tag set have it}."""
+    """The counts that a guesser has learnt. endings: {ending: how many words of each tag set have
+    it}."""
 
     guesser: SuffixGuesser
     endings: dict[str, collections.Counter]

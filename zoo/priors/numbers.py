@@ -33,7 +33,7 @@ SPELLED = {
 
 @dataclasses.dataclass(frozen=True)
 class Numbers(FeaturePrior):
-    """What the spelling of a number says; nothing for other words.
+    """Features of the spelling of a number; none for other words.
 
     Dymetman and Xiao (2016), section 3. Features:
 
@@ -69,7 +69,7 @@ class Numbers(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """What the spelling of each word says."""
+        """The features of the spelling of each word."""
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._of_word(word, spelled) for word in words]
 

@@ -27,7 +27,7 @@ class StringDistribution(Protocol):
         ...
 
     def sample(self, generator: np.random.Generator) -> str:
-        """A string."""
+        """Draws a string."""
         ...
 
 
@@ -82,11 +82,11 @@ class DigitStrings(StringClass):
             raise UserError(f"the ratio of {self.name} is {self.ratio}: give one between 0 and 1.")
 
     def fit(self, words):
-        """Itself: nothing is estimated."""
+        """The class itself: nothing is estimated."""
         return self
 
     def apart(self, other):
-        """From letters, and from digits of other lengths."""
+        """True of letters, and of digits of other lengths."""
         if not isinstance(other, DigitStrings):
             return True
         first, second = sorted((self, other), key=lambda kind: kind.shortest)
@@ -104,7 +104,7 @@ class DigitStrings(StringClass):
         return log_length - size * math.log(10)
 
     def sample(self, generator):
-        """A string of digits."""
+        """Draws a string of digits."""
         while True:
             size = self.shortest - 1 + int(generator.geometric(1 - self.ratio))
             if not self.longest or size <= self.longest:
@@ -146,7 +146,7 @@ class LetterStrings(StringClass):
             )
 
     def apart(self, other):
-        """From digits, and from strings that begin with the other kind of letters."""
+        """True of digits, and of strings that begin with the other kind of letters."""
         return isinstance(other, DigitStrings) or {self.first, other.first} == {"capital", "other"}
 
     def _may_begin(self, letter):
@@ -220,7 +220,7 @@ class LetterModel:
         return sum(math.log(self._next(string[:at], letter)) for at, letter in letters)
 
     def sample(self, generator):
-        """A string."""
+        """Draws a string."""
         letters: list = []
         while True:
             p = [self._next(letters, letter) for letter in self.letters]

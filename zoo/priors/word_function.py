@@ -33,7 +33,8 @@ class WordFunction(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """What the function says of each word; UserError if it says nothing that can be used."""
+        """The features that the function names of each word; UserError if it gives nothing that can
+        be used."""
         function = self._load()
         return [self._of_word(function, word) for word in words]
 

@@ -1,4 +1,4 @@
-"""What a table says of words: a lexicon of a language, a list of norms, an inflection table."""
+"""Features of words from a table: a lexicon of a language, a list of norms, an inflection table."""
 
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ _NOTHING = ("", "_")  # cells that say nothing
 
 @dataclasses.dataclass(frozen=True)
 class WordTable(FeaturePrior):
-    """What a file of columns between tabs says of each word; nothing of words that it has not.
+    """Features of words from a file of columns between tabs; nothing of words that it has not.
 
     The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as a
     treebank's would be; an item that names its own kind, "Number=Sing", is "Number:Sing" in any
@@ -57,7 +57,7 @@ class WordTable(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """What the table has for each word.
+        """The features that the table has for each word.
 
         Raises:
           UserError: for a bad line, columns that there are not, or if no word is in the table.

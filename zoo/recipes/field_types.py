@@ -1,4 +1,4 @@
-"""Whether the fields of a recipe are what they are declared to be.
+"""Types of the fields of recipes, checked against their declarations.
 
 Python does not look at annotations; a comma forgotten in a tuple of one, or a background in the
 place of another kind of background, would show far from where it was written.

@@ -22,8 +22,8 @@ ROLES = ("trained_on", "selected_on")
 
 
 def letters(sentence: list[str]) -> str:
-    """What a sentence is known by: its letters, digits and marks, without blanks or capitals, and
-    composed letters for those that are written as a letter and an accent."""
+    """The letters by which a sentence is known: its letters, digits and marks, without blanks or
+    capitals, and composed letters for those that are written as a letter and an accent."""
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
@@ -42,7 +42,7 @@ def digest_of(sentences: list[list[str]]) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts together.
+    """Texts known by hashes of their sentences.
 
     Attributes:
       hashes: uint64, sorted, each once: of the sentences that have letters.
@@ -55,7 +55,8 @@ class Texts:
 
     @classmethod
     def of(cls, name: str, sentences: list[list[str]], by: str = "this run") -> "Texts":
-        """A single text, its sentences as lists of words as read (before <unk>)."""
+        """Makes the hashes of a single text, its sentences as lists of words as read (before
+        <unk>)."""
         about = {
             "text": name,
             "by": by,
@@ -67,7 +68,7 @@ class Texts:
         return cls(np.unique(hashes_of(spelled)), (about,))
 
     def through(self, by: str) -> "Texts":
-        """The same texts, which came into another model through something, such as init_from."""
+        """The texts as they came into another model through something, such as init_from."""
         named = ({**text, "by": _chained(by, text["by"])} for text in self.about)
         return dataclasses.replace(self, about=tuple(named))
 
@@ -85,7 +86,7 @@ def _chained(outer, inner):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """What the parameters of a run, and what it is built upon, have seen.
+    """The texts that the parameters of a run, and what it is built upon, have seen.
 
     Attributes:
       trained_on: texts that gave values to parameters or counts. selected_on: texts that a
@@ -102,7 +103,7 @@ class SeenTexts:
     made_with: dict = dataclasses.field(default_factory=dict)
 
     def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
-        """With what another run has seen, which came in through `by`."""
+        """The texts with those of another run, which came in through `by`."""
         return dataclasses.replace(
             self,
             trained_on=self.trained_on + other.trained_on.through(by),
@@ -111,7 +112,7 @@ class SeenTexts:
         )
 
     def without_record(self, parts: Iterable[str]) -> "SeenTexts":
-        """With further parts of which nothing is known."""
+        """The texts with further parts of which nothing is known."""
         return dataclasses.replace(self, not_known=(*self.not_known, *parts))
 
     def save(self, path: str | pathlib.Path):

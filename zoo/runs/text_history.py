@@ -1,4 +1,4 @@
-"""Which texts the model of a run has seen, through all the runs that it is built upon.
+"""The texts that the model of a run has seen, through all the runs that it is built upon.
 
 Beside its own training and validation text a model may have seen texts through the run that it
 started from (`init_from`) or through its background: another run, n-grams of further splits.
@@ -24,7 +24,7 @@ def of_experiment(
     data: str = "",
     made_with: dict | None = None,
 ) -> SeenTexts:
-    """What a run of this experiment sees, and what its parts had seen before.
+    """The texts that a run of this experiment sees, and those that its parts had seen before.
 
     Args:
       corpora: {split: text as the vocabulary reads it}. data: the digest of training and validation
@@ -73,7 +73,7 @@ def _with_run(seen, workdir, by):
 
 
 def of_run(path: str | pathlib.Path) -> SeenTexts | None:
-    """What the run of a work directory has seen, as it was kept when it began.
+    """The texts that the run of a work directory has seen, as they were recorded when it began.
 
     A run from before there were such records has its texts read again, if these are there and have
     the digest that its checkpoints name.

@@ -44,7 +44,7 @@ class Workdir:
         return self.path / "experiment.json"
 
     def check(self, experiment: Experiment):
-        """Writes nothing.
+        """Checks that the folder can hold a run of this experiment, and writes nothing.
 
         Raises:
           UserError: if it holds another experiment, naming the first field that differs, or files
@@ -170,27 +170,29 @@ class Workdir:
             )
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
-        """A lexicon of the run; that of a language model is its only one."""
+        """Reads a lexicon of the run; that of a language model is its only one."""
         return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
-        """Keeps what is to be known of the run that this one started from."""
+        """Records what is to be known of the run that this one started from."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         storage.write_whole(
             self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
         )
 
     def start(self) -> dict | None:
-        """What `keep_start` kept; None for a run that began with values of its own."""
+        """The start that `keep_start` recorded; None for a run that began with values of its
+        own."""
         path = self.path / "start.json"
         return storage.read_object(path) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
-        """Writes what the run, as it begins, is going to see."""
+        """Records the texts that the run, as it begins, is going to see."""
         storage.write_whole(self.path / "texts.npz", seen.save)
 
     def texts(self) -> SeenTexts | None:
-        """What `keep_texts` kept; None for a run from before there was such a record."""
+        """The texts that `keep_texts` recorded; None for a run from before there was such a
+        record."""
         path = self.path / "texts.npz"
         return SeenTexts.load(path) if path.exists() else None
 
@@ -200,7 +202,8 @@ class Workdir:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
     def data_digest(self) -> str:
-        """What its last checkpoint says of the training and validation text; "" if nothing."""
+        """The digest of the training and validation text in the last checkpoint; "" if there is
+        none."""
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):

@@ -1,4 +1,4 @@
-"""What every source of text gives: named splits of sentences, with the features of each token."""
+"""The contract of sources: named splits of sentences, with the features of each token."""
 
 import collections
 import dataclasses
@@ -43,7 +43,7 @@ class Mixture:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A split.
+    """A split of a source: its sentences, and what is known of their tokens.
 
     Attributes:
       name: where it comes from, for messages.
@@ -75,7 +75,7 @@ class Corpus:
         return collections.Counter(itertools.chain.from_iterable(self.sentences))
 
     def lower_cased(self) -> "Corpus":
-        """The same with every word in lower case."""
+        """The corpus with every word in lower case."""
         sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
         fused = {
             form.lower(): tuple(word.lower() for word in words)
@@ -96,12 +96,12 @@ class Counted(Corpus):
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def token_counts(self) -> collections.Counter:
-        """What is known."""
+        """The counts that are known."""
         return self.counts
 
 
 class Source:
-    """Where text comes from. Subclasses are frozen dataclasses.
+    """A source of text. Subclasses are frozen dataclasses.
 
     splits() -> names of the splits there are, "train" and "validation" among them
     read(split) -> Corpus

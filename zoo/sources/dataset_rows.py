@@ -1,4 +1,5 @@
-"""Rows of what the library `datasets` reads: data sets of a hub, saved ones, and Parquet files."""
+"""Rows of data sets that the library `datasets` reads: those of a hub, saved ones, and Parquet
+files."""
 
 from collections.abc import Iterator
 

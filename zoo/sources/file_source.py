@@ -1,4 +1,4 @@
-"""What sources of files share: a path for each split."""
+"""The base of sources of files: a path for each split."""
 
 import dataclasses
 

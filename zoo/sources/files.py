@@ -86,7 +86,8 @@ def find(path: str) -> pathlib.Path:
 
 
 def locate(path: str) -> pathlib.Path:
-    """As `find`, whoever names the path: for telling files apart, not for reading them."""
+    """Finds a file as `find` does, whoever names the path: for telling files apart, not for reading
+    them."""
     if not path.strip():
         raise UserError(
             "a path is empty: give that of a file (a shell makes nothing of a variable that is not "

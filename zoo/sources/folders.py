@@ -1,4 +1,4 @@
-"""Which files of a folder are text, and what a pattern of paths means."""
+"""Files of folders: which of them are text, and what a pattern of paths means."""
 
 import glob
 import logging

@@ -45,7 +45,7 @@ class Sentence:
 
     @property
     def words(self) -> list[str]:
-        """What the model reads."""
+        """The words that the model reads."""
         return [word for token in self.tokens for word in token.words]
 
 
@@ -70,7 +70,7 @@ class GivenText:
 
     @property
     def corpus(self) -> Corpus:
-        """The words of those; UserError if there are none."""
+        """The words of the judged sentences; UserError if there are none."""
         if self.source is not None:
             return self.source
         return Corpus(self.name, [sentence.words for sentence in self.judged])
@@ -99,7 +99,8 @@ class Reading:
         return self._joined(word, self.parts.get(form, (word,)))
 
     def words_of(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
-        """The same for a form of a treebank, which has these words in it, itself if it is one."""
+        """The words that the model reads for a form of a treebank, which has these words in it,
+        itself if it is one."""
         form, *parts = (word.lower() if self.lower_case else word for word in (form, *parts))
         return self._joined(form, tuple(parts))
 

@@ -26,7 +26,7 @@ class Hypothesis:
 
     @property
     def words(self) -> list[str]:
-        """What blanks part."""
+        """The words of the text, which blanks part."""
         return self.text.split()
 
 

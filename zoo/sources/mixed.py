@@ -80,7 +80,6 @@ class Mixed(Source):
         return ways.pop() if len(ways) == 1 else None
 
     def texts(self) -> list[Source]:
-        """Those of the corpora."""
         return [text for corpus in self.corpora for text in corpus.texts()]
 
     def splits(self):

@@ -53,7 +53,7 @@ def lists_of(
     form: str | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """As `read_lists`, of numbered lines that come from `path`."""
+    """Reads lists, as `read_lists` does, from numbered lines that come from `path`."""
     number, first = next(lines)
     lines = itertools.chain([(number, first)], lines)
     form = form or form_of(first)

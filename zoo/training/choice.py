@@ -12,7 +12,7 @@ from zoo.training.updates import DenseUpdates, Updates
 def choose_updates(
     recipe: Training, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
 ) -> Updates:
-    """What becomes of gradients.
+    """Chooses what becomes of gradients.
 
     Args:
       recipe: the optimiser, clipping, rates, and whether tables are updated by rows.

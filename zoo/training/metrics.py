@@ -1,4 +1,4 @@
-"""What a run tells while it trains: JSON lines, TensorBoard, and a progress bar."""
+"""Reports of a run while it trains: JSON lines, TensorBoard, and a progress bar."""
 
 import errno
 import math

@@ -61,7 +61,6 @@ class RowSGD:
     """row -= rate g."""
 
     def init(self, table):
-        """Nothing."""
         return ()
 
     def update(self, table, state, gradient, rate, count):

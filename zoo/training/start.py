@@ -24,7 +24,7 @@ _OF_SOURCES = ("source_embedding", "encoder")
 def read(
     path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
 ) -> Start:
-    """The parts of a run's best parameters that fit a model: the same names and shapes.
+    """Reads the parts of a run's best parameters that fit a model: the same names and shapes.
 
     A part with parameters of words is taken only if the words are the same.
 

@@ -20,7 +20,7 @@ from zoo.training.updates import Updates, sum_over_devices
 
 
 class TrainState(NamedTuple):
-    """All that a step changes.
+    """The state of training: all that a step changes.
 
     params: a dict of parts, each a pytree. optimizer_state: of the parts that are trained. carry:
     the model's, leaves [B, ...]. step: int32, steps done.

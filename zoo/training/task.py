@@ -1,4 +1,4 @@
-"""What the trainer needs of a kind of model: its data, batches, loss and validation.
+"""The contract of a task: the data, batches, loss and validation of a kind of model.
 
 The trainer owns devices, keys, the optimiser, checkpoints, signals and the position in the data. It
 knows neither words nor perplexity: these are a task's. Another kind of model is trained by the same
@@ -22,7 +22,7 @@ MOST_STEPS = 2**31 - 1
 
 
 class Batch(NamedTuple):
-    """What a training step is fed: all that it knows of the data.
+    """A batch as a training step sees it: all that the step knows of the data.
 
     inputs: a pytree of arrays [B, ...], what the task's loss reads.
     weights: float32 [B, ...], of the terms of the loss; their sum divides it.
@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """How good parameters are.
+    """The result of a validation: how good parameters are.
 
     value: the least is the best. figures: {name: number} for metrics.jsonl. summary: the figures in
     words, for the log. lines: what else is to be said.
@@ -48,7 +48,7 @@ class Validation(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Values from another run.
+    """Start values from another run.
 
     params: the parts taken, {part: parameters on the host}. record: what is to be known of them
     later, as JSON. lines: what was taken and what was not, for the log.
@@ -117,10 +117,11 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def validate(self, params) -> Validation:
-        """How good parameters, on one device, are on the validation data."""
+        """Validates parameters, on one device, on the validation data."""
 
     def carry(self) -> Any:
-        """What one batch hands to the next before the first of an epoch, leaves [B, ...]."""
+        """The carry before the first batch of an epoch, which each batch hands to the next; leaves
+        [B, ...]."""
         return ()
 
     def row_tables(self, shapes) -> list[tuple[str, ...]]:
@@ -136,7 +137,7 @@ class Task(abc.ABC):
         return f"{self.epoch_steps:,} steps an epoch"
 
     def seen_texts(self, made_with: dict) -> SeenTexts | None:
-        """What a run of this task sees, for its passports; None where no record is kept.
+        """The texts that a run of this task sees, for its passports; None where no record is kept.
 
         Args:
           made_with: revision and versions of the zoo that trains.

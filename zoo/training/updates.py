@@ -1,4 +1,5 @@
-"""What becomes of gradients: the interface that a training step knows, and the dense one."""
+"""Updates of parameters by gradients: the interface that a training step knows, and the dense
+one."""
 
 import abc
 from typing import Any
@@ -44,7 +45,6 @@ class DenseUpdates(Updates):
         self.transformation = transformation
 
     def init(self, params):
-        """The transformation's state."""
         return self.transformation.init(params)
 
     def value_and_gradients(self, objective, params):
@@ -52,7 +52,6 @@ class DenseUpdates(Updates):
         return jax.value_and_grad(objective, has_aux=True)(params)
 
     def sum_over_devices(self, gradients, params, axis):
-        """The sum of each."""
         return sum_over_devices(gradients, axis)
 
     def update(self, params, state, step, gradients):

@@ -1,4 +1,4 @@
-"""What a run may make a program do: nothing that its recipe alone asks for.
+"""Permissions: what a run may make a program do, and nothing that its recipe alone asks for.
 
 A recipe names components, functions and files, and whoever made the run wrote it. Reading one
 imports nothing but zoo. What it names beside zoo's own components is used only if the user names

@@ -16,14 +16,15 @@ _folders: list[str] = []
 
 
 def look_in(folder: str | pathlib.Path):
-    """A folder where modules of the user's own are; nothing is imported from it yet."""
+    """Adds a folder where modules of the user's own are; nothing is imported from it yet."""
     name = str(pathlib.Path(folder).resolve())
     if name not in _folders:
         _folders.append(name)
 
 
 def folders() -> list[str]:
-    """Where modules of this process are looked for: what `look_in` was told, the working folder."""
+    """The folders where modules of this process are looked for: those of `look_in`, and the working
+    folder."""
     return [*dict.fromkeys((*_folders, str(pathlib.Path.cwd())))]
 
 

@@ -1,4 +1,4 @@
-"""Answers to questions: is what the model finds most probable, word by word, the answer given?"""
+"""Answers that have to be the given ones, word by word, decoded greedily."""
 
 import dataclasses
 from typing import Any
@@ -38,7 +38,7 @@ class ExactMatch:
         return self.right / self.answers
 
     def figures(self) -> dict:
-        """All of them."""
+        """All counts and shares as a dict."""
         return {"accuracy": self.accuracy, **dataclasses.asdict(self)}
 
 

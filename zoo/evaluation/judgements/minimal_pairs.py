@@ -107,7 +107,7 @@ class PairScores:
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
     def figures(self) -> dict:
-        """All numbers of them; "groups": those of `by_group`, if there are any."""
+        """All figures as a dict; "groups": those of `by_group`, if there are any."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
         groups = {

@@ -130,7 +130,7 @@ def _pairs(corpus):
 
 
 def describe(record: dict) -> str:
-    """The figures of a passport of `judge`, and what was said first."""
+    """The figures of a passport of `judge` as text, with its examples."""
     figures = record["figures"]
     of_slots = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"

@@ -29,7 +29,8 @@ class Spectrum:
 
     @property
     def rank(self) -> int:
-        """Singular values that are not rounding: above the float32 precision of the matrix."""
+        """The number of singular values that are not rounding: above the float32 precision of the
+        matrix."""
         precision = np.finfo(np.float32).eps * max(self.bound, 1) ** 0.5
         return int((self.singular_values > self.singular_values[0] * precision).sum())
 

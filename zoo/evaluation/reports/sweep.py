@@ -31,7 +31,7 @@ class Point:
 
     @property
     def mean(self) -> float:
-        """Of the runs' log-perplexities."""
+        """The mean log-perplexity of the runs."""
         return statistics.fmean(self.losses)
 
     def line(self) -> str:

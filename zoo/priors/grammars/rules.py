@@ -219,7 +219,7 @@ def _determinise(automaton, edges, final):
 
 
 def skips(automata: Automata) -> list[set[int]]:
-    """Of each state those that are reached from it without any word, itself among them."""
+    """Finds the states that are reached from each state without any word, itself among them."""
     empty: set = set()  # rules that may be nothing
     while True:
         reached = []
@@ -301,7 +301,8 @@ def is_end(automata: Automata, state: int) -> bool:
 
 
 def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
-    """Of each state what reading one word does: (symbol of the word, pushed states, new state).
+    """Finds what reading one word does in each state: (symbol of the word, pushed states, new
+    state).
 
     The state itself is replaced by the pushed ones and the new one, the innermost.
     """

@@ -166,7 +166,7 @@ class Backoff(ContextualBackground):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """No words."""
+        """The carry before any word: no words."""
         return jnp.full((batch, self.order - 1), -1, jnp.int32)
 
     def apply(

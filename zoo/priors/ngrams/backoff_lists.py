@@ -34,12 +34,12 @@ class Lists:
 
     @property
     def log_unigram(self):
-        """In nats, [C]."""
+        """log of the unigram values, nats, [C]."""
         return np.log(self.unigram)
 
     @property
     def log_value(self):
-        """In nats, [m]."""
+        """log of the listed values, nats, [m]."""
         return np.log(self.value)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Tasks: what each kind of model gives to the one trainer.
+"""Tasks: the data, batches and losses of each kind of model, for the one trainer.
 
     task = tasks.prepare(experiment)
 
