@@ -186,7 +186,8 @@ class WithWordsOf(Source):
     """A source whose lexicon also has the words of a run, so that figures are over the same V.
 
     Attributes:
-      source: where the text comes from. workdir: the folder of the run.
+      source: where the text comes from.
+      workdir: the folder of the run.
     """
 
     source: Source

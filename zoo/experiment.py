@@ -21,25 +21,27 @@ class Training:
     """How a model is trained.
 
     Attributes:
-      batch: lanes trained side by side, over all devices; of pairs, how many. length: positions a
-        step. buckets: of pairs, how they are put into batches.
+      batch: lanes trained side by side, over all devices; of pairs, how many.
+      length: positions a step.
+      buckets: of pairs, how they are put into batches.
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
       shuffle: whether the sentences are put in another order every epoch.
-      optimizer: the recipe. clip: greatest norm of the gradient; 0 does not clip.
+      optimizer: the recipe.
+      clip: greatest norm of the gradient; 0 does not clip.
       mean_over: what the loss of a batch is a mean over, whose gradient is clipped: "tokens", or
         "pairs", the loss of a pair being the sum over its target's tokens.
       row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
       frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
         compute as they are configured, dropout and all, so that the parts above them learn from
-        states as they were when these learned; set model.core.dropout=0 where that is not wanted.
-        A tied head's weights are the embedding's.
+        states as they were when these learned; set model.core.dropout=0 where that is not wanted. A
+        tied head's weights are the embedding's.
       rates: factors of the learning rate, by the names that paths of parameters begin with, such as
         (("head", 0.1), ("head/bias", 1.0)); the longest name counts. After clipping.
       average: decay of a moving average of the parameters that is validated, kept as the best and
         evaluated in their place, such as 0.999; 0 for none. Not with row_sparse.
-      epochs: at most so many. patience: stop when validation has not improved for so many
-        validations; 0 never stops early.
+      epochs: at most so many.
+      patience: stop when validation has not improved for so many validations; 0 never stops early.
       validate_every: steps between validations; 0 validates at the end of each epoch.
       checkpoint_every: steps between checkpoints; there is one at every validation too.
       seed: of parameters, dropout, and the order of sentences.
@@ -109,13 +111,16 @@ class Experiment:
     """Data, words, model, training and evaluation; what configs/NAME.py returns.
 
     Attributes:
-      data, vocabulary, model, training, evaluation: the components; of pairs the vocabulary is that
-        of the translations.
+      data: the source.
+      vocabulary: how words are counted and read; of pairs those of the translations.
+      model: the components that are trained.
+      training: how they are trained.
+      evaluation: how they are judged.
+      init_from: a work directory of this zoo; the parts of its best parameters that fit this model
+        are the values that this one starts with. It is read once, before the first step.
       source_vocabulary: that of the sources of pairs, without boundaries; None for the settings of
         `vocabulary` without its features, its background and its open classes.
       shared_lexicon: whether the words of both sides of pairs are one lexicon, by `vocabulary`.
-      init_from: a work directory of this zoo; the parts of its best parameters that fit this model
-        are the values that this one starts with. It is read once, before the first step.
 
     Raises:
       UserError: for a field that is not of its type, which is named.

@@ -15,7 +15,8 @@ def doors(package: str, file: str):
     """(`__getattr__`, `__dir__`) of a package whose names are imported under TYPE_CHECKING.
 
     Args:
-      package: its name. file: its `__init__.py`.
+      package: its name.
+      file: its `__init__.py`.
     """
     homes = _homes(pathlib.Path(file).read_text(encoding="utf-8"))
 

@@ -38,7 +38,8 @@ class Cosine(Schedule):
     """Linear warm-up, then half a cosine down over all epochs.
 
     Attributes:
-      warmup: steps from 0 to the peak. final: where it ends, as a part of the peak.
+      warmup: steps from 0 to the peak.
+      final: where it ends, as a part of the peak.
     """
 
     warmup: int = 0
@@ -65,8 +66,9 @@ class Decay(Schedule):
     (Sutskever et al. 2014: after=5, factor=2, every=0.5).
 
     Attributes:
-      after: epochs at the full rate. factor: the rate is divided by it when these are over, and
-        after each further period. every: epochs of a period.
+      after: epochs at the full rate.
+      factor: the rate is divided by it when these are over, and after each further period.
+      every: epochs of a period.
     """
 
     after: int = 6
@@ -158,8 +160,9 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all squares so far.
 
     Attributes:
-      reset_every: epochs after which the sum starts anew; 0 for never. resets: how often at most.
-        Labeau and Allauzen (2017), section 4.2, reset twice, every 5 epochs.
+      reset_every: epochs after which the sum starts anew; 0 for never.
+      resets: how often at most. Labeau and Allauzen (2017), section 4.2, reset twice, every 5
+        epochs.
     """
 
     learning_rate: float = 0.1

@@ -67,9 +67,12 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
     Args:
       function: (params, letters [n, l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the
         same for every l >= lengths; or that with its gradient, a Differentiated.
-      letters: int [N, L]; lengths: int [N]; others: a tuple of [N, ...].
-      least: l is at least that. count: only the first so many spellings are computed, a scalar;
-        the others give 0. All of them if None.
+      letters: int [N, L].
+      lengths: int [N].
+      others: a tuple of [N, ...].
+      least: l is at least that.
+      count: only the first so many spellings are computed, a scalar; the others give 0. All of them
+        if None.
 
     Returns:
       [N, ...], differentiable backwards in params and others.

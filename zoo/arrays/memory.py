@@ -40,7 +40,8 @@ def check(what: str, needed: int, available: int | None = None):
 
     Args:
       what: what needs it, in words, for the message.
-      needed: bytes that it needs at least. available: bytes that there are; `there()` without it.
+      needed: bytes that it needs at least.
+      available: bytes that there are; `there()` without it.
 
     Raises:
       UserError: it needs more than there is; names both numbers of bytes.
@@ -57,8 +58,9 @@ def check_fields(recipe: Any, name: str, **item_bytes: int):
     """Refuses fields of a recipe that ask for more of something than this machine can hold.
 
     Args:
-      recipe: whose fields they are. name: what it is called in messages.
-      item_bytes: {field, a number of items: bytes that one of them takes at least}.
+      recipe: whose fields they are.
+      name: what it is called in messages.
+      **item_bytes: {field, a number of items: bytes that one of them takes at least}.
 
     Raises:
       UserError: as `check`, for the first such field.

@@ -106,7 +106,9 @@ def product(matrix, transpose, dense):
     """A X, [R, N], for a sparse A [R, C] and a dense X [C, N].
 
     Args:
-      matrix, transpose: the `levels` of A and of its transpose; they get no gradient. dense: X.
+      matrix: the `levels` of A; they get no gradient.
+      transpose: the `levels` of the transpose of A; nor do they.
+      dense: X.
     """
     return _product(matrix, dense)
 

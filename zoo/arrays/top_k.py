@@ -14,7 +14,8 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
     those `count` blocks of a row whose largest are the largest.
 
     Args:
-      array: [N, n], without nan. count: perhaps above n, then -inf comes after them.
+      array: [N, n], without nan.
+      count: perhaps above n, then -inf comes after them.
 
     Returns:
       (numbers [N, count], places int32 [N, count]).

@@ -95,7 +95,8 @@ class Attention:
 
         Args:
           hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each of the memory.
-          memory: [B, S, M]. mask: bool [B, S], True where there is memory.
+          memory: [B, S, M].
+          mask: bool [B, S], True where there is memory.
           prepared: of `prepared`, instead of the memory and the mask, which are not looked at then.
 
         Returns:

@@ -36,8 +36,10 @@ class GRU(Stacked):
     +-1/sqrt(D).
 
     Attributes:
-      size: D, of each layer. layers: how many.
-      dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
+      size: D, of each layer.
+      layers: how many.
+      dropout: rate on every layer's output, the last one's too.
+      input_dropout: on the inputs.
       recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
       variational: one mask for all positions of a call instead of one a position.
       skip: the inputs go to every layer, and every layer's hidden states to the output, side by

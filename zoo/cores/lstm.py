@@ -39,9 +39,11 @@ class LSTM(Stacked):
     output. Weights start uniform in +-1/sqrt(D).
 
     Attributes:
-      size: D, cells of each layer. layers: how many.
+      size: D, cells of each layer.
+      layers: how many.
       projection: R, the size of the hidden states; 0 for one number a cell.
-      dropout: rate on every layer's output, the last one's too. input_dropout: on the inputs.
+      dropout: rate on every layer's output, the last one's too.
+      input_dropout: on the inputs.
       recurrent_dropout: on the numbers of U, which all positions and lanes of a call miss.
       variational: one mask for all positions of a call instead of one a position.
       forget_bias: where the bias of the forget gate starts.

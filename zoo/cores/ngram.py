@@ -30,9 +30,12 @@ class NGram(Core):
     """h_t of the last order - 1 words.
 
     Attributes:
-      size: D, of each layer. order: n. layers: one or more.
-      dropout: rate on every layer's output, the last one's too. input_dropout: on the vectors of
-        words; a word is short of the same numbers in all n-grams that it is in.
+      size: D, of each layer.
+      order: n.
+      layers: one or more.
+      dropout: rate on every layer's output, the last one's too.
+      input_dropout: on the vectors of words; a word is short of the same numbers in all n-grams
+        that it is in.
 
     Example:
       >>> core = cores.NGram(size=3, order=4)

@@ -62,8 +62,9 @@ def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int
     """(words int32 [B, S], lengths int32 [B]) of sources as word ids, padded on the left.
 
     Args:
-      sentences: in the order in which the encoder reads. longest: S, or that of the longest
-        sentence. rows: B, or as many as sentences; rows without one have a single word.
+      sentences: in the order in which the encoder reads.
+      longest: S, or that of the longest sentence.
+      rows: B, or as many as sentences; rows without one have a single word.
     """
     lengths = np.ones(max(rows, len(sentences)), np.int32)
     lengths[: len(sentences)] = [len(sentence) for sentence in sentences]
@@ -82,8 +83,10 @@ class PairedText:
         """Puts both sides in their orders.
 
         Args:
-          source, target: of as many sentences. boundary: the id of the word that a target starts
-            from. marks: how many boundaries a target ends with, which stay at its end.
+          source: the sources, as word ids.
+          target: their translations, as many.
+          boundary: the id of the word that a target starts from.
+          marks: how many boundaries a target ends with, which stay at its end.
           order: see `zoo.models.SequenceToSequence`.
         """
         self.source, self.target, self.boundary, self.marks = source, target, boundary, marks
@@ -140,16 +143,20 @@ class BucketedPairs:
     """Pairs in buckets; `epoch(generator)` lays them out in batches.
 
     Attributes:
-      shapes: [(S, T), ...] from the smallest. steps: batches of an epoch. padding: the share of
-      their positions that holds no word. dropped: pairs that are too long. tokens: targets that
-      have a loss in training, an epoch.
+      shapes: [(S, T), ...] from the smallest.
+      steps: batches of an epoch.
+      padding: the share of their positions that holds no word.
+      dropped: pairs that are too long.
+      tokens: targets that have a loss in training, an epoch.
     """
 
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
         """Chooses the shapes.
 
         Args:
-          batch: B. padding: see `Buckets`. longest: as there; 0 for no limit.
+          batch: B.
+          padding: see `Buckets`.
+          longest: as there; 0 for no limit.
 
         Raises:
           UserError: every pair is too long.
@@ -230,7 +237,8 @@ def choose_shapes(lengths: np.ndarray, batch: int, padding: float) -> list[tuple
     many are padding too.
 
     Args:
-      lengths: int [n, 2], words of source and target. batch: rows of a batch.
+      lengths: int [n, 2], words of source and target.
+      batch: rows of a batch.
     """
     levels = np.linspace(0, 1, _CANDIDATES + 1)[1:]
     ends = np.quantile(lengths, levels, axis=0, method="higher")

@@ -22,8 +22,9 @@ class EncodedText:
     """Text as word ids.
 
     Attributes:
-      words: int32 [n], boundaries among them. known: bool [n], False where <unk> stands for a word
-        outside the lexicon. counted: bool [n], whether a perplexity counts it.
+      words: int32 [n], boundaries among them.
+      known: bool [n], False where <unk> stands for a word outside the lexicon.
+      counted: bool [n], whether a perplexity counts it.
       starts: int64 [sentences], where each sentence starts.
       trained: bool [n], whether it has a loss in training; all if None is given.
       strings: what is to be known of strings outside the lexicon; None without classes of them.

@@ -24,7 +24,8 @@ class Batch:
     """T columns of all lanes.
 
     Attributes:
-      words: int32 [B, T], the word before each position. targets: int32 [B, T], the word at it.
+      words: int32 [B, T], the word before each position.
+      targets: int32 [B, T], the word at it.
       trained: float32 [B, T], 1 where the target has a loss in training.
       reset: bool [B, T], positions before which the state is emptied.
       positions: int64 [B, T], where in the text the target stands; -1 where there is none.
@@ -46,7 +47,8 @@ class Lanes:
         """Lays the text out in `batch` lanes, `length` positions a batch.
 
         Args:
-          state: "carried" or "sentences". boundary: the id of the boundary word, if there is one.
+          state: "carried" or "sentences".
+          boundary: the id of the boundary word, if there is one.
 
         Raises:
           UserError: for an unknown policy, or "sentences" without a boundary word to start from.

@@ -40,8 +40,8 @@ class OpenWords:
 
     Attributes:
       lexicon: with a word for each class after its own: what model and head are given.
-      distributions: over strings, one a class. log_outside: float64 [C], log of the mass that each
-        leaves to strings outside the lexicon.
+      distributions: over strings, one a class.
+      log_outside: float64 [C], log of the mass that each leaves to strings outside the lexicon.
     """
 
     lexicon: Lexicon
@@ -163,8 +163,12 @@ def log_prob(head, params, tables, hidden, ids, log_within):
     """log p(string | hidden) = log sum_c p(c | hidden) b(string | c), exact, nats, [N].
 
     Args:
-      head, params, tables: of the opened lexicon. hidden: [N, D].
-      ids, log_within: [N, C], of `OpenWords.ways`; -inf for strings that no class has.
+      head: of the opened lexicon.
+      params: of the head.
+      tables: of the opened lexicon.
+      hidden: [N, D].
+      ids: int32 [N, C], of `OpenWords.ways`.
+      log_within: [N, C], of `OpenWords.ways`, nats; -inf for strings that no class has.
     """
     repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
     of_classes = head.log_prob(params, tables, repeated, ids)

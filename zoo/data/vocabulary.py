@@ -31,8 +31,9 @@ class Vocabulary:
 
     Attributes:
       splits: words are taken from these splits; all splits if empty.
-      minimum_count: a word must occur so often in them. maximum_size: at most so many words, the
-        most frequent; 0 for no limit. Words that the source knows beforehand are always in.
+      minimum_count: a word must occur so often in them.
+      maximum_size: at most so many words, the most frequent; 0 for no limit. Words that the source
+        knows beforehand are always in.
       lower_case: whether text is put in lower case.
       unknown: words outside the lexicon are "refused" (an error names them), "counted" (read as
         <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).

@@ -63,7 +63,8 @@ class BeamSearch:
     them. The second normaliser is that of Wu et al. (2016, equation 14).
 
     Attributes:
-      beam: hypotheses that are kept open at each length. nbest: those that are wanted.
+      beam: hypotheses that are kept open at each length.
+      nbest: those that are wanted.
       length_normalisation: alpha, 0 or more; 0 ranks by log p alone, which favours short ones.
       normaliser: "length" or "gnmt", the first or the second of the two above.
       shortest: tokens of a hypothesis at least; 2 asks for a word before the boundary.
@@ -124,8 +125,9 @@ class BeamSearch:
         Args:
           step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is given the rows
             of all open hypotheses, b * beam + k for the k-th of sentence b.
-          words: int32 [B], the word before the first of each sentence. carry: the state before it,
-            every leaf [B, ...]. boundary: the word that ends a hypothesis.
+          words: int32 [B], the word before the first of each sentence.
+          carry: the state before it, every leaf [B, ...].
+          boundary: the word that ends a hypothesis.
           longest: int [B], the greatest length of each sentence, from `shortest` up to the field
             `longest`, which it is by default.
 

@@ -92,8 +92,8 @@ def fuse(
     usual: a beam search adds them up, and every word costs more than without the language model.
 
     Args:
-      weight: 0 or more. renormalised: takes log_softmax of the scores at each word instead, as
-        sampling does anyway.
+      weight: 0 or more.
+      renormalised: takes log_softmax of the scores at each word instead, as sampling does anyway.
 
     Raises:
       UserError: the weight is below 0 or not finite.
@@ -113,7 +113,8 @@ def check_same_words(lexicons: Sequence[Lexicon], names: Sequence[Any]):
     """Checks that models can be combined.
 
     Args:
-      lexicons: of the words that each model says. names: of the models, for the message.
+      lexicons: of the words that each model says.
+      names: of the models, for the message.
 
     Raises:
       UserError: two do not have the same words in the same order, with the same marks.

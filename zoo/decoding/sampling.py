@@ -32,7 +32,8 @@ def sample(
     probable words the one with the lower id comes first.
 
     Args:
-      words: int32 [B], the word before the first draw of each row. carry: the state before it.
+      words: int32 [B], the word before the first draw of each row.
+      carry: the state before it.
       temperature: 1 samples the model itself; 0 takes the most probable word, the first of equals.
       top_k: at least 1; None, or as many as there are words, keeps all.
       nucleus: above 0 and at most 1; None or 1 keeps all.
@@ -130,8 +131,9 @@ def force(
     """log p(target_t | target_<t), of given sequences: forced decoding, as re-ranking needs it.
 
     Args:
-      words: int32 [B], the word before the first target. carry: the state before it, every leaf
-        [B, ...]. targets: int32 [B, T], or [B, N, T], the sequences of an n-best list for each.
+      words: int32 [B], the word before the first target.
+      carry: the state before it, every leaf [B, ...].
+      targets: int32 [B, T], or [B, N, T], the sequences of an n-best list for each.
 
     Returns:
       Of the shape of the targets, nats, of padding after a sequence too: sum with a mask.

@@ -25,7 +25,9 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     """The k most probable spellings, of words or of anything, that a beam search finds.
 
     Args:
-      head: a heads.CharLSTM. params: its parameters. hidden: [N, D].
+      head: a heads.CharLSTM.
+      params: its parameters.
+      hidden: [N, D].
       k: at most `width`, the unfinished spellings kept at each letter.
 
     Returns:

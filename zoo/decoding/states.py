@@ -86,7 +86,8 @@ class States:
         """Reads a word in each row.
 
         Args:
-          step: see `zoo.decoding.steps`. words: int32 [rows].
+          step: see `zoo.decoding.steps`.
+          words: int32 [rows].
 
         Returns:
           (log-probabilities of the word after it [rows, V], nats; the states after it).

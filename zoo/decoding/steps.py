@@ -81,7 +81,8 @@ def of_sequence_to_sequence(
 
     Args:
       source: int32 [B, S], in the order in which the encoder reads, padded on the left, as
-        `zoo.data.buckets.source_batch` lays it out. lengths: int32 [B].
+        `zoo.data.buckets.source_batch` lays it out.
+      lengths: int32 [B].
       prepared: what `model.prepared` gives, to decode many batches; None computes it.
 
     Returns:

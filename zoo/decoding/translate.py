@@ -59,9 +59,11 @@ def translate(
     Args:
       start: a pure function of arrays; compile it with `jax.jit` if it is slow otherwise.
       sources: word ids, at least one each, in the order in which the model reads them.
-      boundary: the word that begins and ends hypotheses. batch: sources side by side.
-      ratio, extra: a hypothesis of n source words has at most ratio * n + extra tokens, besides
+      boundary: the word that begins and ends hypotheses.
+      batch: sources side by side.
+      ratio: a hypothesis of n source words has at most ratio * n + extra tokens, besides
         `search.longest`, which bounds all.
+      extra: see `ratio`.
       done: is told the number of sources that are done, after each batch.
 
     Returns:

@@ -20,7 +20,8 @@ class CharCNN(Embedding):
     pooling="max", activation="tanh", highway=1).
 
     Attributes:
-      size: E. network: the convolution.
+      size: E.
+      network: the convolution.
     """
 
     size: int = 128

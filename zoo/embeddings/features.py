@@ -20,7 +20,8 @@ class Features(Embedding):
     """e(x) = sum_f phi_f(x) table[f].
 
     Attributes:
-      size: E. initial_scale: the table starts uniform in +-initial_scale.
+      size: E.
+      initial_scale: the table starts uniform in +-initial_scale.
       kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
         empty. So the features of the input may differ from those of the head.
     """

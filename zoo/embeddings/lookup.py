@@ -18,7 +18,8 @@ class Lookup(Embedding):
     """e(x) = table[x].
 
     Attributes:
-      size: E. initial_scale: the table starts uniform in +-initial_scale.
+      size: E.
+      initial_scale: the table starts uniform in +-initial_scale.
     """
 
     size: int = 256

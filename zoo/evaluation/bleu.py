@@ -66,7 +66,8 @@ def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, found: dict, ho
 
     Args:
       corpus: the translations of the split, which are the references, with their sources.
-      found: of `figures`. how: how hypotheses were found, and by which runs; see `decoding`.
+      found: of `figures`.
+      how: how hypotheses were found, and by which runs; see `decoding`.
     """
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
     return {
@@ -188,7 +189,9 @@ def compare(
     """Runs against the first one, by sacrebleu's paired bootstrap (Koehn 2004).
 
     Args:
-      results: of each run, as `read` gives them. references: words. samples: of the bootstrap.
+      results: of each run, as `read` gives them.
+      references: words.
+      samples: of the bootstrap.
 
     Returns:
       A row each: {"run", metric: {"score", "mean", "interval" (half of 95%), "p"}}, p None for the

@@ -29,10 +29,12 @@ def priors_that_saw(
     """Names of the priors that were estimated on splits which the judged text belongs to.
 
     Args:
-      lexicon: that the experiment made. split: the name of the text. path: its file. sentences: of
-        the text, as read. A text that is none of the experiment's splits belongs to those that are
-        read, in part at least, from the same file, and to those that have its sentences (see
-        `zoo.evaluation.overlap`).
+      lexicon: that the experiment made.
+      split: the name of the text.
+      path: its file.
+      sentences: of the text, as read. A text that is none of the experiment's splits belongs to
+        those that are read, in part at least, from the same file, and to those that have its
+        sentences (see `zoo.evaluation.overlap`).
 
     Returns:
       Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and

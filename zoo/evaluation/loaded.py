@@ -168,7 +168,7 @@ class LoadedModel:
         Args:
           prompt: the words that they begin with.
           spell: words of any spelling, of a head that spells.
-          options: count, length, temperature, top_k, nucleus, seed: see
+          **options: count, length, temperature, top_k, nucleus, seed: see
             `zoo.decoding.generate.generate`.
 
         Returns:
@@ -260,7 +260,7 @@ class LoadedTranslator:
           sentences: texts, words between blanks.
           beam: hypotheses that are kept open; 1 is greedy.
           batch: sentences side by side.
-          options: further fields of `zoo.decoding.BeamSearch`.
+          **options: further fields of `zoo.decoding.BeamSearch`.
 
         Returns:
           The best translation of each, in their order; "" of an empty one.

@@ -22,7 +22,9 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
     """A split of pairs as word ids, in the orders that the model reads and says them in.
 
     Args:
-      lexicon, source: of the translations and of the sources. corpus: as the vocabulary reads it.
+      lexicon: of the translations.
+      source: the lexicon of the sources.
+      corpus: as the vocabulary reads it.
 
     Raises:
       UserError: the corpus has no sources, or the vocabulary no boundary to start from.
@@ -58,8 +60,10 @@ def score(model, params: Params, tables: Tables, pairs: PairedText, batch: int) 
     """Log-probabilities of all translations, in the order of their text, none left out.
 
     Args:
-      model: a `SequenceToSequence`. params, tables: on the device. batch: pairs side by side, on
-        which no figure depends.
+      model: a `SequenceToSequence`.
+      params: on the device.
+      tables: on the device.
+      batch: pairs side by side, on which no figure depends.
     """
     text = pairs.target
     log_prob = np.full(len(text.words), np.nan, np.float32)

@@ -48,7 +48,10 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
     """The passport of a perplexity.
 
     Args:
-      split: the name of the text. corpus: as it was read. text, scores: as `Run.score` gives them.
+      split: the name of the text.
+      corpus: as it was read.
+      text: as `Run.score` gives it.
+      scores: as `Run.score` gives them.
 
     Returns:
       {"figures": {log_perplexity (nats per token), bits (the same in bits), perplexity, bands,

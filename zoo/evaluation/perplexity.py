@@ -144,7 +144,9 @@ def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs.
 
     Args:
-      params, tables: on the device. lanes: the text in lanes; their state policy is the figure's.
+      params: on the device.
+      tables: on the device.
+      lanes: the text in lanes; their state policy is the figure's.
     """
     with jax.default_matmul_precision(PRECISION):
         return _score(model, params, tables, text, lanes)

@@ -133,7 +133,7 @@ def _comparable(passport):
     """{field: value} of `COMPARABLE`, each policy a field of its own."""
     values = {}
     for field in COMPARABLE:
-        value = passport
+        value = {"source": None, **passport}  # a text may have no sources
         for name in field.split("."):
             value = None if value is None else value[name]  # no grammar has no digest
         nested = value if isinstance(value, dict) else {}

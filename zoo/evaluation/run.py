@@ -30,12 +30,14 @@ class Run:
     """A run: its recipe, its words and its parameters.
 
     Attributes:
-      path: the work directory. checkpoint: the training step of the parameters.
-      params, tables: on the device; the tables are those for judging.
-      others: further lexicons that the parameters are of: that of the sources of pairs.
+      path: the work directory.
+      params: on the device.
+      tables: on the device, those for judging.
+      checkpoint: the training step of the parameters.
       variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
         "lexicon-HASH-spread", "renormalised", "constrained-HASH".
       of_training: the words of training, where others are in their place; else None.
+      others: further lexicons that the parameters are of: that of the sources of pairs.
     """
 
     path: pathlib.Path
@@ -74,9 +76,9 @@ class Run:
         words have features, new ones get theirs from the same priors.
 
         Args:
-          add: keeps the words of training; those of the file come after them.
           spread: new words share the probability of the head's unknown word, which any head has:
             see heads.SpreadUnknown.
+          add: keeps the words of training; those of the file come after them.
 
         Raises:
           UserError: the file has no words, or lines that are no words, or a component of the model

@@ -72,7 +72,9 @@ def score(
     """Scores sentences, each from an empty state; what several begin with is computed once.
 
     Args:
-      params, tables: on the device. sentences: words in the vocabulary's case; some may be empty.
+      params: on the device.
+      tables: on the device.
+      sentences: words in the vocabulary's case; some may be empty.
       name: where they come from, for messages.
 
     Raises:
@@ -264,7 +266,8 @@ def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
     """The `score` of sentences under a run's model.
 
     Args:
-      sentences: words as the run reads them. name: where they come from, for messages.
+      sentences: words as the run reads them.
+      name: where they come from, for messages.
     """
     check_run(run)
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
@@ -275,7 +278,8 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
     """The `score` of sentences under a run's model, which may all be empty; of characters too.
 
     Args:
-      sentences: words as the run reads them. name: where they come from, for messages.
+      sentences: words as the run reads them.
+      name: where they come from, for messages.
     """
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
     # A text has words: where all sentences are empty, a word is scored beside them.

@@ -21,10 +21,10 @@ class Translator:
     """Runs that translate together.
 
     Attributes:
-      runs: encoder-decoders over the same words. of: what is averaged, "probabilities" or "logs";
-        see `zoo.decoding.average`.
-      language_model: a run over the same target words, or None. weight: of its log-probabilities;
-        see `zoo.decoding.fuse`.
+      runs: encoder-decoders over the same words.
+      of: what is averaged, "probabilities" or "logs"; see `zoo.decoding.average`.
+      language_model: a run over the same target words, or None.
+      weight: of its log-probabilities; see `zoo.decoding.fuse`.
 
     Raises:
       UserError: a run is no encoder-decoder, or not of the words of the first.
@@ -103,7 +103,8 @@ class Translator:
         """The best hypotheses of each source, in the order of the sources; none of an empty one.
 
         Args:
-          sentences: as `read` gives them. done: is told how many are done, after each batch.
+          sentences: as `read` gives them.
+          done: is told how many are done, after each batch.
           name: where they come from, for messages.
 
         Raises:

@@ -32,7 +32,8 @@ class Lexicon:
       counts: int64 [V], occurrences in the training text.
       feature_names: names of the F features; empty if words have none.
       feature_offsets: int64 [V + 1]; word v has features feature_ids[offsets[v]:offsets[v + 1]].
-      feature_ids: int32, rising within a word. feature_values: float32, as many; 1 if binary.
+      feature_ids: int32, rising within a word.
+      feature_values: float32, as many; 1 if binary.
       log_background: float64 [V], log b(v) in nats, or None for a uniform one.
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.

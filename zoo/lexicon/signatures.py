@@ -202,7 +202,8 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """The vector of each signature, sum_f phi_sf * vectors_f.
 
     Args:
-      tables: of `Lexicon.tables`. vectors: [F, D], one for each feature.
+      tables: of `Lexicon.tables`.
+      vectors: [F, D], one for each feature.
 
     Returns:
       [S, D].

@@ -29,8 +29,9 @@ class LanguageModel(Model):
     core's, or then a pair of the core's and the background's.
 
     Attributes:
-      embedding, core, head: the components. A tied head shares the embedding's table. The core is
-        causal: UserError otherwise.
+      embedding: from words to vectors.
+      core: from vectors to hidden states; it is causal: UserError otherwise.
+      head: from hidden states to distributions. A tied head shares the embedding's table.
     """
 
     embedding: Embedding = Lookup()
@@ -193,8 +194,10 @@ class LanguageModel(Model):
         Both sums are scalars in nats; the first is what is trained.
 
         Args:
-          words, targets: int32 [B, T], the word before each position and the one at it.
-          token_weights: [B, T], or what broadcasts to it. carry: of `initial_carry`.
+          words: int32 [B, T], the word before each position.
+          targets: int32 [B, T], the word at each position.
+          token_weights: [B, T], or what broadcasts to it.
+          carry: of `initial_carry`.
           reset: bool [B, T] or None.
           key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """

@@ -36,7 +36,8 @@ class Model:
         """The parameters at the start of training; every model of words writes this itself.
 
         Args:
-          lexicon, others: those that `lexicon_names` names.
+          lexicon: the first of those that `lexicon_names` names.
+          *others: the others of them.
         """
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
 

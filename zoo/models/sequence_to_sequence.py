@@ -51,10 +51,12 @@ class SequenceToSequence(Model):
     computed at once.
 
     Attributes:
-      embedding, core, head: the decoder's. A tied head shares the embedding's table.
-      source_embedding, encoder: the encoder's, with parameters of their own; None for one like the
-        decoder's. The encoder's carry, as its `decoder_carry` gives it, has the shapes of the
-        core's.
+      embedding: the decoder's.
+      core: the decoder's.
+      head: the decoder's. A tied head shares the embedding's table.
+      source_embedding: the encoder's, with parameters of its own; None for one like the decoder's.
+      encoder: the encoder's core, with parameters of its own; None for one like the decoder's. Its
+        carry, as its `decoder_carry` gives it, has the shapes of the core's.
       attention: of `zoo.attention`, or None.
       order: "forward"; "source_reversed", the encoder reads x from its last word to its first; or
         "target_reversed", the decoder says y from its last word to its first, then the boundary.
@@ -217,7 +219,8 @@ class SequenceToSequence(Model):
         """The states that the head sees: the decoder's hidden states, or their attentional states.
 
         Args:
-          hidden: [B, T, D], or [B K, D] of K hypotheses a sentence. encoded: of `encode`.
+          hidden: [B, T, D], or [B K, D] of K hypotheses a sentence.
+          encoded: of `encode`.
         """
         if self.attention is None:
             return hidden
@@ -248,7 +251,9 @@ class SequenceToSequence(Model):
         `source` has them: at the end, in the order in which they are read.
 
         Args:
-          source, lengths, words: see `weighted_loss`.
+          source: see `encode`.
+          lengths: see `encode`.
+          words: see `weighted_loss`.
 
         Raises:
           UserError: the model has no attention.
@@ -269,7 +274,8 @@ class SequenceToSequence(Model):
         """(what the head sees [B, T, D], its context) at targets, given the word before each.
 
         Args:
-          encoded: of `encode`. words: int32 [B, T], the boundary first.
+          encoded: of `encode`.
+          words: int32 [B, T], the boundary first.
         """
         hidden, context, _ = self.decoder.states(params, tables, words, encoded.carry, key=key)
         return self.attended(params, hidden, encoded), context
@@ -289,8 +295,11 @@ class SequenceToSequence(Model):
         """(sum of token_weights * loss, the part of it that is penalty), scalars in nats.
 
         Args:
-          source, lengths: see `encode`. words, targets: int32 [B, T], the word before each position
-            and the one at it. token_weights: [B, T], 0 at padding.
+          source: see `encode`.
+          lengths: see `encode`.
+          words: int32 [B, T], the word before each position.
+          targets: int32 [B, T], the word at each position.
+          token_weights: [B, T], 0 at padding.
           key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """
         if key is not None:
@@ -321,7 +330,11 @@ class SequenceToSequence(Model):
         """(log p(target | source, targets before), log Z), [B, T] each, in nats, exact.
 
         Args:
-          source, lengths, words, targets: see `weighted_loss`. prepared: of `prepared`, or None.
+          source: see `encode`.
+          lengths: see `encode`.
+          words: see `weighted_loss`.
+          targets: see `weighted_loss`.
+          prepared: of `prepared`, or None.
         """
         encoded = self.encode(params, tables, source, lengths)
         hidden, context = self.states(params, tables, encoded, words)

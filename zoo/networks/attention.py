@@ -22,7 +22,8 @@ def bilinear_scores(hidden: jax.Array, keys: jax.Array) -> jax.Array:
     """s(h, m) = h . k, Luong's "general" score where k = W m; in at least float32.
 
     Args:
-      hidden: h, [B, T, D]. keys: k, [B, S, D].
+      hidden: h, [B, T, D].
+      keys: k, [B, S, D].
 
     Returns:
       Scores [B, T, S].
@@ -38,7 +39,9 @@ def additive_scores(queries: jax.Array, keys: jax.Array, vector: jax.Array) -> j
     pass neither, which computes them again.
 
     Args:
-      queries: q, [B, T, A]. keys: k, [B, S, A]. vector: v, [A].
+      queries: q, [B, T, A].
+      keys: k, [B, S, A].
+      vector: v, [A].
 
     Returns:
       Scores [B, T, S].
@@ -112,8 +115,10 @@ def attentional_states(
     """tanh(W (c : h) + b), [B, T, R]: Luong's attentional states (section 3, equation 5).
 
     Args:
-      hidden: h, [B, T, D]. context: c, [B, T, M].
-      weights: W, [M + D, R]. bias: b, [R].
+      hidden: h, [B, T, D].
+      context: c, [B, T, M].
+      weights: W, [M + D, R].
+      bias: b, [R].
     """
     both = jnp.concatenate([context, hidden], axis=-1)
     rows = both.reshape(both.shape[0] * both.shape[1], both.shape[2])

@@ -37,9 +37,11 @@ class Convolution:
     Attributes:
       spelling: how words become letters.
       letter_size: d_c, the size of a letter's vector.
-      widths: n of each group of filters. filters: how many in each; empty for as many as the vector
-        has numbers, where there is one width.
-      pooling: "mean" or "max" over positions. activation: "relu" or "tanh", after it.
+      widths: n of each group of filters.
+      filters: how many in each; empty for as many as the vector has numbers, where there is one
+        width.
+      pooling: "mean" or "max" over positions.
+      activation: "relu" or "tanh", after it.
       highway: highway layers.
       initial_scale: letter vectors start uniform in +-initial_scale.
     """

@@ -38,7 +38,8 @@ def elman(activation, projections, recurrent, hidden, keep):
 
     Args:
       activation: f, one of ACTIVATIONS.
-      projections: x W + b, [T, B, D]; recurrent: U, [D, D].
+      projections: x W + b, [T, B, D].
+      recurrent: U, [D, D].
       hidden: the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.

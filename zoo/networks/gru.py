@@ -44,7 +44,9 @@ def gru(projections, recurrent, bias, hidden, keep):
         h' = (1 - z) * n + z * h
 
     Args:
-      projections: x W + b, [T, B, 3 D]; recurrent: U, [D, 3 D]; bias: c, [D].
+      projections: x W + b, [T, B, 3 D].
+      recurrent: U, [D, 3 D];
+      bias: c, [D].
       hidden: the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.

@@ -48,8 +48,10 @@ def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None
     """The recurrent part of a layer.
 
     Args:
-      projections: x W + b, [T, B, 4 D]; recurrent: U, [R, 4 D], R = D without a projection.
-      hidden, cell_state: the carry, [B, R] and [B, D].
+      projections: x W + b, [T, B, 4 D].
+      recurrent: U, [R, 4 D], R = D without a projection.
+      hidden: of the carry, [B, R].
+      cell_state: of the carry, [B, D].
       keep: [T, B, 1], 0 where the carry is zeroed before the position and 1 elsewhere; gets no
         gradient.
       projection: P, [D, R], or None.

@@ -102,7 +102,8 @@ class ContextualBackground(Contextual):
         """log B(s | c) = log of the sum of b(x | c) over the words x of each signature, nats.
 
         Args:
-          signature: int32 [V], the signature of each word. signatures: S.
+          signature: int32 [V], the signature of each word.
+          signatures: S.
 
         Returns:
           [..., S].

@@ -36,8 +36,9 @@ class Evidence(ContextualBackground):
 
     Attributes:
       separator: the character between the condition and the text.
-      penalty: in nats. minimum_count: how often a word must stand in the texts of the splits, in
-        those whose condition does not have it, to be usual.
+      penalty: in nats.
+      minimum_count: how often a word must stand in the texts of the splits, in those whose
+        condition does not have it, to be usual.
       longest: characters of the condition that are kept; later ones are no evidence.
     """
 

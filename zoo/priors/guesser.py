@@ -25,7 +25,8 @@ class SuffixGuesser:
     with P' the share among the known words that end so. Digits are all alike.
 
     Attributes:
-      longest: letters of the longest ending. smoothing: theta of the equation.
+      longest: letters of the longest ending.
+      smoothing: theta of the equation.
       rare: only words that occur at most so often teach it, for new words are like rare ones; all
         words where none is so rare.
     """
@@ -41,7 +42,8 @@ class SuffixGuesser:
         """The counts of endings.
 
         Args:
-          tags: the tag set of each known word, at least one word. counts: its occurrences.
+          tags: the tag set of each known word, at least one word.
+          counts: its occurrences.
         """
         rare = [word for word in tags if counts.get(word, 0) <= self.rare]
         endings: collections.defaultdict = collections.defaultdict(collections.Counter)

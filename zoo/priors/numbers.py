@@ -47,7 +47,9 @@ class Numbers(FeaturePrior):
 
     Attributes:
       language: of spelled numbers, "en", "fr" or "de"; "" for none.
-      first_year, last_year: what counts as a year. small_below: what counts as small; 0: nothing.
+      first_year: the least number that counts as a year.
+      last_year: the greatest number that counts as a year.
+      small_below: what counts as small; 0: nothing.
     """
 
     language: str = "en"

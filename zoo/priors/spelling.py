@@ -16,7 +16,9 @@ class Affixes(FeaturePrior):
     identity under another name.
 
     Attributes:
-      prefixes, suffixes: their lengths in letters. minimum_words: words that have to share one.
+      prefixes: lengths of prefixes in letters.
+      suffixes: lengths of suffixes in letters.
+      minimum_words: words that have to share one.
     """
 
     prefixes: tuple[int, ...] = (2, 3)
@@ -50,9 +52,10 @@ class LetterNgrams(FeaturePrior):
     section 3.2, has < and >).
 
     Attributes:
-      sizes: lengths of the n-grams. minimum_words: words that have to share one.
-      scaled: whether values are divided by the number of n-grams of the word, so that the scores
-        of long words do not vary more than those of short ones.
+      sizes: lengths of the n-grams.
+      minimum_words: words that have to share one.
+      scaled: whether values are divided by the number of n-grams of the word, so that the scores of
+        long words do not vary more than those of short ones.
     """
 
     sizes: tuple[int, ...] = (3,)

@@ -64,8 +64,9 @@ class DigitStrings(StringClass):
     """Strings of digits: P(n) proportional to ratio^n for lengths n, 10^-n each string of n digits.
 
     Attributes:
-      shortest, longest: least and greatest n; a longest of 0 is no limit. Several classes with
-      features of their own may share out the lengths.
+      shortest: the least n.
+      longest: the greatest n; 0 is no limit. Several classes with features of their own may share
+        out the lengths.
     """
 
     features: tuple[str, ...]
@@ -125,8 +126,9 @@ class LetterStrings(StringClass):
     with one are left out.
 
     Attributes:
-      order: n, letters of an n-gram. first: the first letter is a "capital", an "other" or "any";
-        other words are left out. Two classes may so share out names and the rest.
+      order: n, letters of an n-gram.
+      first: the first letter is a "capital", an "other" or "any"; other words are left out. Two
+        classes may so share out names and the rest.
     """
 
     features: tuple[str, ...]

@@ -16,7 +16,8 @@ class TopWords(FeaturePrior):
     Dymetman and Xiao (2016), section 5.2, the M + 1 features "topform".
 
     Attributes:
-      count: M. splits: where words are counted; all splits if empty, as in the paper.
+      count: M.
+      splits: where words are counted; all splits if empty, as in the paper.
     """
 
     count: int = 2500

@@ -19,7 +19,8 @@ class WordList(FeaturePrior):
     that start with "#" are passed over. How many of the words are in the lexicon is logged.
 
     Attributes:
-      path: the file, UTF-8, found as data files are. name: of the feature; the path if empty.
+      path: the file, UTF-8, found as data files are.
+      name: of the feature; the path if empty.
       lower_case: whether case is no matter.
     """
 

@@ -13,8 +13,9 @@ def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str],
     """The recipe with another value at a path.
 
     Args:
-      recipe: a frozen dataclass. path: fields from the top, and items of tuples by their numbers
-        from 0, with points between them: "model.embedding.parts.1.size".
+      recipe: a frozen dataclass.
+      path: fields from the top, and items of tuples by their numbers from 0, with points between
+        them: "model.embedding.parts.1.size".
       where: what asked for it, at the beginning of messages.
       new_value: (type of the field, where) -> the value.
 

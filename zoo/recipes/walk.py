@@ -18,8 +18,9 @@ def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, s
     field. A component comes before what is in it.
 
     Args:
-      recipe: a dataclass or a tuple; nothing is within other values. path, name: of the recipe
-        itself, where it is within another.
+      recipe: a dataclass or a tuple; nothing is within other values.
+      path: of the recipe itself, where it is within another.
+      name: of the field that holds it.
     """
     if dataclasses.is_dataclass(recipe) and not isinstance(recipe, type):
         inner = [(field, field, getattr(recipe, field)) for field in field_names(recipe)]

@@ -122,8 +122,8 @@ class Ownership:
         """Returns once the owner is known to be dead; UserError if it lives.
 
         Args:
-          touched, now: the time of the owner's file, and of one just written, on the server's
-            clock.
+          touched: the time of the owner's file on the server's clock.
+          now: the time of a file just written, on the same clock.
         """
         lives = _lives(owner)
         if lives:

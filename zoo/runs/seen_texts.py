@@ -89,8 +89,8 @@ class SeenTexts:
     """The texts that the parameters of a run, and what it is built upon, have seen.
 
     Attributes:
-      trained_on: texts that gave values to parameters or counts. selected_on: texts that a
-        checkpoint was chosen on.
+      trained_on: texts that gave values to parameters or counts.
+      selected_on: texts that a checkpoint was chosen on.
       not_known: parts of the model of which it cannot be known what they have seen, in words.
       data: the digest of the training and validation text as the run encodes them.
       made_with: {"revision": of the zoo that began the training, ...}.

@@ -27,8 +27,9 @@ def of_experiment(
     """The texts that a run of this experiment sees, and those that its parts had seen before.
 
     Args:
-      corpora: {split: text as the vocabulary reads it}. data: the digest of training and validation
-        text as the trainer has it. made_with: revision and versions of the zoo that trains.
+      corpora: {split: text as the vocabulary reads it}.
+      data: the digest of training and validation text as the trainer has it.
+      made_with: revision and versions of the zoo that trains.
     """
     train, validation = (_texts(corpora[split]) for split in ("train", "validation"))
     seen = SeenTexts(

@@ -26,7 +26,8 @@ def read_alignments(
 
     Args:
       path: a file in Pharaoh's format, perhaps compressed, and perhaps with a range of its lines.
-      sources, targets: the words of the pairs, a line each.
+      sources: the words of the source sentences, a line each.
+      targets: the words of the target sentences, a line each.
 
     Raises:
       UserError: a line is none of links, has one outside its pair, or there are more or fewer lines

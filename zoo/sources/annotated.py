@@ -26,7 +26,8 @@ def annotate(
 
     Args:
       corpus: translations with their sources as `source_text`.
-      strategy: how unknown words are marked. known: the source and target words that are not.
+      strategy: how unknown words are marked.
+      known: the source and target words that are not.
       alignments: a file of links, a line a pair; None leaves the translations as they are, and the
         sources are marked alone.
 

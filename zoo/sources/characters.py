@@ -15,7 +15,8 @@ class Characters(FileSource):
     vocabulary with boundary="none".
 
     Attributes:
-      train, validation: paths of UTF-8 text, perhaps with a range of the lines ('a.txt[:-1000]').
+      train: paths of UTF-8 text, perhaps with a range of the lines ('a.txt[:-1000]').
+      validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
     """
 

@@ -47,7 +47,8 @@ class Conllu(FileSource):
     """CoNLL-U files.
 
     Attributes:
-      train, validation: paths, each perhaps with a range of sentences: 'fr-ud-train.conllu[:-728]'.
+      train: paths, each perhaps with a range of sentences: 'fr-ud-train.conllu[:-728]'.
+      validation: as `train`.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       fused: "split" reads the syntactic words (French "des" as "de" "les") and leaves the fused
         form out; "surface" reads the fused form in the place of its words, with the tags of them

@@ -16,7 +16,8 @@ class Mixture:
     """How the sentences of an epoch are drawn from texts that stand one after the other.
 
     Attributes:
-      sizes: sentences of each text. weights: how often each is drawn from, relative to the others.
+      sizes: sentences of each text.
+      weights: how often each is drawn from, relative to the others.
       sentences: how many are drawn an epoch.
     """
 

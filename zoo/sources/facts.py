@@ -34,9 +34,12 @@ class Facts(Source):
 
     Attributes:
       path: the table, as priors.KnowledgeBase describes it.
-      validation, test: how many of its subjects, from the end, are for these splits.
-      train_questions, other_questions: how many to draw for "train" and for each other split.
-      seed: of the draws. separator: the word between question and answer.
+      validation: how many of its subjects, before those of `test`, are for this split.
+      test: how many of its subjects, from the end, are for this split.
+      train_questions: how many to draw for "train".
+      other_questions: how many to draw for each other split.
+      seed: of the draws.
+      separator: the word between question and answer.
     """
 
     path: str

@@ -12,7 +12,8 @@ class FileSource(Source):
     """Files, one for each split. Subclasses read them.
 
     Attributes:
-      train, validation: paths, each perhaps with a range of what the file has: 'a.txt[:-1000]'.
+      train: paths, each perhaps with a range of what the file has: 'a.txt[:-1000]'.
+      validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
     """
 

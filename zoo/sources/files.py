@@ -125,7 +125,7 @@ def check_path(path: str, files: Iterable[pathlib.Path] = ()):
     working folder that leads out of it, unless into $ZOO_DATA, whose own links are the user's.
 
     Args:
-      found: files that a folder or a pattern stands for.
+      files: those that a folder or a pattern stands for.
     """
     workdir = permissions.stranger(path, path=True)
     if workdir is None:

@@ -35,7 +35,8 @@ class NBestList:
     """The hypotheses of one sentence.
 
     Attributes:
-      id: its name. hypotheses: at least one, in the order of the file.
+      id: its name.
+      hypotheses: at least one, in the order of the file.
       reference: what was said or should be written, where the file has it; else None.
     """
 

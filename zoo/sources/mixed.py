@@ -34,7 +34,8 @@ class Mixed(Source):
     minimum_count) are of the corpora as they are, each sentence once.
 
     Attributes:
-      names: of the corpora, for the names of splits. corpora: where each comes from.
+      names: of the corpora, for the names of splits.
+      corpora: where each comes from.
       weights: how often a sentence is drawn from each, relative to the others; empty for the
         numbers of their sentences.
       sentences: how many are drawn an epoch; 0 for as many as the corpora have.

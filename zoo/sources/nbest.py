@@ -92,7 +92,8 @@ def line(
     written "&#124;" three times, as Moses does.
 
     Args:
-      name: of the list. features: {name: value}; several hypotheses have the same, in one order.
+      name: of the list.
+      features: {name: value}; several hypotheses have the same, in one order.
       rest: further fields.
     """
     text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)

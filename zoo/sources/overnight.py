@@ -21,7 +21,8 @@ class Overnight(FileSource):
     counted. The answer is the formula, its parentheses words too.
 
     Attributes:
-      train, validation: paths, each perhaps with a range of its examples.
+      train: paths, each perhaps with a range of its examples.
+      validation: as `train`.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       package: left out where a symbol of a formula begins with it.
       separator: the word between question and formula, which neither has.

@@ -26,8 +26,9 @@ class Pairs(Source):
     'hub:NAME:SPLIT'. Files may be compressed with gzip, bzip2 or xz. No side of a pair is empty.
 
     Attributes:
-      train, validation: one or two paths, perhaps with a range of the pairs, the same for both:
+      train: one or two paths, perhaps with a range of the pairs, the same for both:
         ("train.en[:1000]", "train.fr[:1000]").
+      validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
       columns: of source and target in a table; a point leads into a cell that has parts, as in
         ("translation.en", "translation.fr").

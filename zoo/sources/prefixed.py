@@ -15,7 +15,8 @@ class Prefixed(FileSource):
     The question and the separator are a prefix: read, but neither trained nor counted.
 
     Attributes:
-      train, validation: paths, each perhaps with a range of its lines that are not blank.
+      train: paths, each perhaps with a range of its lines that are not blank.
+      validation: as `train`.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       separator: the word between question and answer, which neither has.
     """

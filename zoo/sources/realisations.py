@@ -24,13 +24,15 @@ class Realisations(FileSource):
     taken out, so that files with and without tokens go together.
 
     Attributes:
-      train, validation: paths, each perhaps with a range of its rows.
+      train: paths, each perhaps with a range of its rows.
+      validation: as `train`.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
-      meaning, sentence: names of the two columns.
+      meaning: the name of a column.
+      sentence: the name of the other column.
       separator: the character between meaning and sentence, which neither has.
       last_first: whether the slots of a meaning are read from the last to the first: the name, with
-        which most sentences begin, then stands right before them, which a state carries more
-        easily (Sutskever, Vinyals and Le 2014 turn their sources round).
+        which most sentences begin, then stands right before them, which a state carries more easily
+        (Sutskever, Vinyals and Le 2014 turn their sources round).
     """
 
     meaning: str = "mr"

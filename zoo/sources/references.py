@@ -14,7 +14,8 @@ def read_references(path: str, ids: Sequence[str], keyed: bool = False) -> dict[
     not, line by line to the lists in their order.
 
     Args:
-      path: the file. ids: of the lists, in their order.
+      path: the file.
+      ids: of the lists, in their order.
       keyed: the first word of each line is the id, as Kaldi has it.
 
     Raises:

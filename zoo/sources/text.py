@@ -26,12 +26,12 @@ class Text(FileSource):
     sentence, or be a list of strings, the words of one sentence.
 
     Attributes:
-      train, validation: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv,
-        a folder of such files or a pattern of their paths, see `folders.text_files`; a split that
-        `datasets` saved to disk), perhaps with a range of the lines that are not blank
-        ('news.txt[:-1000]'), or
-        'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'
+      train: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv, a folder of
+        such files or a pattern of their paths, see `folders.text_files`; a split that `datasets`
+        saved to disk), perhaps with a range of the lines that are not blank ('news.txt[:-1000]'),
+        or 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'
         ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
+      validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
       column: the column that holds the text, where there are columns.
       streaming: reads a data set example by example, without keeping a copy of it on disk.

@@ -17,7 +17,8 @@ def choose_updates(
     Args:
       recipe: the optimiser, clipping, rates, and whether tables are updated by rows.
       paths: of the tables of which a loss reads some rows alone; see Task.row_tables.
-      epoch_steps, total_steps: for schedules.
+      epoch_steps: steps of an epoch, for schedules.
+      total_steps: steps of all epochs, for schedules.
 
     Raises:
       UserError: row_sparse together with an average, or where no table is trained by rows.

@@ -33,8 +33,8 @@ def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
     """Compares what a run needs at least with what there is; nothing is allocated.
 
     Args:
-      lexicons: the run's words, those that the model is made of. devices: those that the state is
-        on.
+      lexicons: the run's words, those that the model is made of.
+      devices: those that the state is on.
 
     Raises:
       UserError: it needs more; names the field, if it is one, and both numbers of bytes.
@@ -51,7 +51,8 @@ def needs(
     """(what, bytes that it needs at least), each cheap to find once those before it are granted.
 
     Args:
-      lexicons: the run's words. devices: that share one memory and hold a copy of the state each.
+      lexicons: the run's words.
+      devices: that share one memory and hold a copy of the state each.
     """
     model, training, evaluation = experiment.model, experiment.training, experiment.evaluation
     for path, name, value in _whole_numbers(model):

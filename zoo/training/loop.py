@@ -40,8 +40,10 @@ class Trainer:
         """Reads the start values of a new run, and compiles nothing yet.
 
         Args:
-          task: the model and its data. recipe: how it is trained.
-          device_count: local devices to use, 0 for all. say: told what goes on, a line at a time.
+          task: the model and its data.
+          recipe: how it is trained.
+          device_count: local devices to use, 0 for all.
+          say: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.
         """
         self.task, self.recipe, self.workdir, self.say = task, recipe, workdir, say

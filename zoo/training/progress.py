@@ -38,7 +38,8 @@ class Progress:
         """The progress that a checkpoint has.
 
         Args:
-          kept: its JSON. where: the file that it was read from, for messages.
+          kept: its JSON.
+          where: the file that it was read from, for messages.
 
         Raises:
           UserError: a key is missing, is not known, or has a value of another type.

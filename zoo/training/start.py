@@ -29,9 +29,11 @@ def read(
     A part with parameters of words is taken only if the words are the same.
 
     Args:
-      path: the work directory of the run. model, lexicon: of the run that is to start.
+      path: the work directory of the run.
+      model: of the run that is to start.
+      lexicon: of the run that is to start.
       frozen: parts that have to be taken, for nothing else gives them values.
-      others: the model's further lexicons.
+      *others: the model's further lexicons.
 
     Raises:
       UserError: there is no run or no checkpoint at `path`; a part fits, but was trained on other

@@ -94,10 +94,12 @@ def train_step(
     Args:
       key: the run's key data; dropout's keys come from it, the step and the lane, so that they
         depend neither on devices nor on interruptions.
-      loss, optimizer, frozen, usual_weight, mean_over, axis: static. loss: see Task.loss.
-        optimizer: what becomes of the gradients. frozen: parts that are not trained. usual_weight:
-        a sum over less is divided by so much. mean_over: see Training. axis: the devices' axis
-        under pmap, None on one device.
+      loss: see Task.loss; static, as all that follows.
+      optimizer: what becomes of the gradients.
+      frozen: parts that are not trained.
+      usual_weight: a sum over less is divided by so much.
+      mean_over: see Training.
+      axis: the devices' axis under pmap, None on one device.
     """
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     objective, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)

@@ -63,7 +63,8 @@ def check_steps(epoch_steps: int, epochs: int):
     """Refuses more steps than a run can number, in int32.
 
     Args:
-      epoch_steps: steps of an epoch. epochs: `training.epochs`.
+      epoch_steps: steps of an epoch.
+      epochs: `training.epochs`.
 
     Raises:
       UserError: there are 2**31 or more; names the epochs.
@@ -83,7 +84,8 @@ class Task(abc.ABC):
       loss_name: what the loss is called where it is shown.
       lexicons: {name: Lexicon} that the run keeps.
       tables: a pytree of arrays, an argument of the loss, the same for all steps.
-      epoch_steps: steps of the first epoch. total_steps: of all epochs.
+      epoch_steps: steps of the first epoch.
+      total_steps: of all epochs.
       usual_weight: the sum of a usual batch's weights. The loss of a batch with less is divided by
         this, so that two tokens do not move the parameters as far as a full batch does.
     """
@@ -111,7 +113,11 @@ class Task(abc.ABC):
         A pure function. The sums are scalars; the first is what is trained, penalties and all.
 
         Args:
-          params: of `init`. tables: the task's. inputs, weights: of a batch. carry: of `carry`.
+          params: of `init`.
+          tables: the task's.
+          inputs: of a batch.
+          weights: of a batch.
+          carry: of `carry`.
           key: an `arrays.keys.Keys`, one key for the batch and one for each row.
         """
 
@@ -148,7 +154,8 @@ class Task(abc.ABC):
         """The parts of another run's parameters that fit this task's.
 
         Args:
-          path: the run's work directory. frozen: parts that have to be taken.
+          path: the run's work directory.
+          frozen: parts that have to be taken.
 
         Raises:
           UserError: nothing can be taken from there.

@@ -205,7 +205,9 @@ def score_pairs(
     differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
 
     Args:
-      params, tables: on the device. pairs: (good words, bad words, ...), in the vocabulary's case.
+      params: on the device.
+      tables: on the device.
+      pairs: (good words, bad words, ...), in the vocabulary's case.
 
     Raises:
       UserError: the vocabulary has no boundary for sentences to start from.

@@ -48,7 +48,8 @@ def examples(
     left out.
 
     Args:
-      most: examples of each kind and band; of more, as many are drawn. seed: of the draws.
+      most: examples of each kind and band; of more, as many are drawn.
+      seed: of the draws.
     """
     of_kind = kinds(lexicon)
     kind_of = {lexicon.words[word_id]: kind for kind in of_kind for word_id in of_kind[kind]}

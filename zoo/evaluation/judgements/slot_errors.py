@@ -77,7 +77,8 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
     """The passport of the slot errors in what a run says for each condition of a split.
 
     Args:
-      temperature: of the draws; 0 is greedy. length: characters of a realisation at most.
+      temperature: of the draws; 0 is greedy.
+      length: characters of a realisation at most.
       seed: of the draws.
 
     Raises:

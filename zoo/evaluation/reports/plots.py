@@ -80,7 +80,8 @@ def training_curves(
 
     Args:
       metrics: the path of each run's metrics.jsonl by its name.
-      file: the picture to write. limit: what no model can be below, nats per token, if it is known.
+      file: the picture to write.
+      limit: what no model can be below, nats per token, if it is known.
     """
     figure, axes = _axes("Training", "training step", "nats per token")
     for number, (name, path) in enumerate(metrics.items()):
@@ -158,8 +159,9 @@ def bands(
 
     Args:
       rows: for each run the "bands" of its passport's figures.
-      file: the picture to write. limit: for each band the language's own log-perplexity,
-        nats per token: no limit within a band, only over all of them.
+      file: the picture to write.
+      limit: for each band the language's own log-perplexity, nats per token: no limit within a
+        band, only over all of them.
     """
     values = {
         name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
@@ -189,7 +191,8 @@ def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
     """Accuracy on minimal pairs by phenomenon.
 
     Args:
-      values: {run: {phenomenon: accuracy from 0 to 1}}. file: the picture to write.
+      values: {run: {phenomenon: accuracy from 0 to 1}}.
+      file: the picture to write.
     """
     groups = _groups(values)
     figure, axes = _axes(
@@ -212,7 +215,8 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     """Singular values of log-probability matrices, largest first, on a logarithmic scale.
 
     Args:
-      values: of each run, divided by the largest. file: the picture to write.
+      values: of each run, divided by the largest.
+      file: the picture to write.
     """
     figure, axes = _axes(
         "Singular values of the log-probability matrix", "rank", "divided by the largest"
@@ -259,9 +263,11 @@ def sweep(
     """Log-perplexity against a number of the experiment.
 
     Args:
-      field: its name. curves: by name, the points (see zoo.evaluation.reports.sweep.Point), of
-        which those of several runs have a bar from the least to the greatest. lines: what does not
-        have the number, nats per token. file: the picture to write.
+      field: its name.
+      curves: by name, the points (see zoo.evaluation.reports.sweep.Point), of which those of
+        several runs have a bar from the least to the greatest.
+      lines: what does not have the number, nats per token.
+      file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
     for number, (name, points) in enumerate(curves.items()):

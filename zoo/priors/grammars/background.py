@@ -38,8 +38,9 @@ class Grammar(ContextualBackground):
         read once, when the run begins. A regular expression never stands for the unknown word:
         where that may stand, the grammar has to say "<unk>".
       start: the word after which a form begins; "" if there is nothing but forms.
-      longest: forms may have so many words. depth: levels of the stack; forms that are nested more
-        deeply are left out. stacks: readings of an ambiguous beginning that are kept.
+      longest: forms may have so many words.
+      depth: levels of the stack; forms that are nested more deeply are left out.
+      stacks: readings of an ambiguous beginning that are kept.
       splits: whose forms must be of the grammar.
     """
 
@@ -104,7 +105,8 @@ class Grammar(ContextualBackground):
         """The position of the first word of each sentence that no form has there, -1 without any.
 
         Args:
-          tables: the automaton's, on the device. sentences: word ids, with their boundaries.
+          tables: the automaton's, on the device.
+          sentences: word ids, with their boundaries.
         """
         tables = tables | self._marks(lexicon)
         boundary = lexicon.boundary_id

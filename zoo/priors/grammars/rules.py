@@ -36,8 +36,11 @@ class Automata:
     """The automata of all rules, their states numbered together.
 
     Attributes:
-      edges: of each state, {symbol: state}. final: whether a rule may end in it.
-      starts: {rule: its first state}. start: the grammar's. lines: {rule: its line in the text}.
+      edges: of each state, {symbol: state}.
+      final: whether a rule may end in it.
+      starts: {rule: its first state}.
+      start: the grammar's.
+      lines: {rule: its line in the text}.
     """
 
     edges: list[dict[Symbol, int]]

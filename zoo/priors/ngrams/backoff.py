@@ -41,8 +41,9 @@ class Trie:
     """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words.
 
     Attributes:
-      word: int32 [nodes], the word that an edge leads to a node with. start: int64 [nodes + 1], the
-        children of node u are the nodes start[u] to start[u + 1], in the order of their words.
+      word: int32 [nodes], the word that an edge leads to a node with.
+      start: int64 [nodes + 1], the children of node u are the nodes start[u] to start[u + 1], in
+        the order of their words.
       levels: where the nodes of each length begin, and the number of nodes.
     """
 
@@ -87,9 +88,12 @@ def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str,
     """The tables of an interpolated model, as a `Backoff` keeps them.
 
     Args:
-      unigram: b(x), [V]. backoff: [nodes of the trie].
-      nodes, words, additional: [m] each, b(x | c) - backoff(c) b(x | c') for the word x and the
-        context c of a node, in any order; at least 0.
+      unigram: b(x), [V].
+      backoff: [nodes of the trie].
+      nodes: [m], in any order.
+      words: [m], x.
+      additional: [m], b(x | c) - backoff(c) b(x | c') for the word x and the context c of a node;
+        at least 0.
     """
     return {
         "unigram": np.asarray(unigram, np.float32),
@@ -102,7 +106,9 @@ def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob)
     """The tables of a model that is given as it lists words, in nats; see `prepare`.
 
     Args:
-      nodes, words, log_prob: [m] each, log b(x | c), in any order.
+      nodes: [m], in any order.
+      words: [m], x.
+      log_prob: [m], log b(x | c) for the word x and the context c of a node.
     """
     return {
         "log_unigram": np.asarray(log_unigram, np.float32),

@@ -20,7 +20,8 @@ class Lists:
 
     Attributes:
       parent: int64 [nodes], the node of a context without its first word; 0 has no words.
-      backoff: [nodes]. unigram: [C], of each item after no words.
+      backoff: [nodes].
+      unigram: [C], of each item after no words.
       start: int64 [nodes + 1]; after node u the items item[start[u]:start[u + 1]], in their order,
         have the values value[start[u]:start[u + 1]].
     """
@@ -96,8 +97,8 @@ def of_additions(additions: Lists, levels) -> Lists:
     """The lists of an interpolated model: listed(x | c) = additional(x | c) + backoff(c) b(x | c').
 
     Args:
-      additions: its values are additional(x | c). levels: where the nodes of each length begin, and
-        the number of nodes.
+      additions: its values are additional(x | c).
+      levels: where the nodes of each length begin, and the number of nodes.
     """
     listed = additions.value.copy()
     lists = dataclasses.replace(additions, value=listed)
@@ -115,7 +116,8 @@ def of_signatures(words: Lists, levels, signature) -> Lists:
     s that c lists. The difference, what the other words of s have after c', is 0 if there are none.
 
     Args:
-      levels: as in `of_additions`. signature: int [V], of each word.
+      levels: as in `of_additions`.
+      signature: int [V], of each word.
     """
     size = int(signature.max()) + 1
     members = np.bincount(signature, minlength=size)

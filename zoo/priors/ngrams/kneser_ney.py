@@ -30,7 +30,8 @@ class NGram(backoff.Backoff):
     A context does not reach beyond the boundary before it.
 
     Attributes:
-      order: n. splits: whose text is counted; what a model is tested on should not be among them.
+      order: n.
+      splits: whose text is counted; what a model is tested on should not be among them.
     """
 
     order: int = 3

@@ -17,7 +17,8 @@ class MicroPairs(Source):
     of it, for a source has one translation.
 
     Attributes:
-      language: the sources' language. longest: words of the longest sentence that is kept.
+      language: the sources' language.
+      longest: words of the longest sentence that is kept.
     """
 
     language: Micro = Micro(

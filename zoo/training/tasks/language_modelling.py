@@ -40,7 +40,8 @@ class LanguageModelling(Task):
         """Encodes the texts.
 
         Args:
-          experiment: the recipe. lexicon: of its vocabulary.
+          experiment: the recipe.
+          lexicon: of its vocabulary.
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:

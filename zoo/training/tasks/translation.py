@@ -37,7 +37,9 @@ class Translation(Task):
         """Encodes the pairs and chooses the shapes of their batches.
 
         Args:
-          experiment: the recipe. lexicon, source_lexicon: of the translations and of the sources.
+          experiment: the recipe.
+          lexicon: of the translations.
+          source_lexicon: of the sources.
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:
