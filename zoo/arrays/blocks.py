@@ -90,7 +90,9 @@ class Cut(NamedTuple):
     has seen are there again, and must be masked or they would count twice.
 
     Attributes:
-      rows: N. blocks: how many. size: rows of a block.
+      rows: N.
+      blocks: how many.
+      size: rows of a block.
     """
 
     rows: int

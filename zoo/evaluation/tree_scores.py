@@ -48,10 +48,10 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
             lengths = text.lengths[group]
             inside = np.arange(lengths.max())[None] < lengths[:, None]
             words = np.zeros(inside.shape, np.int64)
-            words[inside] = text.words[text.places(group)]
+            words[inside] = text.words[text.positions(group)]
             tree = prefix_tree(words, lengths, boundary, BLOCK)
             found = _of_words(tree, lengths, _tree_scores(model, params, tables, prepared, tree))
-            log_prob[text.places(group)] = found[inside]
+            log_prob[text.positions(group)] = found[inside]
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     return log_prob

@@ -235,7 +235,10 @@ def attention(
     """How much each word of a translation attends to each word of its source.
 
     Args:
-      source, target: words. weights: [T, S], from 0 to 1. file: the picture to write.
+      source: words.
+      target: words.
+      weights: [T, S], from 0 to 1.
+      file: the picture to write.
     """
     size = [1.8 + 0.32 * max(len(words), 3) for words in (source, target)]
     figure = Figure(figsize=(size[0] + 0.8, size[1]), dpi=150, layout="constrained")
