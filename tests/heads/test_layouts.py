@@ -18,7 +18,7 @@ from zoo.lexicon import with_features
 from zoo.losses import feature_scores, hierarchical, softmax, softmax_sum
 
 LANES, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
-ALL_WORDS_BYTES = LANES * TIME * VOCABULARY * 4
+ALL_WORDS_BYTES = LANES * TIME * (VOCABULARY + 1) * 4
 HEADS = {
     "softmax": heads.Softmax(),
     "self-normalised": heads.SelfNormalisedSoftmax(),
@@ -180,6 +180,8 @@ def most_gathered(name, layout, operation):
         return ALL_WORDS_BYTES
     if operation == "top_k" and (of_layout.words or layout == "batch, automatic"):
         return ALL_WORDS_BYTES // 2  # of a block of tokens
+    if of_layout.words and name == "letters":
+        return VOCABULARY * SIZE * 4  # the vectors, of which the corrections are shared out
     if layout in ("batch, explicit", "batch, shard_map") and operation != "sample":
         return 0
     return LANES * TIME * 16  # some numbers a token

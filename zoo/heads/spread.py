@@ -38,7 +38,8 @@ def over_explicit(function, method, mesh, given):
         last = [words if result.shape[-1] % _devices(mesh, words) == 0 else ()]
         return PartitionSpec(*of_tokens, *last * (result.ndim - len(of_tokens)))
 
-    draws = method == "sample" or given["self"].draws_noise
+    keyed = given.get("key") is not None
+    draws = keyed and (method == "sample" or given["self"].draws_noise)
 
     def whole(given):
         if not axes or draws:
