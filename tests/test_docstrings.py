@@ -1,7 +1,9 @@
 """Public docstrings have one parameter an item, so that a page of the API can show each."""
 
+import ast
 import dataclasses
 import inspect
+import pathlib
 import re
 
 import pytest
@@ -16,6 +18,8 @@ PUBLIC = {
     **{f"{room.__name__}.{name}": getattr(room, name) for room in ROOMS for name in room.__all__},
     **{f"{base.__module__}.{base.__name__}": base for base in BASES},
 }
+ZOO = pathlib.Path(losses.__file__).parents[1]
+OWN = ("self", "cls")
 ITEM = re.compile(r"(\*{0,2}\w+): \S")
 
 
@@ -86,6 +90,32 @@ def test_a_parameter_is_an_item(name):
 def test_the_contract_documents_every_parameter(base):
     for method, function in methods(base).items():
         assert [*items(function.__doc__, "Args")] == parameters_of(function), method
+
+
+def names_of(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+    """The parameters of a function, or the fields of a class, as docstrings write them."""
+    if isinstance(node, ast.ClassDef):
+        return [part.target.id for part in node.body if isinstance(part, ast.AnnAssign)]
+    given = node.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args) if one.arg not in OWN]
+    names += [f"*{given.vararg.arg}"] if given.vararg else []
+    names += [one.arg for one in given.kwonlyargs]
+    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+
+
+@pytest.mark.parametrize("path", sorted(ZOO.rglob("*.py")), ids=lambda path: str(path.name))
+def test_every_docstring_has_one_parameter_an_item(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        names = names_of(node)
+        section = "Attributes" if isinstance(node, ast.ClassDef) else "Args"
+        given = items(ast.get_docstring(node) or "", section)
+        if section == "Args":  # attributes may be those of a base, or set when it is made
+            assert [*given] == [name for name in names if name in given], (path, node.name)
+        for item, text in given.items():
+            inside = [other for other in names if re.search(rf"[.;] {re.escape(other)}: ", text)]
+            assert not inside, f"{path}, {node.name}: {inside} within the item of {item}"
 
 
 def test_two_parameters_in_an_item_are_found():

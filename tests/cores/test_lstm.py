@@ -180,7 +180,10 @@ def test_dropped_recurrent_weights_are_those_of_one_mask_for_all_rows_and_positi
     key, apply = jax.random.key(4), jax.jit(core.apply)
     found, _ = apply(params, inputs, carry, key=key)
     masked = [
-        {**layer, "recurrent": core._drop_weights(layer["recurrent"], keys.of(key, BATCH), place)}
+        {
+            **layer,
+            "recurrent": core._drop_weights(layer["recurrent"], keys.for_batch(key, BATCH), place),
+        }
         for place, layer in enumerate(params)
     ]
     np.testing.assert_allclose(found, apply(tuple(masked), inputs, carry)[0], rtol=1e-5, atol=1e-6)

@@ -62,7 +62,7 @@ def test_sums_alone_can_be_asked_for():
     lexicon = examples.lexicon()
     lexicon.__dict__["signature_form"] = Form.PRODUCT
     assert "of_signature" in LogLinear().tables(lexicon)
-    chosen = signature_forms.chosen(lexicon, signature_forms.SUMS)
+    chosen = signature_forms.choose_form(lexicon, signature_forms.SUMS)
     assert "private_features" in lexicon.tables(chosen)
 
 
@@ -128,7 +128,7 @@ def test_the_form_is_logged_with_the_counts(random, caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
     lexicon, _, _ = spelled_lexicon(random)
     with caplog.at_level(logging.INFO, logger="zoo"):
-        form = signature_forms.chosen(lexicon)
+        form = signature_forms.choose_form(lexicon)
         assert ("of_signature" in signatures.tables(lexicon, form)) == (form is Form.PRODUCT)
     signature_count = len(lexicon.signatures[1])
     assert 990 < signature_count < WORDS

@@ -14,7 +14,7 @@ from zoo.training import average
 
 def test_the_average_follows_the_formula_and_leaves_the_training_alone():
     decay, rate = 0.3, 0.5
-    optimizer = optax.chain(optax.sgd(rate), average.kept(decay))
+    optimizer = optax.chain(optax.sgd(rate), average.keep_average(decay))
     params = {"a": jnp.array([1.0, -2.0]), "b": {"c": jnp.array(3.0)}}
     state = optimizer.init(params)
     expected = by_hand = np.array([1.0, -2.0, 3.0])
@@ -27,17 +27,17 @@ def test_the_average_follows_the_formula_and_leaves_the_training_alone():
         assert used == (decay if step >= 3 else (1 + step) / (10 + step))
         expected = used * expected + (1 - used) * by_hand
     np.testing.assert_allclose([*params["a"], params["b"]["c"]], by_hand, rtol=1e-6)
-    judged = average.judged(params, state)
+    judged = average.params_to_evaluate(params, state)
     np.testing.assert_allclose([*judged["a"], judged["b"]["c"]], expected, rtol=1e-6)
 
 
 def test_frozen_parts_are_judged_as_they_are_and_without_an_average_all_are():
     params = {"a": jnp.ones(2), "frozen": jnp.full(3, 7.0)}
-    kept = average.kept(0.9)
+    kept = average.keep_average(0.9)
     _, state = kept.update({"a": jnp.ones(2)}, kept.init({"a": jnp.ones(2)}), {"a": jnp.ones(2)})
-    judged = average.judged(params, (optax.EmptyState(), state))
+    judged = average.params_to_evaluate(params, (optax.EmptyState(), state))
     assert judged["frozen"] is params["frozen"] and judged["a"][0] > 1
-    assert average.judged(params, (optax.EmptyState(),)) is params
+    assert average.params_to_evaluate(params, (optax.EmptyState(),)) is params
 
 
 @pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.slow)])

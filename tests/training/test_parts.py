@@ -16,11 +16,11 @@ RATES = (("head", 2.0), ("head/bias", 0.5), ("core/0", 3.0), ("embed", 9.0))
 
 def test_the_longest_name_that_a_path_begins_with_has_the_factor():
     found = {
-        path: parts.factor(RATES, path)
+        path: parts.factor_of(RATES, path)
         for path in ("head/weights", "head/bias", "head/biases", "head", "core/0/recurrent")
     }
     assert list(found.values()) == [2, 0.5, 2, 2, 3]
-    assert parts.factor(RATES, "core/01") == parts.factor(RATES, "embedding/table") == 1
+    assert parts.factor_of(RATES, "core/01") == parts.factor_of(RATES, "embedding/table") == 1
 
 
 def test_parts_are_split():
@@ -49,7 +49,7 @@ def constants(updates):
     found = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(updates):
         np.testing.assert_array_equal(leaf, leaf.ravel()[0])
-        found[parts.name(path)] = float(leaf.ravel()[0])
+        found[parts.path_name(path)] = float(leaf.ravel()[0])
     return found
 
 
@@ -102,7 +102,7 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
     plain, found = ends
     factors = {"embedding/table": 2, "head/weights": 1, "head/bias": 4}
     for path, value in jax.tree_util.tree_leaves_with_path(plain):
-        factor = factors.get(parts.name(path), 3)
+        factor = factors.get(parts.path_name(path), 3)
         there = found
         for entry in path:
             there = there[getattr(entry, "key", getattr(entry, "idx", None))]

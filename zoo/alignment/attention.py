@@ -16,7 +16,8 @@ def in_sentence_order(
 
     Args:
       weights: [at least T, at least S], as `SequenceToSequence.attention_weights` gives them.
-      source_words, target_words: S and T, the boundary not counted.
+      source_words: S, the boundary not counted.
+      target_words: T, the boundary not counted.
       order: see `SequenceToSequence`: "source_reversed" turns columns round, "target_reversed"
         rows.
 

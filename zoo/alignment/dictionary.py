@@ -18,7 +18,9 @@ def learn_dictionary(
     the first in the order of code points, so that the order of the pairs does not matter.
 
     Args:
-      sources, targets, alignments: as many of each: words, words and links (i, j).
+      sources: sentences of words.
+      targets: as many sentences of words.
+      alignments: links (i, j), as many lists.
       least: how often a pair of words must be linked to be taken.
 
     Raises:

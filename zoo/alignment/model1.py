@@ -29,7 +29,8 @@ class Model1:
     """Translation probabilities t(target word given source word), and alignments by them.
 
     Attributes:
-      source_ids, target_ids: {word: its number}; 0 is the null word, among the source words.
+      source_ids: {word: its number}; 0 is the null word.
+      target_ids: {word: its number}.
       keys: int64 [pairs], sorted: source number times the number of target words, plus target
         number, of the words that were seen together in a sentence pair.
       probabilities: float64 [pairs], t of each.
@@ -56,7 +57,8 @@ class Model1:
         some 40 for each pair of types; time is proportional to the former.
 
         Args:
-          sources, targets: as many sentences of words; some may be empty.
+          sources: sentences of words; some may be empty.
+          targets: as many sentences of words.
           iterations: steps of EM.
           progress: called as progress(step, log_likelihood) before each step, and at the end.
 

@@ -59,9 +59,11 @@ class UnknownWords:
         """A pair as training sees it.
 
         Args:
-          source, target: words.
+          source: words.
+          target: words.
           links: (source position, target position).
-          known_sources, known_targets: the words of the two lexicons.
+          known_sources: the words of the lexicon of sources.
+          known_targets: the words of the lexicon of targets.
 
         Raises:
           ValueError: a link lies outside the pair, or a word looks like a mark.
@@ -249,7 +251,8 @@ def restore_by_attention(
     Of equal weights the earlier source word is taken (Jean et al. 2015, section 3.3).
 
     Args:
-      output: T words. source: S words.
+      output: T words.
+      source: S words.
       weights: [T, S], of attention, or any other scores of links, such as log t of `Model1`.
       dictionary: {source word: target word}; a word that it has not is copied.
       unknown: the word to replace.

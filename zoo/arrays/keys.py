@@ -16,7 +16,7 @@ class Keys(NamedTuple):
     rows: jax.Array
 
 
-def of(key, batch: int) -> Keys:
+def for_batch(key, batch: int) -> Keys:
     """Keys of a batch of `batch` lanes, made from one key; keys are returned as they are."""
     if isinstance(key, Keys):
         return key
@@ -26,7 +26,11 @@ def of(key, batch: int) -> Keys:
     return Keys(of_batch, jax.random.split(of_rows, batch))
 
 
-def folded(keys: Keys, data: int) -> Keys:
+def fold_in(keys: Keys, data: int) -> Keys:
     """Keys for another use of the same batch."""
     rows = jax.vmap(lambda key: jax.random.fold_in(key, data))(keys.rows)
     return Keys(jax.random.fold_in(keys.batch, data), rows)
+
+
+# Former names, for one release.
+of, folded = for_batch, fold_in

@@ -100,7 +100,9 @@ class Bidirectional(Core):
         if key is None:
             forward_key = backward_key = None
         else:
-            forward_key, backward_key = (keys.folded(keys.of(key, batch), use) for use in range(2))
+            forward_key, backward_key = (
+                keys.fold_in(keys.for_batch(key, batch), use) for use in range(2)
+            )
         forward_carry, backward_carry = carry
         forward, forward_carry = self.core.apply(
             params["forward"], inputs, forward_carry, reset=reset, key=forward_key

@@ -92,7 +92,7 @@ class NGram(Core):
         batch, time, _ = inputs.shape
         if not batch * time:
             return self._of_nothing(inputs, carry)
-        rows = None if key is None else keys.of(key, batch).rows
+        rows = None if key is None else keys.for_batch(key, batch).rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
         ahead = self.order - 2
         # Positions, those to come too, by the text that they belong to; the carry is of text 0.

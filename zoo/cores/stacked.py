@@ -109,7 +109,7 @@ class Stacked(Core):
         keep = jnp.ones((time, batch, 1), dtype)
         if reset is not None:
             keep = 1 - reset.T[:, :, None].astype(dtype)
-        key = None if key is None else keys.of(key, batch)
+        key = None if key is None else keys.for_batch(key, batch)
         inputs = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
         outputs: list[jax.Array] = []
         new_carry = []

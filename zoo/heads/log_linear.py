@@ -141,11 +141,11 @@ class LogLinear(Head):
     def _chosen_form(self, lexicon: Lexicon):
         """The form of the scores; None for the cheapest of all."""
         if self.form != "auto":
-            return signature_forms.chosen(lexicon, (signature_forms.BY_NAME[self.form],))
+            return signature_forms.choose_form(lexicon, (signature_forms.BY_NAME[self.form],))
         if self.background is None:
             return None
         # A background of its own needs the weights of a softmax over signatures.
-        return signature_forms.chosen(lexicon, signature_forms.SUMS)
+        return signature_forms.choose_form(lexicon, signature_forms.SUMS)
 
     def form_taken(self, tables: Tables):
         """The name of the form that these tables are for."""

@@ -20,7 +20,8 @@ def over_explicit(function, method, mesh, given):
     """function(**given), a method of a head, computed and given back as its arguments lie.
 
     Args:
-      function: the method, which looks at its arguments. method: its name.
+      function: the method, which looks at its arguments.
+      method: its name.
       mesh: see `layouts.explicit_mesh`.
       given: its arguments by name.
 

@@ -228,7 +228,7 @@ class Lexicon:
     @functools.cached_property
     def signature_form(self) -> signature_forms.Form:
         """The cheapest form of the features by the estimate; see `zoo.lexicon.signature_forms`."""
-        return signature_forms.chosen(self)
+        return signature_forms.choose_form(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:
         """The ids of words, int32, the unknown word's for those outside the lexicon.

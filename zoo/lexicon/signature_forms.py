@@ -102,7 +102,7 @@ def costs(counts: Counts) -> dict[Form, float]:
     }
 
 
-def chosen(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
+def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
     """The cheapest of these forms by the estimate; logged with the counts and the estimate."""
     counts = Counts.of(lexicon)
     estimates = costs(counts)
@@ -115,3 +115,6 @@ def chosen(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
         estimates[form] / (3 * counts.words * TYPICAL_SIZE * TYPICAL_TOKENS),
     )
     return form
+
+
+chosen = choose_form  # the former name, for one release

@@ -34,9 +34,11 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
     """log softmax(W_c h + b_c), [..., M], over those places of class c that hold a word.
 
     Args:
-      weights: W [C, M, D]; bias: b [C, M], either of which may stand for a table: see
-      zoo.arrays.rows. hidden: [..., D]; classes: c, int [...]. vocabulary: V; words fill the
-      classes in order.
+      weights: W [C, M, D].
+      bias: b [C, M], either of which may stand for a table: see zoo.arrays.rows.
+      hidden: [..., D].
+      classes: c, int [...].
+      vocabulary: V; words fill the classes in order.
     """
     gathered = rows.take(weights, classes), rows.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)

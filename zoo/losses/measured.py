@@ -21,8 +21,12 @@ def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measu
     """loss = log sum_v m_nv exp(o_v) - o_x for each token, `block` tokens at a time.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
-      log_measure: contexts -> log m, [n, V]. contexts: its argument, a pytree of leaves [N, ...].
+      hidden: [N, D].
+      weights: [V, D].
+      bias: [V].
+      targets: int [N], each in [0, V).
+      log_measure: contexts -> log m, [n, V].
+      contexts: its argument, a pytree of leaves [N, ...].
 
     Returns:
       (loss [N], log Z [N]) in nats. Both can be differentiated; logits and measure are computed

@@ -46,7 +46,10 @@ def plain_softmax_loss(hidden, weights, bias, targets):
     """loss = log sum_v exp(w_v . h + c_v) - (w_x . h + c_x), holding all logits.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
+      hidden: [N, D].
+      weights: [V, D].
+      bias: [V].
+      targets: int [N], each in [0, V).
 
     Returns:
       (loss [N], log Z [N]) in nats.
@@ -108,7 +111,8 @@ def logits_of_rows(hidden, weights, bias, cut, number):
     """(logits of the words of a block, [N, size], -inf of those that were seen before; its rows).
 
     Args:
-      cut: the `blocks.Cut` of the words. number: of the block.
+      cut: the `blocks.Cut` of the words.
+      number: of the block.
     """
     rows = cut.take(number, weights)
     block_logits = logits(hidden, rows, cut.take(number, bias))
@@ -157,7 +161,10 @@ def blocked_softmax_loss(hidden, weights, bias, targets, block):
     """`plain_softmax_loss`, `block` rows of W at a time.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]; targets: int [N], each in [0, V).
+      hidden: [N, D].
+      weights: [V, D].
+      bias: [V].
+      targets: int [N], each in [0, V).
       block: at most V; need not divide V.
 
     Returns:

@@ -28,7 +28,10 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     distributed as the softmax of o.
 
     Args:
-      hidden: [N, D]; weights: [V, D]; bias: [V]. block: at most V; need not divide V.
+      hidden: [N, D].
+      weights: [V, D].
+      bias: [V].
+      block: at most V; need not divide V.
       k: at most V.
     """
     hidden, weights, bias = layouts.alike((hidden, weights, bias))

@@ -202,7 +202,7 @@ class LanguageModel(Model):
           key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """
         if key is not None:
-            key = keys.of(key, words.shape[0])
+            key = keys.for_batch(key, words.shape[0])
         hidden, context, carry = self.states(params, tables, words, carry, reset=reset, key=key)
         loss, penalty = self.head.weighted_loss_and_penalty(
             self.head_params(params),

@@ -205,7 +205,7 @@ class SequenceToSequence(Model):
             inputs,
             core.initial_carry(batch),
             reset=positions == first,
-            key=None if key is None else keys.folded(keys.of(key, batch), _ENCODER),
+            key=None if key is None else keys.fold_in(keys.for_batch(key, batch), _ENCODER),
         )
         carry = core.decoder_carry(carry)
         if self.background is not None:
@@ -303,7 +303,7 @@ class SequenceToSequence(Model):
           key: turns dropout and a sampled head's noise on; one key or `zoo.arrays.keys.Keys`.
         """
         if key is not None:
-            key = keys.of(key, words.shape[0])
+            key = keys.for_batch(key, words.shape[0])
         encoded = self.encode(params, tables, source, lengths, key=key)
         hidden, context = self.states(params, tables, encoded, words, key=key)
         return self.head.weighted_loss_and_penalty(

@@ -25,9 +25,9 @@ class Columns:
     Attributes:
       runs: {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats.
       word_count: adds "words", how many there are.
+      unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
       rank: adds "rank", minus the logarithm of the place in the list, from 1: what is left of the
         first system's opinion where the list has no score, or another order.
-      unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
     """
 
     runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)

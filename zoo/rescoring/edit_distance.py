@@ -16,7 +16,8 @@ def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) 
     the reference together; the running minimum along the row is that of the deletions.
 
     Args:
-      hypotheses: words of each. reference: words.
+      hypotheses: words of each.
+      reference: words.
 
     Returns:
       int64 [hypotheses, 3]: substitutions, insertions, deletions.

@@ -46,8 +46,9 @@ class LatticeSearch:
     """How paths are searched for.
 
     Attributes:
-      weight: of the model's log-probability. language_weight: of the recogniser's language scores,
-        beside the header's scale. word_penalty: added for each word, beside the header's.
+      weight: of the model's log-probability.
+      language_weight: of the recogniser's language scores, beside the header's scale.
+      word_penalty: added for each word, beside the header's.
       history: n, how many last words hypotheses of a node share to be merged; None: all.
       beam: hypotheses of a node that are so much below its best, in score, are let go.
       nbest: paths that are found, of different words.

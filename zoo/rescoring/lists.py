@@ -13,7 +13,8 @@ class Lists:
       ids: of the lists, L.
       names: of the features, F.
       starts: int64 [L + 1]: the hypotheses of list l are rows starts[l] to starts[l + 1].
-      features: float64 [N, F]. statistics: float64 [N, S], of a metric; see `metrics`.
+      features: float64 [N, F].
+      statistics: float64 [N, S], of a metric; see `metrics`.
       first: float64 [N], the scores of the system that made the lists, larger is better; None if it
         gave none. Its best hypothesis is the first of a list in any case.
     """

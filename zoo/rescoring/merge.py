@@ -21,7 +21,8 @@ def merge_lists(
     one that the first system did not make, is the lowest of its list.
 
     Args:
-      lists: of the first system. others: of others, the same lists in the same order.
+      lists: of the first system.
+      others: of others, the same lists in the same order.
       best: how many of each other list are taken, by its score or, without one, from the first on.
 
     Raises:

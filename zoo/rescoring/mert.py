@@ -33,7 +33,9 @@ class Mert:
         """The weights with the best figure, float64 [F]; never worse than `start`.
 
         Args:
-          lists: to tune on. metric: what to tune for. start: weights [F].
+          lists: to tune on.
+          metric: what to tune for.
+          start: weights [F].
           seed: of the directions and the other starts.
         """
         scales = lists.scales()
@@ -118,7 +120,8 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
     """The upper envelopes of the lines a + x b of each row, from x = -inf to inf.
 
     Args:
-      slopes, intercepts: b and a, [L, N]; -inf both where there is no line.
+      slopes: b, [L, N]; -inf where there is no line.
+      intercepts: a, [L, N]; -inf where there is no line.
 
     Returns:
       first, int64 [L]: the line that is highest for x -> -inf; and of all corners, by row, float64

@@ -19,7 +19,9 @@ class Metric:
     """The contract of the metrics.
 
     Attributes:
-      name: as people write it. unit: of the figure. sign: 1 if larger is better, -1 if smaller.
+      name: as people write it.
+      unit: of the figure.
+      sign: 1 if larger is better, -1 if smaller.
       many: whether a sentence may have several references.
     """
 
@@ -46,7 +48,8 @@ class Metric:
             gain(e) = size(b + s(e)) figure(b + s(e)) / 100
 
         Args:
-          statistics: s, [..., S]. background: b, the statistics of other sentences, [S].
+          statistics: s, [..., S].
+          background: b, the statistics of other sentences, [S].
         """
         together = statistics + background
         return self.sign * self.size(together) * self.figure(together) / 100

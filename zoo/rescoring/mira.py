@@ -50,7 +50,10 @@ class Mira:
         best figure is kept, the first of equals; so neither ends worse than it began.
 
         Args:
-          lists: to tune on. metric: what to tune for. start: weights [F]. seed: of the orders.
+          lists: to tune on.
+          metric: what to tune for.
+          start: weights [F].
+          seed: of the orders.
         """
         scales = lists.scales()
         objective = Objective.of(lists, metric)
@@ -109,8 +112,9 @@ class Objective:
     hypothesis o, larger weights would make it 0 whatever they choose.
 
     Attributes:
-      features: [L, most, F], in standard deviations. gains: [L, most], of the background that
-        decayed statistics of the first system's hypotheses come to; -inf beyond a list's end.
+      features: [L, most, F], in standard deviations.
+      gains: [L, most], of the background that decayed statistics of the first system's hypotheses
+        come to; -inf beyond a list's end.
     """
 
     features: np.ndarray

@@ -13,7 +13,9 @@ def count_matches(
         matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
 
     Args:
-      hypotheses, references: sequences of words or of characters. order: the largest n.
+      hypotheses: sequences of words or of characters.
+      references: such sequences.
+      order: the largest n.
 
     Returns:
       matches, int64 [hypotheses, order]; the n-grams of each hypothesis, [hypotheses, order]; those

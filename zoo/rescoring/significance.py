@@ -31,7 +31,8 @@ def paired_test(
     Maxwell 2005); p = (1 + samples with as large a difference) / (1 + samples).
 
     Args:
-      one, other: statistics [L, S] of two systems on the same sentences.
+      one: statistics [L, S] of a system.
+      other: those of another system on the same sentences.
     """
     generator = np.random.default_rng(seed)
     swapped = generator.integers(0, 2, (samples, len(one))).astype(np.float64)

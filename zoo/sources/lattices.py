@@ -25,8 +25,12 @@ class Link:
     """A link of a lattice.
 
     Attributes:
-      start, end: its nodes. word: what is said, or None. acoustic, language: what the recogniser
-        gave it, nats, without scales. line: of the file.
+      start: the node that it leaves.
+      end: the node that it reaches.
+      word: what is said, or None.
+      acoustic: the recogniser's acoustic score, nats, without its scale.
+      language: the recogniser's score of its language model, nats, without its scale.
+      line: of the file.
     """
 
     start: int
@@ -42,9 +46,13 @@ class Lattice:
     """A lattice whose nodes all lie on paths from node 0, the start, to the last one, the end.
 
     Attributes:
-      id: its name. nodes: how many. links: each from a node to one with a higher number, ordered by
-        their starts. acoustic_scale, language_scale, word_penalty: those of the header: the
-        recogniser's score is acoustic_scale * a + language_scale * l + word_penalty a word.
+      id: its name.
+      nodes: how many.
+      links: each from a node to one with a higher number, ordered by their starts.
+      acoustic_scale: of the header: the recogniser's score is acoustic_scale * a + language_scale *
+        l + word_penalty a word.
+      language_scale: of the header.
+      word_penalty: of the header.
     """
 
     id: str
@@ -67,8 +75,8 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
     out with their links.
 
     Args:
-      path: the file, perhaps compressed. name: the id of a lattice of SLF that has no UTTERANCE;
-        None for the file's path.
+      path: the file, perhaps compressed.
+      name: the id of a lattice of SLF that has no UTTERANCE; None for the file's path.
 
     Raises:
       UserError: a line is of neither form; a count of the header is another; a node is named twice,

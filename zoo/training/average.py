@@ -19,7 +19,7 @@ class AverageState(NamedTuple):
     averaged_params: Any
 
 
-def kept(decay: float) -> optax.GradientTransformation:
+def keep_average(decay: float) -> optax.GradientTransformation:
     """Keeps the average of what the updates lead to, and leaves them alone; the last in a chain."""
 
     def init(params):
@@ -40,7 +40,7 @@ def kept(decay: float) -> optax.GradientTransformation:
     return optax.GradientTransformation(init, update)
 
 
-def judged(params: dict, optimizer_state) -> dict:
-    """The parameters to judge: the average of those that are trained, if one is kept."""
+def params_to_evaluate(params: dict, optimizer_state) -> dict:
+    """The parameters to evaluate: the average of those that are trained, if one is kept."""
     average = optax.tree_utils.tree_get(optimizer_state, "averaged_params")
     return params if average is None else {**params, **average}

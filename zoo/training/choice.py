@@ -27,9 +27,9 @@ def choose_updates(
     if not recipe.row_sparse:
         transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
         if recipe.rates:
-            transformation = optax.chain(transformation, parts.scaled(recipe.rates))
+            transformation = optax.chain(transformation, parts.scale_updates(recipe.rates))
         if recipe.average:
-            transformation = optax.chain(transformation, average.kept(recipe.average))
+            transformation = optax.chain(transformation, average.keep_average(recipe.average))
         return DenseUpdates(transformation)
     if recipe.average:
         raise UserError(

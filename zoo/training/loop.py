@@ -240,7 +240,7 @@ class Trainer:
 
     def _validate(self, step, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
-        params = average.judged(self._state.params, self._state.optimizer_state)
+        params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
         validation = self.task.validate(self.devices.alone(params))
         # As long as the value is infinite the last parameters are as good as any, not none.
         better = validation.value < progress.best or validation.value == progress.best == math.inf

@@ -36,23 +36,23 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
         )
 
 
-def name(path) -> str:
+def path_name(path) -> str:
     """The path of a parameter in a pytree as text, such as "head/network/bias"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
-def factor(rates: tuple[tuple[str, float], ...], of: str) -> float:
+def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:
     """The factor of the longest prefix, in whole names, that a path has; 1 without any."""
     fitting = {prefix: rate for prefix, rate in rates if f"{of}/".startswith(f"{prefix}/")}
     return fitting[max(fitting, key=len)] if fitting else 1.0
 
 
-def scaled(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
+def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
     """Multiplies each update by the factor of its parameter."""
 
     def update(updates, state, params=None):
         def times_factor(path, leaf):
-            return leaf * factor(rates, name(path))
+            return leaf * factor_of(rates, path_name(path))
 
         return jax.tree_util.tree_map_with_path(times_factor, updates), state
 
@@ -62,7 +62,7 @@ def scaled(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation
 def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):
     """UserError if a prefix of training.rates is that of no trained parameter."""
     leaves = jax.tree_util.tree_leaves_with_path(split(params, frozen)[0])
-    names = [name(path).split("/") for path, _ in leaves]
+    names = [path_name(path).split("/") for path, _ in leaves]
     prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}
     for prefix, _ in rates:
         if prefix not in prefixes:

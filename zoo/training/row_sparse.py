@@ -172,8 +172,8 @@ class RowSparseUpdates(Updates):
         self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
-            self.dense = optax.chain(self.dense, parts.scaled(rates))
-        self.factors = {path: parts.factor(rates, "/".join(path)) for path in paths}
+            self.dense = optax.chain(self.dense, parts.scale_updates(rates))
+        self.factors = {path: parts.factor_of(rates, "/".join(path)) for path in paths}
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):

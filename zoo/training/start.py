@@ -117,7 +117,7 @@ def _rows(component) -> list[str]:
 
 def _shapes(part):
     leaves = jax.tree_util.tree_leaves_with_path(part)
-    return {parts.name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
+    return {parts.path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
 
 
 def _check_words(path, name, component, params, theirs, ours):
