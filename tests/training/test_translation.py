@@ -216,12 +216,13 @@ def test_figures_are_exact_and_have_passports(tmp_path):
     for name, side in zip("ab", lines, strict=True):
         (tmp_path / name).write_text("\n".join(side) + "\n")
     (tmp_path / "c").write_text("\n".join(map("\t".join, zip(*lines, strict=True))))
-    run = dataclasses.replace(
+    of_files = dataclasses.replace(
         run, experiment=dataclasses.replace(run.experiment, data=Pairs(("a", "b"), ("a", "b")))
     )
     for given in (f"{tmp_path}/a,{tmp_path}/b", f"{tmp_path}/c"):
-        read = run.given(given).corpus
-        np.testing.assert_array_equal(run.score(read)[1].log_prob, scores.log_prob)
+        for one in (run, of_files):  # trained without files, and with some
+            read = one.given(given).corpus
+            np.testing.assert_array_equal(one.score(read)[1].log_prob, scores.log_prob)
     with pytest.raises(UserError, match="has 3 paths: give two files"):
         run.given("a,b,c")
 
