@@ -56,7 +56,7 @@ class TrainedRun(typing.NamedTuple):
                 "(vocabulary.open_classes), which a background cannot spell: take a run without."
             )
         lexicon = folder.lexicon()
-        _, params = folder.params(experiment, lexicon, say=logger.warning)
+        _, params = folder.params(experiment, lexicon, log=logger.warning)
         # With the tables, a run that this one in turn has as background is read as well.
         model = experiment.language_model
         return cls(model, lexicon, params, model.evaluation_tables(lexicon))

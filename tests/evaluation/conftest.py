@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
     workdir.keep_lexicons(task.lexicons)
-    Trainer(task, experiment.training, workdir.path, 1, say=lambda line: None).train()
+    Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 
 

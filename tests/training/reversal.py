@@ -1,49 +1,43 @@
 """A task that is no language model: an encoder-decoder with attention says digits backwards."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from tests import examples
+from zoo import cores, heads
 from zoo.arrays import rows
-from zoo.cores import LSTM
-from zoo.heads import NCE, Softmax
 from zoo.training.task import Batch, Task, Validation
 
 WORDS, LENGTH, SIZE, BATCHES = 7, 5, 6, 6
-CORE = LSTM(size=SIZE, dropout=0.2)
+CORE, LEXICON = cores.LSTM(size=SIZE, dropout=0.2), examples.plain_lexicon(WORDS)
 
 
 class Reversal(Task):
     """The target is the source backwards; of some, the last digits have no weight."""
 
-    usual_weight, epoch_steps, data = 12.0, BATCHES, "digits"
+    usual_weight, epoch_steps, data, lexicons = 12.0, BATCHES, "digits", {"digits": LEXICON}
 
     def __init__(self, recipe, sampled=False):
         self.recipe, self.total_steps = recipe, BATCHES * recipe.epochs
-        self.head = NCE(samples=4, noise_per="token") if sampled else Softmax()
-        self.lexicons = {"digits": examples.plain_lexicon(WORDS)}
-        self.tables = self.head.tables(self.lexicons["digits"])
+        self.head = heads.NCE(samples=4, noise_per="token") if sampled else heads.Softmax()
+        self.tables = self.head.tables(LEXICON)
 
     def init(self, key):
         keys = jax.random.split(key, 4)
-        return {
-            "embedding": {"table": jax.random.normal(keys[0], (WORDS, SIZE))},
-            "encoder": CORE.init(keys[1], SIZE),
-            "decoder": CORE.init(keys[2], SIZE),
-            "head": self.head.init(keys[3], SIZE, self.lexicons["digits"]),
-        }
+        table = jax.random.normal(keys[0], (WORDS, SIZE))
+        encoder, decoder = (CORE.init(of_core, SIZE) for of_core in keys[1:3])
+        head = self.head.init(keys[3], SIZE, LEXICON)
+        return {"embedding": {"table": table}, "encoder": encoder, "decoder": decoder, "head": head}
 
     def epoch(self, number):
         generator, batch = np.random.default_rng((self.recipe.seed, number)), self.recipe.batch
         sources = generator.integers(1, WORDS, (BATCHES, batch, LENGTH), np.int32)
         lengths = generator.integers(1, LENGTH + 1, (BATCHES, batch, 1))
-        inside, lanes = np.arange(LENGTH) < lengths, np.arange(batch, dtype=np.int32)
-        batches = zip(sources, inside.astype(np.float32), strict=True)
-        return [Batch((x, x[:, ::-1]), weights, lanes) for x, weights in batches]
+        weights, lanes = np.float32(np.arange(LENGTH) < lengths), np.arange(batch, dtype=np.int32)
+        return [Batch((x, x[:, ::-1]), w, lanes) for x, w in zip(sources, weights, strict=True)]
 
     def states(self, params, source, target, key=None):
-        before = jnp.pad(target, ((0, 0), (1, 0)))[:, :-1]  # 0 begins
+        before = jax.numpy.pad(target, ((0, 0), (1, 0)))[:, :-1]  # 0 begins
         source, before = (rows.take(params["embedding"]["table"], x) for x in (source, before))
         empty = CORE.initial_carry(len(source))
         memory, carry = CORE.apply(params["encoder"], source, empty, key=key)
@@ -53,7 +47,7 @@ class Reversal(Task):
     def loss(self, params, tables, inputs, weights, carry, key):
         hidden = self.states(params, *inputs, key)
         loss = self.head.weighted_loss(params["head"], tables, hidden, inputs[1], weights, key=key)
-        return loss, jnp.zeros(()), carry
+        return loss, jax.numpy.zeros(()), carry
 
     def validate(self, params):
         (source, target), weights, _ = self.epoch(99)[0]

@@ -103,7 +103,7 @@ def lines_after(tmp_path, content, step):
     """(metrics.jsonl of a run that goes on after a step and tells a validation, what was said)."""
     (tmp_path / "metrics.jsonl").write_bytes(content)
     said = []
-    with Metrics(tmp_path, step, say=said.append) as metrics:
+    with Metrics(tmp_path, step, log=said.append) as metrics:
         metrics.validation(9, Progress(), FIGURES)
     *before, last = (tmp_path / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
     assert json.loads(last)["step"] == 9
@@ -152,6 +152,6 @@ def test_a_run_goes_on_when_its_terminal_is_closed(monkeypatch):
         time.sleep(0.2)
         for step in range(1, 4):
             bar.step(step, Progress(), results)
-        bar.say("a line")
-        bar.say("another")
+        bar.log("a line")
+        bar.log("another")
     sys.stdout.close()  # that took the terminal's place

@@ -22,7 +22,7 @@ RECIPE = Training(batch=4, epochs=2, optimizer=SGD(0.4), clip=0.5, validate_ever
 
 def trainer(folder, recipe=RECIPE, devices=1, sampled=False):
     folder.mkdir(exist_ok=True)
-    return Trainer(Reversal(recipe, sampled), recipe, folder, devices, say=lambda line: None)
+    return Trainer(Reversal(recipe, sampled), recipe, folder, devices, log=lambda line: None)
 
 
 def ends(*trainers):

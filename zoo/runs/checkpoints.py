@@ -74,12 +74,12 @@ class Checkpoints:
         """Where the progress of a checkpoint is kept, for messages."""
         return self.folder / kind / str(step) / "progress" / "metadata"
 
-    def restore(self, kind: str, like: Any, say=print) -> tuple[int, Any, dict] | None:
+    def restore(self, kind: str, like: Any, log=print) -> tuple[int, Any, dict] | None:
         """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
 
         Args:
           like: a pytree of arrays or shapes as they were saved.
-          say: told of each checkpoint that is damaged or of another model, and passed over.
+          log: told of each checkpoint that is damaged or of another model, and passed over.
 
         Raises:
           UserError: there are checkpoints, and none of them can be read.
@@ -91,7 +91,7 @@ class Checkpoints:
             except Exception as error:  # a damaged file shows itself in many ways
                 reason = _reason(error)
                 first = first or f"step {step}: {reason}"
-                say(
+                log(
                     f"the checkpoint of step {step} in {self.folder / kind} is damaged and passed "
                     f"over ({reason})."
                 )

@@ -43,9 +43,9 @@ def check_free(folder: pathlib.Path):
 class Ownership:
     """A process's ownership of a folder, from `with` to its end."""
 
-    def __init__(self, folder: pathlib.Path, say=print):
-        """Names the folder, which is there; `say` is told of a wait."""
-        self._folder, self._say = folder.absolute(), say
+    def __init__(self, folder: pathlib.Path, log=print):
+        """Names the folder, which is there; `log` is told of a wait."""
+        self._folder, self._log = folder.absolute(), log
         self._path = self._folder / FILE
         self._record = _this_process() | {"token": uuid.uuid4().hex}
         self._ended = threading.Event()
@@ -130,7 +130,7 @@ class Ownership:
             raise _held(self._folder, owner)
         if lives is not None or now - touched > SILENCE:
             return
-        self._say(
+        self._log(
             f"{self._folder} was being trained by {_named(owner)}: waiting up to {SILENCE:.0f} s "
             "for a sign of life."
         )
@@ -190,7 +190,7 @@ def _lives(owner) -> bool | None:
 
 
 def _began(pid) -> str | None:
-    """When a process began, in ticks since the machine's start; "" if the system does not say, and
+    """When a process began, in ticks since the machine's start; "" if the system does not log, and
     None if it has ended already."""
     # The name of the program, in brackets, may have spaces and brackets in it.
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()

@@ -215,16 +215,16 @@ class Workdir:
                     checkpoints.close()
         return ""
 
-    def params(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any]:
+    def params(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any]:
         """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""
-        step, params, _ = self.best(experiment, lexicon, say)
+        step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
         """The lexicons that the model's parameters are of beside the first; none, as a rule."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
 
-    def best(self, experiment: Experiment, lexicon: Lexicon, say=print) -> tuple[int, Any, dict]:
+    def best(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any, dict]:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
@@ -233,7 +233,7 @@ class Workdir:
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                restored = checkpoints.restore("best", {"params": like}, say)
+                restored = checkpoints.restore("best", {"params": like}, log)
             finally:
                 checkpoints.close()
         if restored is None:

@@ -34,7 +34,7 @@ class Trainer:
         recipe: Training,
         workdir: pathlib.Path,
         device_count: int = 0,
-        say=print,
+        log=print,
         init_from: str = "",
     ):
         """Reads the start values of a new run, and compiles nothing yet.
@@ -43,10 +43,10 @@ class Trainer:
           task: the model and its data.
           recipe: how it is trained.
           device_count: local devices to use, 0 for all.
-          say: told what goes on, a line at a time.
+          log: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.
         """
-        self.task, self.recipe, self.workdir, self.say = task, recipe, workdir, say
+        self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
@@ -92,7 +92,7 @@ class Trainer:
             trained by another process, cannot be written to, or is deleted meanwhile.
           Interrupted: SIGTERM, SIGHUP or Ctrl-C; the state is saved.
         """
-        with Ownership(self.workdir, self.say) as ownership:
+        with Ownership(self.workdir, self.log) as ownership:
             return self._train(ownership)
 
     def _train(self, ownership: Ownership) -> Progress:
@@ -102,7 +102,7 @@ class Trainer:
             if not progress.finished:
                 step, loss_name = self._steps_done(), self.task.loss_name
                 with (
-                    Metrics(self.workdir, step, loss_name, self.say) as metrics,
+                    Metrics(self.workdir, step, loss_name, self.log) as metrics,
                     ProgressBar(self.task.total_steps, step, loss_name) as bar,
                     handled(self._remember_signal),
                 ):
@@ -116,7 +116,7 @@ class Trainer:
         """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
         finished run."""
         shapes = jax.eval_shape(self.initial_state)
-        restored = checkpoints.restore("last", shapes, self.say)
+        restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
             held = [self._started() if self.init_from else self.initial_state()]
             self._state = placement.placed(held, self.devices)
@@ -131,9 +131,9 @@ class Trainer:
                 "put it back or give another folder."
             )
         if progress.finished:
-            self.say(f"this run is finished, at step {step}; nothing is left to train.")
+            self.log(f"this run is finished, at step {step}; nothing is left to train.")
         else:
-            self.say(f"resuming after step {step} (epoch {progress.epoch + 1}).")
+            self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
             self._state = placement.placed(held, self.devices)
         return progress
 
@@ -141,7 +141,7 @@ class Trainer:
         """The state before the first step, with the values of the other run; says what they are."""
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
-            self.say(line)
+            self.log(line)
         Workdir(self.workdir).keep_start(start.record)
         return self.initial_state(start.params)
 
@@ -212,7 +212,7 @@ class Trainer:
                 if not compiled:
                     compiled = True
                     jax.block_until_ready(results)
-                    bar.say(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
+                    bar.log(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
                 # The step before is reported while this one runs, so that no device waits.
                 if waiting:
                     tell(*waiting)
@@ -253,13 +253,13 @@ class Trainer:
         metrics.validation(step, progress, validation.figures)
         tokens = max(progress.tokens, 1)
         penalty = f"penalty {progress.penalty / tokens:.4f}, " if progress.penalty else ""
-        bar.say(
+        bar.log(
             f"epoch {progress.epoch + 1}, step {step}: training {self.task.loss_name} "
             f"{progress.loss / tokens:.4f}, {penalty}{validation.summary}"
             f"{' (best)' if better else ''}{'; stopping early' if progress.finished else ''}"
         )
         for line in validation.lines:
-            bar.say(line)
+            bar.log(line)
 
     def _give_up(self, what, step, checkpoints):
         steps = checkpoints.steps("last")

@@ -26,12 +26,12 @@ class Metrics:
     line that a kill cut short.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss", say=print):
-        """Opens both for a run that stands after `step`; `say` is told of lines that are none."""
+    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss", log=print):
+        """Opens both for a run that stands after `step`; `log` is told of lines that are none."""
         self._loss_name = loss_name
         path = workdir / METRICS
         text = path.read_bytes() if path.exists() else b""
-        kept = b"".join(line + b"\n" for line in _until(step, text, path, say))
+        kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
         if kept != text:
             storage.write_whole(path, lambda path: path.write_bytes(kept))
         self._file = path.open("a", encoding="utf-8")
@@ -87,7 +87,7 @@ class Metrics:
         self._write(step, values)
 
 
-def _until(step, text, path, say):
+def _until(step, text, path, log):
     """The lines of a file up to a step, those that are none left out."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -96,7 +96,7 @@ def _until(step, text, path, say):
             if at <= step:
                 yield line
         elif number < len(lines):  # the last one has no end: it was cut short
-            say(f"{path}, line {number} is no object with a step, and is left out: {line[:80]!r}.")
+            log(f"{path}, line {number} is no object with a step, and is left out: {line[:80]!r}.")
 
 
 class ProgressBar:
@@ -140,7 +140,7 @@ class ProgressBar:
             _check_unread(error)
             self._bar.disable = True
 
-    def say(self, line):
+    def log(self, line):
         """A line above the bar."""
         try:
             if self._bar.disable:

@@ -45,7 +45,7 @@ def read(
         experiment, theirs = source.experiment(), source.lexicon()
         their_others = source.other_lexicons(experiment)
         step, arrays, progress = source.best(
-            experiment, theirs, say=lambda line: lines.append(f"init_from: {line}")
+            experiment, theirs, log=lambda line: lines.append(f"init_from: {line}")
         )
     except UserError as error:
         raise UserError(f"init_from: {error}") from error

@@ -180,7 +180,7 @@ def describe(record: dict) -> str:
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
-def report(workdirs: list[str], splits: list[str], file: str, say=print):
+def report(workdirs: list[str], splits: list[str], file: str, log=print):
     """Prints a table for each run and split (all tests if none), draws the pairs of all splits
     together in one picture and writes the passports.
 
@@ -198,12 +198,12 @@ def report(workdirs: list[str], splits: list[str], file: str, say=print):
         of_splits = []
         for split in chosen[workdir]:
             record = judge(run, split)
-            say(f"{name}, {describe(record)}")
-            say(f"  {passport.write(run, record)}")
+            log(f"{name}, {describe(record)}")
+            log(f"  {passport.write(run, record)}")
             of_splits.append(record["figures"]["cases"])
         accuracies[name] = pooled(of_splits)
     plots.accuracy(accuracies, file)
-    say(file)
+    log(file)
 
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, float]:

@@ -66,7 +66,7 @@ def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
     return {**record, "figures": {**record["figures"], "cases": cases}}
 
 
-def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
+def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures with their passports in each run's results, and writes
     the plots beside the first run; returns the plots' paths.
 
@@ -105,14 +105,14 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     bands = {name: record["bands"] for name, record in figures.items()}
     accuracies = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
-    _say_rate(say, language, runs[first].experiment.vocabulary)
-    say(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
-    _say_totals(say, own, {name: record["log_perplexity"] for name, record in figures.items()})
+    _log_rate(log, language, runs[first].experiment.vocabulary)
+    log(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
+    _log_totals(log, own, {name: record["log_perplexity"] for name, record in figures.items()})
     for name, record in judged.items():
         for line in overlap.warnings(record):
-            say(f"{name}: {line.strip()}")
-    _say_bands(say, own_bands, bands)
-    _say_accuracies(say, accuracies)
+            log(f"{name}: {line.strip()}")
+    _log_bands(log, own_bands, bands)
+    _log_accuracies(log, accuracies)
 
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
     plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
@@ -120,7 +120,7 @@ def report(workdirs: list[str], say=print) -> list[pathlib.Path]:
     plots.bands(bands, files[1], by_band)
     plots.accuracy(accuracies, files[2])
     for path in files:
-        say(f"wrote {path}")
+        log(f"wrote {path}")
     return files
 
 
@@ -145,35 +145,35 @@ def _validation_limit(language: Micro, run: Run) -> float:
     return language_scores(language, corpus, text, text.counted).log_perplexity
 
 
-def _say_rate(say, language, vocabulary):
+def _log_rate(log, language, vocabulary):
     marks = vocabulary.boundary_marks if vocabulary.boundary == "counted" else 0
     rate = language.entropy_per_sentence() / (language.expected_length() + marks)
-    say(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
+    log(f"The micro language: entropy {rate:.4f} nats per token (perplexity {math.exp(rate):.2f}).")
 
 
-def _say_totals(say, own, totals):
-    say(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the limit':>17}")
-    say(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
+def _log_totals(log, own, totals):
+    log(f"{'test text':18}{'nats per token':>16}{'perplexity':>12}{'above the limit':>17}")
+    log(f"{'the language':18}{own.log_perplexity:16.4f}{own.perplexity:12.2f}{'':>17}")
     for name, value in totals.items():
         above = value - own.log_perplexity
-        say(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:17.4f}")
+        log(f"{name:18}{value:16.4f}{perplexity_of(value):12.2f}{above:17.4f}")
 
 
-def _say_bands(say, own_bands, bands):
-    say("\nPerplexity by how often the word occurred in training")
-    say("(the language's own is no limit within a band, only over all of them):\n")
+def _log_bands(log, own_bands, bands):
+    log("\nPerplexity by how often the word occurred in training")
+    log("(the language's own is no limit within a band, only over all of them):\n")
     names = "".join(f"{name:>14}" for name in bands)
-    say(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
+    log(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]
     for row in own_bands:
         values = "".join(f"{run.get(row['band'], '-'):>14}" for run in runs)
-        say(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
+        log(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
 
 
-def _say_accuracies(say, accuracies):
-    say(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
-    say(f"{'':26}" + "".join(f"{name:>14}" for name in accuracies))
+def _log_accuracies(log, accuracies):
+    log(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
+    log(f"{'':26}" + "".join(f"{name:>14}" for name in accuracies))
     for phenomenon in next(iter(accuracies.values())):
         values = "".join(f"{run[phenomenon]:14.1%}" for run in accuracies.values())
-        say(f"{phenomenon:26}{values}")
-    say("")
+        log(f"{phenomenon:26}{values}")
+    log("")

@@ -77,7 +77,7 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     return Spectrum(values, len(values))
 
 
-def report(workdirs: list[str], contexts: int, split: str, file: str, say=print):
+def report(workdirs: list[str], contexts: int, split: str, file: str, log=print):
     """Prints rank and spectrum of each run on one split and draws them in one picture.
 
     Raises:
@@ -102,13 +102,13 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, say=print)
         singular = spectrum(matrix)
         curves[name] = singular.singular_values / singular.singular_values[0]
         model = run.experiment.language_model
-        say(
+        log(
             f"{name}: rank {singular.rank} of at most {singular.bound} ({contexts} contexts of "
             f"{split}, D = {model.core.output_size}, {type(model.head).__name__})"
         )
         if seen := run.seen_texts:
             shared = overlap.of_text(corpus.sentences, seen)
             for line in overlap.warnings({"split": split, "overlap": shared}):
-                say(line)
+                log(line)
     plots.spectra(curves, file)
-    say(file)
+    log(file)

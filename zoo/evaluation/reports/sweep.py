@@ -106,7 +106,7 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
     ]
 
 
-def report(field: str, workdirs: list[str], file: str, say=print):
+def report(field: str, workdirs: list[str], file: str, log=print):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Those that
@@ -164,4 +164,4 @@ def report(field: str, workdirs: list[str], file: str, say=print):
         )
     plots.sweep(field, drawn, heights, file)
     for line in (*lines, file):  # after the picture: who reads the lines may stop before the last
-        say(line)
+        log(line)
