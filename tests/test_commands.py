@@ -29,6 +29,16 @@ CASES = {
         "report",
         (["a"], ["x", "y"], "p.pdf"),
     ),
+    "sweep training.batch a --file s.svg b": (
+        sweep,
+        "report",
+        ("training.batch", ["a", "b"], "s.svg"),
+    ),
+    "agreement --split x a --file p.pdf b": (
+        agreement,
+        "report",
+        (["a", "b"], ["x"], "p.pdf"),
+    ),
     "micro-report a b": (micro_report, "report", (["a", "b"],)),
 }
 

@@ -59,7 +59,7 @@ COMMANDS = {
 def main(line: Sequence[str] | None = None):
     """Reads a command line, by default the process's own, and does what it says."""
     parser = argparse.ArgumentParser(prog=called.line())
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
     for name, (module, about) in COMMANDS.items():
         command = commands.add_parser(name, help=about)
         module.add_to(command)

@@ -10,6 +10,29 @@ from zoo.sources import files
 from zoo.trust import permissions
 
 
+class Parser(argparse.ArgumentParser):
+    """A command's parser, which takes files before, between and behind options.
+
+    argparse by itself leaves an optional file out where an option stands between it and what comes
+    before, as in `translate DIR --beam 5 FILE`.
+    """
+
+    _intermixes = False
+
+    def parse_known_args(self, args=None, namespace=None):
+        """The arguments, and what is left of them."""
+        takes_commands = any(
+            action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._actions
+        )
+        if takes_commands or self._intermixes:
+            return super().parse_known_args(args, namespace)
+        self._intermixes = True  # it calls this method for options and files in turn
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixes = False
+
+
 def add_common_to(parser: argparse.ArgumentParser):
     """Adds --trust, --trust-paths and --no-compilation-cache."""
     add = parser.add_argument
