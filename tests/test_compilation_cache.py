@@ -71,6 +71,7 @@ def entries(home):
     return sorted(pathlib.Path(home).glob("zoo/compiled-*/*-cache"))
 
 
+@pytest.mark.slow
 def test_programs_are_found_again_unless_they_are_damaged(tmp_path):
     """As a kill or a loss of power leaves them, and with other bytes."""
     expected, hits = end(start(tmp_path, os.devnull), tmp_path)
@@ -92,6 +93,7 @@ def test_programs_are_found_again_unless_they_are_damaged(tmp_path):
         assert path.stat().st_size > len(before) / 2
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_share_the_folder(tmp_path):
     go = tmp_path / "go"
     running = [start(tmp_path, go) for _ in range(2)]

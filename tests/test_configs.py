@@ -235,6 +235,7 @@ LM1B = {
 
 
 @pytest.mark.parametrize("name", LM1B)
+@pytest.mark.slow
 def test_models_of_the_billion_words_have_the_paper_s_parameters(name):
     lexicon = Lexicon(words=tuple(map(str, range(793_471))), counts=np.ones(793_471, np.int64))
     model = configs.load(name).model

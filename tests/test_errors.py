@@ -155,6 +155,7 @@ def cut_short(checkpoint):
         path.write_bytes(b"")
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_cut_short(command, tmp_path):
     settings = [*MICRO, "training.checkpoint_every=2", "training.epochs=2"]
     code, stdout, _ = command("micro_softmax", *settings)

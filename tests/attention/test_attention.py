@@ -176,6 +176,7 @@ def test_large_scores_do_not_overflow():
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+@pytest.mark.slow
 def test_a_type_of_few_bits_is_kept_and_weights_are_not_rounded(component, random, dtype):
     params, hidden, memory = problem(component, random)
     few = jax.tree.map(lambda x: x.astype(dtype), (params, hidden, memory))

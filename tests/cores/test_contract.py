@@ -204,6 +204,7 @@ def test_dropout_follows_the_key(dropping, random):
     assert ((np.asarray(hidden) == 0) != (np.asarray(other) == 0)).any()
 
 
+@pytest.mark.slow
 def test_dropout_of_a_row_depends_on_its_own_key_alone(dropping, random):
     params, inputs, carry = core_problem(dropping, random)
     rows = jax.random.split(jax.random.key(1), BATCH)

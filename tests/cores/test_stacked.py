@@ -145,6 +145,7 @@ def test_gradients_are_those_of_the_plain_scan(random, name, shape):
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
 @pytest.mark.parametrize("name", ["elman", "gru", "lstm"])
+@pytest.mark.slow
 def test_a_type_of_few_bits_is_kept(random, name, dtype):
     core = LAYERS[name][0](SIZE, layers=2, skip=True, dropout=0.5)
     params = examples.random_params(core, random, INPUT_SIZE, scale=0.5)

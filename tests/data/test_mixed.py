@@ -125,12 +125,17 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     assert corpus.prefixes == [0, 0, 0, 3]
     assert source.fused == "split"
     # Other files are read as the corpus whose files have their suffix, or else as text.
-    kinds = {path: type(_as_test(source, path)) for path in ("x.conllu", "x.tsv[:3]", "x.txt", "x")}
+    kinds = {
+        path: type(_as_test(source, path, pairs=False))
+        for path in ("x.conllu", "x.tsv[:3]", "x.txt", "x")
+    }
     assert [*kinds.values()] == [Conllu, Prefixed, Text, Text]
-    assert _as_test(source, "x.conllu").tests == ("x.conllu",)
+    assert _as_test(source, "x.conllu", pairs=False).tests == ("x.conllu",)
     # A wrapper is read as what is in it.
     wrapped = WithWordsOf(source.corpora[1], "run")
-    assert _as_test(wrapped, "x.conllu") == _as_test(source.corpora[1], "x.conllu")
+    assert _as_test(wrapped, "x.conllu", pairs=False) == _as_test(
+        source.corpora[1], "x.conllu", pairs=False
+    )
     assert wrapped.texts() == [source.corpora[1]]
     corpora = (source.corpora[0], wrapped, source.corpora[2])
     with_wrapper = dataclasses.replace(source, corpora=corpora)

@@ -41,6 +41,7 @@ def best_continuation(params, words, length):
 
 
 @pytest.mark.parametrize("prompt", ["", "a", "b c", "C a b"])
+@pytest.mark.slow
 def test_greedy_text_is_the_most_probable_word_at_each_step(params, prompt):
     vocabulary = Vocabulary(lower_case=True)
     (text,) = generate(

@@ -34,6 +34,7 @@ def params(random):
     return examples.random_params(MODEL, random, LEXICON, scale=1.0)
 
 
+@pytest.mark.slow
 def test_drawn_words_are_read_again_by_their_letters(params):
     """Against the model itself, with the drawn words in a lexicon of their own."""
     for seed in range(20):
@@ -60,6 +61,7 @@ def test_drawn_words_are_read_again_by_their_letters(params):
         assert spelling.word(letters[0], LEXICON, LETTERS) == word
 
 
+@pytest.mark.slow
 def test_the_most_probable_spellings(params):
     texts = spelled.generate(
         MODEL, params, LEXICON, Vocabulary(), prompt="ab", count=2, length=1, temperature=0

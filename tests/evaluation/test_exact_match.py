@@ -67,6 +67,7 @@ def most_probable_words(run, words):
     return [lexicon.words[place] for place in log_probs[0].argmax(-1)]
 
 
+@pytest.mark.slow
 def test_answers_are_the_most_probable_words(workdir):
     run = Run.load(workdir)
     corpus = run.read("test")

@@ -129,6 +129,7 @@ def test_texts_are_drawn(loaded):
         loaded.generate(spell=True)
 
 
+@pytest.mark.slow
 def test_characters_and_heads_that_spell(tmp_path):
     (tmp_path / "t.txt").write_text("ab ba\nba ab\n", encoding="utf-8")
     path = str(tmp_path / "t.txt")

@@ -69,6 +69,7 @@ def words_file(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     trained = Run.load(open_workdir)
     run = trained.with_lexicon(str(words_file))

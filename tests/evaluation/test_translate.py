@@ -23,6 +23,9 @@ from zoo.evaluation.translation import Translator
 from zoo.heads import AdaptiveSoftmax
 from zoo.models import LanguageModel
 
+# Five models are trained for them: test_loaded has a translation for every day.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):

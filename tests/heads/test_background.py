@@ -127,6 +127,7 @@ def test_gradients_are_those_of_the_formula(arguments):
 
 
 @pytest.mark.parametrize("block", [1, 4, 7, 11])
+@pytest.mark.slow
 def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
     tokens, classes = 11, 6
     hidden, weights = random.normal(size=(tokens, SIZE)), random.normal(size=(classes, SIZE))

@@ -228,6 +228,7 @@ def test_gradients_are_those_of_the_formula(trial, form):
         np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 def test_compiled_or_not_is_the_same(trial):
     arguments = trial.params, trial.tables, trial.hidden
     log_prob = trial.head.log_prob(*arguments, trial.targets)

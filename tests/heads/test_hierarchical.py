@@ -66,6 +66,7 @@ def test_rows_of_all_tokens_are_never_held(monkeypatch, method):
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
+@pytest.mark.slow
 def test_draws_in_blocks_are_those_of_all_at_once(random, monkeypatch, shape):
     params, tables, hidden, _ = problem(random)
     hidden = hidden.reshape(-1, SIZE)[: np.prod(shape)].reshape(*shape, SIZE)

@@ -131,6 +131,7 @@ def test_more_is_drawn_than_the_words_that_are_known():
 @pytest.mark.parametrize(
     ("per", "shape"), [("batch", (4,)), ("lane", (3, 4)), ("token", (3, 5, 4))]
 )
+@pytest.mark.slow
 def test_lanes_draw_the_same_whichever_are_beside_them(per, shape):
     rows = jax.random.split(jax.random.key(1), 3)
 
@@ -179,6 +180,7 @@ def problem(per, random):
 @pytest.mark.parametrize(
     "per", ["batch", *(pytest.param(per, marks=pytest.mark.slow) for per in ("lane", "token"))]
 )
+@pytest.mark.slow
 def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     head, tables, params, hidden = problem(per, random)
     key = jax.random.key(6)

@@ -23,6 +23,7 @@ HEADS = CLOSED | {
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("name", HEADS)
+@pytest.mark.slow
 def test_a_head_trains_and_scores(name, random):
     head, lexicon = HEADS[name], examples.lexicon()
     params = examples.random_params(head, random, SIZE, lexicon, scale=0.5)

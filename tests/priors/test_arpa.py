@@ -222,6 +222,7 @@ OF_SIGNATURES = {
         pytest.param("two in one", 0.001, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_words_far_below_what_they_back_off_to(features, dense, monkeypatch, tmp_path):
     """As dense rows and in windows: the listed value comes back, and p is normalised."""
     monkeypatch.setattr(backoff, "DENSE", dense)
@@ -281,6 +282,7 @@ def test_words_without_mass_are_refused(tmp_path):
         Arpa(str(path), order=2).prepare(lexicon, {})
 
 
+@pytest.mark.slow
 def test_a_model_of_which_no_long_n_gram_is_in_the_lexicon(tmp_path):
     path = tmp_path / "low.arpa"
     path.write_text(LOW, encoding="utf-8")

@@ -152,6 +152,7 @@ def test_the_next_words_are_those_that_lead_to_a_form(tmp_path, name):
 
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.parametrize("limits", [(3, 9, 1), (5, 12, 3)], ids=str)
+@pytest.mark.slow
 def test_whatever_is_drawn_parses(tmp_path, name, limits):
     """However tight the limits: a form is complete in time, and no draw is stuck."""
     depth, longest, stacks = limits
@@ -261,6 +262,7 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
         compiled(tmp_path, 'a: "x" "x" "x"\n', ("x",), longest=2)
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_rules_is_refused(tmp_path):
     lines = [f"r{number}: r{number + 1}\n" for number in range(1500)]
     path = tmp_path / "chain.grammar"

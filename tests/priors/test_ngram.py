@@ -226,6 +226,7 @@ def test_tables_are_kept_with_the_lexicon(tmp_path):
 
 
 @pytest.mark.parametrize("kinds", [(), ("x", "y")])
+@pytest.mark.slow
 def test_a_head_over_it_that_has_learnt_nothing_is_it(kinds):
     """Whichever features it takes: fewer of them have fewer signatures."""
     lexicon, _ = built(3)

@@ -54,6 +54,7 @@ def constants(updates):
 
 
 @pytest.mark.parametrize("optimizer", [SGD(0.5), SGD(0.5, momentum=0.9), Adam(0.5), Adagrad(0.5)])
+@pytest.mark.slow
 def test_updates_are_multiplied_after_clipping(tmp_path, optimizer):
     settings = {"optimizer": optimizer, "clip": 0.1}
     plain = constants(update_of(tmp_path, **settings))

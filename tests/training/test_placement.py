@@ -72,6 +72,7 @@ def beside_the_state(monkeypatch):
 
 
 @pytest.mark.parametrize(("devices", "average"), [(1, 0.9), (2, 0.0)])
+@pytest.mark.slow
 def test_a_run_holds_its_state_once_and_so_does_it_resumed(
     tmp_path, beside_the_state, devices, average
 ):

@@ -93,6 +93,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize(
     ("model", "kill"), [pytest.param("softmax", 2, marks=pytest.mark.slow), ("log-linear", 13)]
 )
+@pytest.mark.slow
 def test_what_comes_after_the_last_checkpoint_is_done_again(
     tmp_path, monkeypatch, every_step_told, model, kill
 ):
@@ -119,6 +120,7 @@ def test_what_comes_after_the_last_checkpoint_is_done_again(
     assert_same_end(whole, resumed)
 
 
+@pytest.mark.slow
 def test_dropout_does_not_depend_on_interruptions_but_on_the_seed(tmp_path):
     ends = []
     for seed in (0, 0, 1):

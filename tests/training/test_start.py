@@ -120,6 +120,7 @@ def test_only_gradients_that_are_needed_are_formed_and_clipped(first, tmp_path):
     assert length == pytest.approx(1e-3, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_row_sparse_training_of_a_head_alone_is_the_dense_one(first, tmp_path):
     ends = []
     for sparse, devices in ((False, 1), (True, 2)):

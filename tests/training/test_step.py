@@ -97,6 +97,7 @@ def test_a_step_carries_the_last_state(float64):
     np.testing.assert_allclose(new.carry[0], last[0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_batch_without_words_changes_nothing():
     optimizer = DenseUpdates(optax.sgd(0.7))
     params = MODEL.init(jax.random.key(3), LEXICON)
@@ -111,6 +112,7 @@ def test_a_batch_without_words_changes_nothing():
     assert float(results.loss) == float(results.tokens) == 0
 
 
+@pytest.mark.slow
 def test_a_penalty_is_trained_and_reported_apart(float64):
     """Of a log-linear model with the penalty 0.1 * sum_f a_f^2."""
     plain = LanguageModel(Features(size=3), LSTM(size=3), LogLinear())

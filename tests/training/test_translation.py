@@ -47,6 +47,7 @@ def experiment(model=MODEL, vocabulary=None, **training) -> Experiment:
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
     recipe = experiment(optimizer=Adam(0.02), clip=0.5, validate_every=5, checkpoint_every=3)
     whole = small.trainer(recipe, tmp_path / "whole")
@@ -99,6 +100,7 @@ HEADS = {
         *(pytest.param(name, marks=pytest.mark.slow) for name in ("adaptive", "char-lstm", "tied")),
     ],
 )
+@pytest.mark.slow
 def test_every_head_may_stand_on_the_decoder(tmp_path, name):
     head, vocabulary = HEADS[name]
     model = dataclasses.replace(MODEL, head=head)
