@@ -63,6 +63,7 @@ def test_before_the_first_step_the_model_is_its_background(trained):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_adaptor_learns_and_the_background_stays(trained, tmp_path):
     recipe = adapted(trained, batch=4)
     alone, several = (small.trainer(recipe, tmp_path / str(n), n) for n in (1, 2))

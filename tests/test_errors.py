@@ -111,6 +111,7 @@ def test_a_treebank_with_wrong_columns(command, tmp_path):
     assert_refused(command("rnn_french", *texts(path)), f"{path}, line 3: 3 columns")
 
 
+@pytest.mark.slow
 def test_a_work_directory_of_another_experiment(command, tmp_path):
     assert command("micro_softmax", *MICRO)[0] == 0
     kept = Workdir(tmp_path / "run")

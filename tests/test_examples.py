@@ -28,6 +28,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("example", "head"), CASES)
+@pytest.mark.slow
 def test_the_loss_falls(example, head, capsys):
     losses, perplexity = EXAMPLES[example].main(HEADS[head], steps=30)
     assert losses[-1] < losses[0] - 0.3

@@ -143,6 +143,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
 
 @pytest.mark.parametrize("beam", [1, 2, 5])
 @pytest.mark.parametrize(("alpha", "every_end"), [(0.0, False), (1.0, False), (0.5, True)])
+@pytest.mark.slow
 def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam, alpha, every_end):
     settings = BeamSearch(beam, min(beam, 3), alpha, longest=LONGEST, every_end=every_end)
     found = search(settings, tables)

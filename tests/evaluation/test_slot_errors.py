@@ -62,6 +62,7 @@ def run(tmp_path_factory):
     return Run.load(small.run_in(folder / "run", recipe))
 
 
+@pytest.mark.slow
 def test_each_condition_is_realised_once(run, monkeypatch):
     said = ["Bo and Al", "Al"]
     asked = []

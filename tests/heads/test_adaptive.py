@@ -51,6 +51,7 @@ def test_clusters_follow_frequency_not_the_order_of_the_lexicon(random):
 
 
 @pytest.mark.parametrize("tokens", [1, 6, 10])
+@pytest.mark.slow
 def test_blocks_of_tokens_change_nothing(random, monkeypatch, tokens):
     lexicon = examples.plain_lexicon()
     params = examples.random_params(HEAD, random, 8, lexicon)

@@ -259,6 +259,7 @@ def test_top_k_sorts_log_probs(trial):
     np.testing.assert_allclose(values, -np.sort(-log_probs, axis=-1)[..., :4], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_batch_in_parts_is_the_same(trial):
     @jax.jit
     def parts(params, hidden, targets, weights):
@@ -329,6 +330,7 @@ UNEVEN = {
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_new_heads_know_nothing_yet_in_float32(name, lexicon):
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), HEADS[name].head)
     params = model.head_params(model.init(jax.random.key(0), lexicon))

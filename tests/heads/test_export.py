@@ -39,6 +39,7 @@ def operations(head):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.slow
 def test_any_number_of_rows(name, float64, monkeypatch, random):
     monkeypatch.setattr(blocks, "OF_ANY_ROWS", 4)  # so that there are several blocks
     head, lexicon = HEADS[name].head, examples.lexicon()

@@ -101,6 +101,7 @@ def test_all_spellings_together_have_the_mass_one(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.slow
 def test_frequencies_are_those_declared(name):
     count = 20_000
     draw = jax.jit(letter_noise.draw, static_argnums=(2, 3))

@@ -69,6 +69,7 @@ def sums(head, lexicon, random, of_params, of_hidden):
 
 
 @pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.slow
 def test_probabilities_sum_to_one(name, random):
     np.testing.assert_allclose(
         sums(CLOSED[name], examples.lexicon(), random, rounded, rounded), 1, atol=1e-5

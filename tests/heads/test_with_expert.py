@@ -72,6 +72,7 @@ def of_targets(log_probs):
 CLOSE = {"rtol": 2e-6, "atol": 1e-6}
 
 
+@pytest.mark.slow
 def test_probabilities_are_those_of_the_formula(arguments):
     head, params, tables, hidden = arguments
     expected = reference(head, params, hidden)

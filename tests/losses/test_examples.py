@@ -21,6 +21,7 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", MODULES)
+@pytest.mark.slow
 def test_examples_give_what_they_show(name):
     module = importlib.import_module(f"zoo.losses.{name}")
     with np.printoptions(precision=4, suppress=True):

@@ -151,6 +151,7 @@ def test_the_model_is_that_of_the_dictionaries(order):
 
 
 @pytest.mark.parametrize(("dense", "window"), [(16, 16), (1, 2), (2, 3), (10**6, 4)])
+@pytest.mark.slow
 def test_masses_of_signatures(monkeypatch, dense, window):
     """However the lists are kept: as dense rows, or in one or many windows."""
     monkeypatch.setattr(backoff, "DENSE", dense)

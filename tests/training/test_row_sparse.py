@@ -92,6 +92,7 @@ AT_ONCE = [("tied", SGD(0.7)), ("Huffman", SGD(0.7)), ("words for each lane", Ad
     [case if case in AT_ONCE else pytest.param(*case, marks=pytest.mark.slow) for case in CASES],
     ids=[f"{name}, {type(recipe).__name__}" for name, recipe in CASES],
 )
+@pytest.mark.slow
 def test_equal_to_the_dense_optimiser_with_clipping(name, recipe):
     model = LanguageModel(Lookup(5), LSTM(5), HEADS[name])
     found, found_metrics, before = trained(model, recipe, sparse=True)
