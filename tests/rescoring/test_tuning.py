@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.rescoring.lists import lists
-from zoo.rescoring import mert, mira, oracle, significance, tune
+from zoo.evaluation import significance
+from zoo.rescoring import mert, mira, oracle, tune
 from zoo.rescoring.lists import Lists, first_weights
 from zoo.rescoring.metrics import Bleu, WordErrorRate
 
@@ -187,12 +188,12 @@ def test_intervals_and_tests_of_equal_and_different_systems():
     some = lists(count=60, metric="wer")
     rows = some.untuned()
     one = some.statistics[rows]
-    low, high = significance.bootstrap_interval(one, metric)
+    low, high = significance.bootstrap_interval(one, metric.figure)
     assert low < metric.figure(one.sum(0)) < high
     # The standard error of a mean of ratios, roughly.
     errors = one[:, :3].sum(1) / one[:, 3].mean()
     assert high - low == pytest.approx(100 * 4 * errors.std() / 60**0.5, rel=0.3)
-    assert significance.paired_test(one, one, metric) == 1
+    assert significance.paired_test(one, one, metric.figure) == 1
     better = one * [0.0, 0, 0, 1]
-    assert significance.paired_test(one, better, metric) == pytest.approx(1 / 1001)
-    assert significance.bootstrap_interval(one, metric) == (low, high)
+    assert significance.paired_test(one, better, metric.figure) == pytest.approx(1 / 1001)
+    assert significance.bootstrap_interval(one, metric.figure) == (low, high)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.rescoring import oracle, significance
+from zoo.evaluation import significance
+from zoo.rescoring import oracle
 from zoo.rescoring.columns import RANK
 from zoo.rescoring.lists import Lists, first_weights
 from zoo.rescoring.mert import Mert
@@ -110,11 +111,11 @@ class Figures:
         figures = [
             Figure(
                 float(metric.figure(statistics.sum(0))),
-                *significance.bootstrap_interval(statistics, metric, seed),
+                *significance.bootstrap_interval(statistics, metric.figure, seed),
             )
             for statistics in chosen
         ]
-        p = significance.paired_test(chosen[0], chosen[1], metric, seed)
+        p = significance.paired_test(chosen[0], chosen[1], metric.figure, seed)
         untuned, tuned, best = figures
         return cls(len(lists.ids), untuned, tuned, best, p)
 

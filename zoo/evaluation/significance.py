@@ -1,0 +1,131 @@
+"""How sure a figure is: intervals, and paired tests of two systems on the same text or questions.
+
+Figures of a text are functions of sums over its sentences, such as log-perplexity, a sum of -log p
+over a number of tokens: the sentences are drawn anew, or exchanged between two systems. Accuracies
+are of questions that are answered right or wrong.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from jax.scipy.special import betainc
+
+SAMPLES = 1000
+# Of two figures whose difference is likelier than this by chance, neither is called the better.
+LEVEL = 0.05
+
+Figure = Callable[[np.ndarray], np.ndarray]
+
+
+def bootstrap_interval(
+    statistics: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
+) -> tuple[float, float]:
+    """The interval of 95 % of a figure, by sentences drawn with replacement (Efron 1979; Koehn
+    2004).
+
+    Args:
+      statistics: [L, S], of each sentence.
+      figure: of sums of statistics over sentences, [..., S] -> [...].
+      seed: of the draws.
+      samples: how many texts are drawn.
+
+    Returns:
+      (low, high); NaN twice without two sentences, or with statistics that are not finite.
+    """
+    count = len(statistics)
+    if count < 2 or not np.isfinite(statistics).all():
+        return math.nan, math.nan
+    generator = np.random.default_rng(seed)
+    sums = np.empty((samples, statistics.shape[1]))
+    for number in range(samples):
+        drawn = np.bincount(generator.integers(count, size=count), minlength=count)
+        sums[number] = drawn @ statistics
+    low, high = np.quantile(figure(sums), (0.025, 0.975))
+    return float(low), float(high)
+
+
+def paired_test(
+    one: np.ndarray, other: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
+) -> float:
+    """The probability of as large a difference if the systems were alike, by randomisation.
+
+    Each sample exchanges the two systems' sentences with probability 1/2 each (Riezler and Maxwell
+    2005); p = (1 + samples with as large a difference) / (1 + samples).
+
+    Args:
+      one: statistics [L, S] of a system, of each sentence.
+      other: those of another system on the same sentences.
+      figure: of sums of statistics over sentences, [..., S] -> [...].
+      seed: of the exchanges.
+      samples: how often sentences are exchanged.
+
+    Returns:
+      p; NaN with statistics that are not finite.
+    """
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.nan
+    generator = np.random.default_rng(seed)
+    moved = np.empty((samples, one.shape[1]))
+    for number in range(samples):
+        moved[number] = generator.integers(0, 2, len(one)) @ (other - one)
+    first, second = figure(one.sum(0) + moved), figure(other.sum(0) - moved)
+    difference = abs(float(figure(one.sum(0)) - figure(other.sum(0))))
+    return (1 + int((np.abs(first - second) >= difference - 1e-9).sum())) / (1 + samples)
+
+
+def binomial_interval(right: int, count: int) -> tuple[float, float]:
+    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927).
+
+    (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
+    0.975 quantile of the normal distribution; NaN twice without questions.
+    """
+    if not count:
+        return math.nan, math.nan
+    z = 1.959963984540054
+    middle = right + z * z / 2
+    reach = z * math.sqrt(right * (count - right) / count + z * z / 4)
+    total = count + z * z
+    return max(0.0, (middle - reach) / total), min(1.0, (middle + reach) / total)
+
+
+def mcnemar_test(only_one: int, only_other: int) -> float:
+    """The probability of as uneven a split if two systems were alike, exactly (McNemar 1947).
+
+    Of the questions that one of two systems alone has right, each has them with probability 1/2:
+    p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and 1/2.
+
+    Args:
+      only_one: how many questions the one system alone has right.
+      only_other: how many the other one alone has.
+    """
+    count, term, total = only_one + only_other, 1, 0
+    for number in range(min(only_one, only_other) + 1):
+        total += term  # binomial coefficients, whole numbers of any size
+        term = term * (count - number) // (number + 1)
+    return min(1.0, 2 * total / 2**count)
+
+
+def seeds_test(one: list[float], other: list[float]) -> float:
+    """The probability of as large a difference of means if two groups of runs were alike: Welch's
+    t-test (1947) of the figures of runs that differ in their seed.
+
+    Args:
+      one: a figure of each run of a group.
+      other: the same of another group.
+
+    Returns:
+      p; NaN where a group has less than two runs.
+    """
+    if min(len(one), len(other)) < 2:
+        return math.nan
+    difference = np.mean(one) - np.mean(other)
+    errors = [float(np.var(runs, ddof=1)) / len(runs) for runs in (one, other)]
+    if not sum(errors):
+        return float(difference == 0)
+    freedom = sum(errors) ** 2 / sum(
+        error**2 / (len(runs) - 1) for error, runs in zip(errors, (one, other), strict=True)
+    )
+    squared = difference**2 / sum(errors)
+    # Student's distribution by the incomplete beta function: P(|T| >= t).
+    return float(betainc(freedom / 2, 0.5, freedom / (freedom + squared)))
