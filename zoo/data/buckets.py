@@ -42,12 +42,14 @@ class Buckets:
 class PairBatch(NamedTuple):
     """B pairs of one shape.
 
-    source: int32 [B, S], in the order in which it is read, padded on the left with 0.
-    lengths: int32 [B], words of each source; 1 in rows without a pair, so that none is empty.
-    words, targets: int32 [B, T], the word before each position, the boundary first, and the one at
-      it; padded on the right with 0.
-    trained: float32 [B, T], 1 where the target has a loss in training.
-    positions: int64 [B, T], where in the target's text it stands; -1 where there is none.
+    Attributes:
+      source: int32 [B, S], in the order in which it is read, padded on the left with 0.
+      lengths: int32 [B], words of each source; 1 in rows without a pair, so that none is empty.
+      words: int32 [B, T], the word before each position, the boundary first; padded on the right
+        with 0.
+      targets: int32 [B, T], the word at each position; padded on the right with 0.
+      trained: float32 [B, T], 1 where the target has a loss in training.
+      positions: int64 [B, T], where in the target's text it stands; -1 where there is none.
     """
 
     source: np.ndarray
@@ -75,7 +77,7 @@ def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int
 
 
 class PairedText:
-    """Sources and their translations as word ids, in the orders in which they are read and said."""
+    """Sources and translations as word ids, in the orders in which they are read and predicted."""
 
     def __init__(
         self, source: EncodedText, target: EncodedText, boundary: int, marks: int, order: str
@@ -102,12 +104,13 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
-        """The pairs of these numbers, -1 for none, in a shape (S, T)."""
+        """The batch of the pairs with these numbers, -1 for none, in a shape (S, T)."""
         there = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
         positions = np.where(columns >= 0, starts[:, None] + columns, -1)
-        source = _taken(self.source.words[self._source_positions], positions)
+        positions = np.where(columns >= 0, self._source_positions[positions], -1)
+        source = _taken(self.source.words, positions)
         columns = np.arange(shape[1])[None]
         inside = columns < np.where(there, self.target_lengths[pairs], 0)[:, None]
         positions = np.where(inside, self.target.starts[pairs][:, None] + columns, -1)
@@ -207,7 +210,12 @@ class PairBatches(Sequence):
     """Batches of pairs; `batches[i]` is the i-th, whichever was taken before."""
 
     def __init__(self, text: PairedText, rows: list[tuple[np.ndarray, tuple[int, int]]]):
-        """rows: of each batch the numbers of its pairs, -1 for none, and its shape."""
+        """Takes the pairs of each batch.
+
+        Args:
+          text: the pairs.
+          rows: of each batch the numbers of its pairs, -1 for none, and its shape.
+        """
         self.text, self.rows = text, rows
 
     def __len__(self):
