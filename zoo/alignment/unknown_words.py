@@ -17,6 +17,7 @@ M.-T. Luong, I. Sutskever, Q. Le, O. Vinyals, W. Zaremba: Addressing the Rare Wo
 Machine Translation, ACL 2015.
 """
 
+import abc
 import dataclasses
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
@@ -32,7 +33,7 @@ UNKNOWN = "<unk>"
 _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))>")
 
 
-class UnknownWords:
+class UnknownWords(abc.ABC):
     """The contract of the strategies, which are frozen dataclasses.
 
     marks() -> the words that training adds to the target's, in a fixed order
@@ -44,10 +45,11 @@ class UnknownWords:
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
+    @abc.abstractmethod
     def marks(self) -> tuple[str, ...]:
         """The words that the target sentences of training have beside their own."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def annotate(
         self,
         source: Sequence[str],
@@ -68,12 +70,12 @@ class UnknownWords:
         Raises:
           ValueError: a link lies outside the pair, or a word looks like a mark.
         """
-        raise NotImplementedError
 
     def annotate_source(self, source: Sequence[str], known: Container[str]) -> list[str]:
         """A source sentence as training sees it: unknown words are `<unk>`."""
         return [word if word in known else UNKNOWN for word in source]
 
+    @abc.abstractmethod
     def restore(
         self,
         output: Sequence[str],
@@ -93,7 +95,6 @@ class UnknownWords:
           Words; `<unk>` where the output does not say which source word is meant, or names one
           that there is not.
         """
-        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +134,8 @@ class Copyable(UnknownWords):
         ]
 
     def restore(self, output, source, dictionary, known):
-        """Each mark by the unknown source word of its number."""
+        """The output with each mark replaced by the translation of the unknown source word of its
+        number."""
         numbered = self._numbered(source, known)
         meant = {mark: word for word, mark in numbered.items()}
         return [
@@ -151,7 +153,7 @@ class Copyable(UnknownWords):
 
 @dataclasses.dataclass(frozen=True)
 class _Positional(UnknownWords):
-    """What the two positional strategies share.
+    """The base of the two positional strategies.
 
     Attributes:
       reach: the largest |d| that has a mark.
@@ -174,7 +176,7 @@ class _Positional(UnknownWords):
         return f"<{self.prefix}_{position - linked if near else 'null'}>"
 
     def _word(self, mark, position, source, dictionary):
-        """What a mark at a target position stands for."""
+        """The word that a mark at a target position stands for."""
         distance = mark.removeprefix(f"<{self.prefix}_").removesuffix(">")
         if distance == "null":
             return UNKNOWN
@@ -197,7 +199,8 @@ class PositionalAll(_Positional):
         return self.annotate_source(source, known_sources), annotated
 
     def restore(self, output, source, dictionary, known):
-        """The words without marks; an `<unk>` by the mark that follows it at once."""
+        """The output without marks; each `<unk>` is replaced by the mark that follows it at
+        once."""
         words: list[str] = []
         for word, following in zip(output, [*output, ""][1:], strict=True):
             if _is_mark(word, self.prefix):
@@ -210,7 +213,7 @@ class PositionalAll(_Positional):
 
 @dataclasses.dataclass(frozen=True)
 class PositionalUnknown(_Positional):
-    """A mark `<unkpos_d>` in the place of each unknown target word, and no others."""
+    """Strategy of a mark `<unkpos_d>` instead of each unknown target word, and no others."""
 
     prefix: ClassVar[str] = "unkpos"
 
@@ -223,7 +226,8 @@ class PositionalUnknown(_Positional):
         ]
 
     def restore(self, output, source, dictionary, known):
-        """The words, each mark replaced."""
+        """The output with each mark replaced by the translation of the source word that it points
+        to."""
         return [
             self._word(word, j, source, dictionary) if _is_mark(word, self.prefix) else word
             for j, word in enumerate(output)

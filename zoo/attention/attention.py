@@ -1,5 +1,6 @@
 """The contract of attention, and what all of it shares: weights, context, attentional state."""
 
+import abc
 import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -13,10 +14,12 @@ from zoo.networks import attention
 
 
 class PreparedMemory(NamedTuple):
-    """What attention computes once of a memory, for all steps of a decoder.
+    """The arrays of a memory that attention computes once, for all steps of a decoder.
 
-    memory: [B, S, M], 0 where the mask hides it. keys: [B, S, *], what hidden states are compared
-    with. mask: bool [B, S].
+    Attributes:
+      memory: [B, S, M], 0 where the mask hides it.
+      keys: [B, S, *], what hidden states are compared with.
+      mask: bool [B, S].
     """
 
     memory: jax.Array
@@ -24,8 +27,8 @@ class PreparedMemory(NamedTuple):
     mask: jax.Array
 
 
-class Attention:
-    """What every attention offers. Subclasses are frozen dataclasses, and write the scores.
+class Attention(abc.ABC):
+    """The contract of attention. Subclasses are frozen dataclasses, and write the scores.
 
         init(key, hidden_size, memory_size) -> params
         output_size(hidden_size) -> R
@@ -65,20 +68,20 @@ class Attention:
             **self._init_scores(of_scores, hidden_size, memory_size),
         }
 
+    @abc.abstractmethod
     def _init_scores(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
         """The parameters that keys and scores are made with."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
         """[B, S, *], of the memory alone."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
         """[B, T, S] of hidden states [B, T, D] and keys."""
-        raise NotImplementedError
 
     def prepared(self, params: Params, memory: jax.Array, mask: jax.Array) -> PreparedMemory:
-        """What `apply` needs of a memory [B, S, M] and its mask, bool [B, S]."""
+        """The arrays that `apply` needs of a memory [B, S, M] and its mask, bool [B, S]."""
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
         return PreparedMemory(memory, self._keys(params, memory), mask)
 

@@ -12,7 +12,7 @@ from zoo.recipes.former_names import FormerNames
 
 
 class Core(FormerNames):
-    """What every core offers. Subclasses are frozen dataclasses; methods are pure functions.
+    """The contract of cores. Subclasses are frozen dataclasses; methods are pure functions.
 
         init(key, input_size) -> params
         initial_carry(batch) -> carry, every leaf [batch, ...]
@@ -75,5 +75,5 @@ class Core(FormerNames):
         return carry
 
     def _of_nothing(self, inputs: jax.Array, carry: Carry):
-        """What `apply` gives where B or T is 0."""
+        """The result of `apply` where B or T is 0."""
         return jnp.zeros((*inputs.shape[:2], self.output_size), inputs.dtype), carry

@@ -9,6 +9,7 @@ the latter after Graves (2013), section 2: the input goes to every layer, and ev
 to the output, which has N times as many numbers.
 """
 
+import abc
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
@@ -22,7 +23,7 @@ from zoo.networks import dropout
 from zoo.networks.recurrence import flat
 
 
-class Stacked(Core):
+class Stacked(Core, abc.ABC):
     """A core of layers, each with its own recurrence; subclasses say which.
 
     The products x_t W + b of all positions are one product before the recurrence.
@@ -63,12 +64,12 @@ class Stacked(Core):
         """{name: value} of a layer's biases at the start of training."""
         return {"bias": jnp.zeros(self.blocks * self.size)}
 
+    @abc.abstractmethod
     def _recurrence(self, weights, recurrent, projections, state, keep):
         """(hidden of all positions [T, B, R], the layer's carry) of projections x W + b [T, B, *].
 
         recurrent is U as dropout leaves it; state the layer's carry; keep [T, B, 1] 0 at resets.
         """
-        raise NotImplementedError
 
     def init(self, key: jax.Array, input_size: int) -> Any:
         """A tuple of {"input", "recurrent", "bias", ...}, a layer each; see the class."""

@@ -1,5 +1,6 @@
-"""What a module can do with the head that it holds, whichever library's module it is."""
+"""The operations of a head that modules have, whichever library's modules they are."""
 
+import abc
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from zoo.arrays.partition import NAMES
 from zoo.arrays.types import Carry, Context, Key, Params, Prepared, Tables
 
 
-class HeadOperations:
+class HeadOperations(abc.ABC):
     """The methods of a head, without `params` and `tables`, which the module knows.
 
     Arguments and results are those of `zoo.heads.Head`, and so are the errors. Some arguments are
@@ -25,9 +26,9 @@ class HeadOperations:
 
     head: heads.Head
 
+    @abc.abstractmethod
     def _arrays(self, hidden_size: int | None) -> tuple[Params, Tables]:
         """The parameters and the tables that the module holds."""
-        raise NotImplementedError
 
     def _noise(self, key: Any) -> Key | None:
         """The key of a loss that draws noise words."""
@@ -47,7 +48,7 @@ class HeadOperations:
     def loss(
         self, hidden, targets, *, key: Any = None, context: Context = None, tied_weights=None
     ) -> jax.Array:
-        """What is trained, nats, [...]."""
+        """The loss that is trained, nats, [...]."""
         given = self._given(hidden, tied_weights)
         return self.head.loss(*given, targets, key=self._noise(key), context=context)
 
@@ -135,7 +136,8 @@ class HeadOperations:
         return self.head.top_k(*given, k, context=context, prepared=prepared)
 
     def prepared(self, *, tied_weights=None) -> Prepared:
-        """What `log_prob` and the like would compute anew in every call, for their `prepared`."""
+        """The arrays that `log_prob` and the like would compute anew in every call, for
+        `prepared`."""
         params, tables = self._arrays(None)
         params = with_tied(self.head, params, tied_weights)
         return self.head.prepared(cast(params, getattr(self, "dtype", None)), tables)

@@ -4,6 +4,7 @@ A metric gives integers for each hypothesis, its statistics; sums of them over t
 the figure, so that choosing other hypotheses changes a sum and no more.
 """
 
+import abc
 import dataclasses
 from collections.abc import Sequence
 from typing import ClassVar
@@ -15,7 +16,7 @@ from zoo.rescoring import edit_distance, ngrams
 
 
 @dataclasses.dataclass(frozen=True)
-class Metric:
+class Metric(abc.ABC):
     """The contract of the metrics.
 
     Attributes:
@@ -30,20 +31,20 @@ class Metric:
     sign: ClassVar[int] = 1
     many: ClassVar[bool] = True
 
+    @abc.abstractmethod
     def statistics(self, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
         """float64 [hypotheses, S], whole numbers, of texts with their references."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def figure(self, statistics: np.ndarray) -> np.ndarray:
         """The figures of sums of statistics, [..., S] -> [...]."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def size(self, statistics: np.ndarray) -> np.ndarray:
         """How much reference there is in sums of statistics, [..., S] -> [...], in words."""
-        raise NotImplementedError
 
     def gain(self, statistics: np.ndarray, background: np.ndarray) -> np.ndarray:
-        """What each hypothesis is worth, in words, larger is better (Chiang et al. 2008).
+        """The worth of each hypothesis in words, larger is better (Chiang et al. 2008).
 
             gain(e) = size(b + s(e)) figure(b + s(e)) / 100
 
@@ -54,9 +55,9 @@ class Metric:
         together = statistics + background
         return self.sign * self.size(together) * self.figure(together) / 100
 
+    @abc.abstractmethod
     def signature(self) -> str:
-        """What was computed how, as `sacrebleu` writes it where it computes the same."""
-        raise NotImplementedError
+        """A description of the computation, as `sacrebleu` writes it where it computes the same."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,13 +87,13 @@ class Bleu(Metric):
         return BLEU(tokenize=self.tokenize, force=True)
 
     def statistics(self, hypotheses, references):
-        """[hypotheses, 10]."""
+        """The statistics of hypotheses, [hypotheses, 10]."""
         tokens = self._official().tokenizer
-        said = [tokens(text.rstrip()).split() for text in hypotheses]
-        wanted = [tokens(text.rstrip()).split() for text in references]
-        matches, totals, _ = ngrams.count_matches(said, wanted, 4)
-        lengths = np.array([*map(len, said)], np.int64)
-        others = np.array(sorted(map(len, wanted)), np.int64)
+        outputs = [tokens(text.rstrip()).split() for text in hypotheses]
+        wanted_words = [tokens(text.rstrip()).split() for text in references]
+        matches, totals, _ = ngrams.count_matches(outputs, wanted_words, 4)
+        lengths = np.array([*map(len, outputs)], np.int64)
+        others = np.array(sorted(map(len, wanted_words)), np.int64)
         # Of two as near the shorter one, which argmin meets first.
         nearest = others[np.abs(lengths[:, None] - others).argmin(1)]
         return np.column_stack([lengths, nearest, matches, totals]).astype(np.float64)
@@ -111,11 +112,11 @@ class Bleu(Metric):
         return np.where((totals > 0).all(-1) & ~missed.all(-1), figure, 0.0)
 
     def size(self, statistics):
-        """Words of the references."""
+        """The number of words of the references."""
         return statistics[..., 1]
 
     def signature(self):
-        """Tokeniser, smoothing and version."""
+        """`sacrebleu`'s signature: tokeniser, smoothing and version."""
         official = self._official()
         official.corpus_score(["a"], [["a"]])
         return str(official.get_signature())
@@ -132,37 +133,38 @@ class ChrF(Metric):
     order: ClassVar[int] = 6
 
     def statistics(self, hypotheses, references):
-        """[hypotheses, 18], of the reference by which each hypothesis has most."""
-        said, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
-        several = np.stack([self._of_one(said, one) for one in wanted])
+        """The statistics of hypotheses, [hypotheses, 18], of the reference by which each has
+        most."""
+        outputs, wanted = (["".join(text.split()) for text in x] for x in (hypotheses, references))
+        several = np.stack([self._of_one(outputs, one) for one in wanted])
         best = self.figure(several).argmax(0)
-        return several[best, np.arange(len(said))]
+        return several[best, np.arange(len(outputs))]
 
-    def _of_one(self, said, wanted):
-        matches, totals, (reference,) = ngrams.count_matches(said, [wanted], self.order)
+    def _of_one(self, outputs, wanted):
+        matches, totals, (reference,) = ngrams.count_matches(outputs, [wanted], self.order)
         totals = np.where(reference > 0, totals, 0)
         reference = np.broadcast_to(reference, totals.shape)
         stacked = np.stack([totals, reference, matches], -1)
-        return stacked.reshape(len(said), 3 * self.order).astype(np.float64)
+        return stacked.reshape(len(outputs), 3 * self.order).astype(np.float64)
 
     def figure(self, statistics):
         """chrF2, 0 to 100: the F-score of mean precision and recall, recall weighing four times."""
         statistics = np.asarray(statistics, np.float64)
         counts = statistics.reshape(*statistics.shape[:-1], self.order, 3)
-        said, wanted, matches = np.moveaxis(counts, -1, 0)
-        there = (said > 0) & (wanted > 0)
+        in_hypothesis, in_reference, matches = np.moveaxis(counts, -1, 0)
+        there = (in_hypothesis > 0) & (in_reference > 0)
         orders = np.maximum(there.sum(-1), 1)
-        precision = np.where(there, matches / np.maximum(said, 1e-9), 0).sum(-1) / orders
-        recall = np.where(there, matches / np.maximum(wanted, 1e-9), 0).sum(-1) / orders
+        precision = np.where(there, matches / np.maximum(in_hypothesis, 1e-9), 0).sum(-1) / orders
+        recall = np.where(there, matches / np.maximum(in_reference, 1e-9), 0).sum(-1) / orders
         below = 4 * precision + recall
         return np.where(below > 0, 500 * precision * recall / np.where(below > 0, below, 1), 0.0)
 
     def size(self, statistics):
-        """Characters of the references, five to a word."""
+        """The number of characters of the references, five to a word."""
         return statistics[..., 1] / 5
 
     def signature(self):
-        """Orders and version."""
+        """`sacrebleu`'s signature: orders and version."""
         from sacrebleu.metrics import CHRF
 
         official = CHRF()
@@ -183,29 +185,29 @@ class WordErrorRate(Metric):
     many: ClassVar[bool] = False
 
     def statistics(self, hypotheses, references):
-        """[hypotheses, 4]."""
+        """The statistics of hypotheses, [hypotheses, 4]."""
         (reference,) = references
         words = reference.split()
         errors = edit_distance.count_errors([text.split() for text in hypotheses], words)
         return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
 
     def figure(self, statistics):
-        """Per cent; infinite for errors without a reference."""
+        """The word error rate in per cent; infinite for errors without a reference."""
         statistics = np.asarray(statistics, np.float64)
         errors, words = statistics[..., :3].sum(-1), statistics[..., 3]
         rate = errors / np.where(words > 0, words, 1)
         return 100 * np.where(words > 0, rate, np.where(errors > 0, np.inf, 0.0))
 
     def gain(self, statistics, background):
-        """Errors that are not made: word errors are sums, and need no background."""
+        """Minus the number of errors: word errors are sums, and need no background."""
         return -np.asarray(statistics, np.float64)[..., :3].sum(-1)
 
     def size(self, statistics):
-        """Words of the references."""
+        """The number of words of the references."""
         return statistics[..., 3]
 
     def signature(self):
-        """What it is."""
+        """The metric's name, and how it parts words."""
         return "WER, words between blanks as they are written"
 
 
