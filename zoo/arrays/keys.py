@@ -6,10 +6,14 @@ import jax
 
 
 class Keys(NamedTuple):
-    """batch: one key, the same on every device. rows: a key a lane, [B], whatever device it is on.
+    """Random keys of a batch, whose lanes may lie on several devices.
 
     What all lanes share (noise words drawn once for the batch, masks of weights) comes from
     `batch`; what is drawn anew for each position (masks of activations) comes from `rows`.
+
+    Attributes:
+      batch: one key, the same on every device.
+      rows: a key a lane, [B], whatever device it is on.
     """
 
     batch: jax.Array

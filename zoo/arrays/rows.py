@@ -13,7 +13,11 @@ class Computed:
     """A table that is never formed: its rows are computed when they are looked up."""
 
     def __init__(self, compute):
-        """compute: from ids [...] to rows [..., *row]."""
+        """Takes the function that computes rows.
+
+        Args:
+          compute: from ids [...] to rows [..., *row].
+        """
         self.take = compute
 
 
@@ -28,7 +32,12 @@ class Watched:
     """
 
     def __init__(self, table, offsets=None):
-        """offsets: the zeros of each lookup to come, in order; None to learn of the lookups."""
+        """Watches lookups in a table.
+
+        Args:
+          table: [V, *row], or what stands for one.
+          offsets: the zeros of each lookup to come, in order; None to learn of the lookups.
+        """
         self.table, self._offsets, self.ids = table, offsets, []
 
     @property

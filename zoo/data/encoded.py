@@ -10,8 +10,12 @@ from zoo.lexicon import Lexicon
 
 
 class Strings(NamedTuple):
-    """Of strings that a class stands for: log_within, float64 [n], log p(string | class) in nats, 0
-    for other words; counts, int64 [n], occurrences in the training text, -1 for other words."""
+    """The words of a text that are strings of a class.
+
+    Attributes:
+      log_within: float64 [n], log p(string | class) in nats, 0 for other words.
+      counts: int64 [n], occurrences in the training text, -1 for other words.
+    """
 
     log_within: np.ndarray
     counts: np.ndarray

@@ -163,8 +163,18 @@ class _Kept(NamedTuple):
 
 
 class _State(NamedTuple):
-    """Of the search after `time` tokens. words, log_probs [B, K, longest] and log_prob [B, K] are
-    of the open hypotheses, -inf for none; missed [B]; every leaf of the carry [B * K, ...]."""
+    """The state of a search after some tokens.
+
+    Attributes:
+      time: the number of tokens.
+      words: of the open hypotheses, [B, K, longest].
+      log_probs: of their words, [B, K, longest], nats.
+      log_prob: of the open hypotheses, [B, K], nats; -inf for none.
+      last: the last word of each open hypothesis, int32 [B, K].
+      finished: the best hypotheses that have ended.
+      missed: [B], see `Hypotheses`.
+      carry: every leaf [B * K, ...].
+    """
 
     time: jax.Array
     words: jax.Array

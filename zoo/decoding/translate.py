@@ -24,9 +24,15 @@ _WORDS = 8
 
 
 class Hypothesis(NamedTuple):
-    """words: ids, without the boundary. log_probs: of each token given those before, the boundary
-    among them, nats. log_prob: their sum. score: what hypotheses are ranked by. complete: whether
-    it ended by the boundary, and not at the greatest length."""
+    """A translation, as a search gives it.
+
+    Attributes:
+      words: ids, without the boundary.
+      log_probs: of each token given those before, the boundary among them, nats.
+      log_prob: their sum, nats.
+      score: what hypotheses are ranked by.
+      complete: whether it ended by the boundary, and not at the greatest length.
+    """
 
     words: list[int]
     log_probs: list[float]

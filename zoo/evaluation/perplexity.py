@@ -19,10 +19,12 @@ UNKNOWN = "unknown"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Scores:
-    """log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
+    """Log-probabilities of the words of a text.
 
-    counted: bool [n], whether figures count it.
-    log_z: float32 [n], nats, of what the head's scores were divided by; None if not known.
+    Attributes:
+      log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
+      counted: bool [n], whether figures count it.
+      log_z: float32 [n], nats, of what the head's scores were divided by; None if not known.
     """
 
     log_prob: np.ndarray

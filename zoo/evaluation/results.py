@@ -13,10 +13,14 @@ from zoo.evaluation.passport import COMPARABLE
 class Column(NamedTuple):
     """What stands in one column of the table.
 
-    split: the name of the text. state: the policy. digest: the start of the text's hash where the
-    text was given by path, since one name may stand for several texts there; else "".
-    lexicon: the start of the digest of the words. over: what probabilities are normalised over.
-    constraint: the grammar that forbade words and the start of its digest; "" without one.
+    Attributes:
+      split: the name of the text.
+      state: the policy.
+      digest: the start of the text's hash where the text was given by path, since one name may
+        stand for several texts there; else "".
+      lexicon: the start of the digest of the words.
+      over: what probabilities are normalised over.
+      constraint: the grammar that forbade words and the start of its digest; "" without one.
     """
 
     split: str

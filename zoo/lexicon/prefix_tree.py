@@ -14,11 +14,17 @@ BLOCK = 128
 
 
 class PrefixTree(NamedTuple):
-    """Places count from the second block on; the first has no prefix, and stands before all.
+    """Words as paths of a tree, a node for each of their prefixes.
 
-    parent, letter: int32 [m, BLOCK], the slot of each prefix without its last letter, and that
-    letter. The empty prefix, at the slot BLOCK, has the parent 0 and the letter `begin`, and so
-    has filling. node, final: int32 [V], the slot of each word without its last letter, and that.
+    Slots of prefixes count from the second block on; the first has no prefix, and stands before
+    all. The empty prefix, at the slot BLOCK, has the parent 0 and the letter `begin`, and so has
+    filling.
+
+    Attributes:
+      parent: int32 [m, BLOCK], the slot of each prefix without its last letter.
+      letter: int32 [m, BLOCK], the last letter of each prefix.
+      node: int32 [V], the slot of each word without its last letter.
+      final: int32 [V], the last letter of each word.
     """
 
     parent: np.ndarray

@@ -8,9 +8,14 @@ from zoo.lexicon import Lexicon
 
 
 class Shares(NamedTuple):
-    """word_ids: int32 [V], the trained word that stands for each word. log_share: float32 [V], the
-    logarithm of its part in that word's probability, nats. shared: bool [V], whether it is one of
-    those that share the unknown word's."""
+    """The trained words that stand for the words of another lexicon, and their parts of the
+    probability.
+
+    Attributes:
+      word_ids: int32 [V], the trained word that stands for each word.
+      log_share: float32 [V], the logarithm of its part in that word's probability, nats.
+      shared: bool [V], whether it is one of those that share the unknown word's.
+    """
 
     word_ids: np.ndarray
     log_share: np.ndarray

@@ -119,9 +119,10 @@ def draw_noise(tables, key, shape) -> jax.Array:
 class NoiseSample(NamedTuple):
     """Noise words for a batch.
 
-    words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token. kept: bool of
-    the same shape, False where a repeated draw was dropped. log_expected: of the same shape, log of
-    the expected count.
+    Attributes:
+      words: int32, [K] for the batch, [B, K] for each lane, [..., K] for each token.
+      kept: bool of the same shape, False where a repeated draw was dropped.
+      log_expected: of the same shape, log of the expected count.
     """
 
     words: jax.Array

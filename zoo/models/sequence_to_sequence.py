@@ -29,9 +29,11 @@ ORDERS = ("forward", "source_reversed", "target_reversed")
 class Encoded(NamedTuple):
     """Encoded sources: what a decoder starts from and attends to.
 
-    carry: the decoder's before its first word, leaves [B, ...].
-    memory: the encoder's hidden states [B, S, M]. mask: bool [B, S], False at padding.
-    prepared: what attention computes once of these; None without attention.
+    Attributes:
+      carry: the decoder's before its first word, leaves [B, ...].
+      memory: the encoder's hidden states [B, S, M].
+      mask: bool [B, S], False at padding.
+      prepared: what attention computes once of these; None without attention.
     """
 
     carry: Carry

@@ -124,9 +124,13 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
 
 class Sentence(NamedTuple):
-    """tokens: a dict of columns each, fused forms before their words, which they have under
-    "parts". comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name:
-    value". line: number of the first token's."""
+    """A sentence of a treebank.
+
+    Attributes:
+      tokens: a dict of columns each, fused forms before their words, which they have under "parts".
+      comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name: value".
+      line: the number of the first token's line.
+    """
 
     tokens: list[dict]
     comments: dict[str, str]

@@ -1,7 +1,7 @@
 """Texts that are given to be judged, of any kind whatever the run was trained on.
 
 Plain text, CoNLL-U, or a table of items; which of these a file is, its name or its content says.
-Each token keeps its place in the line as it was given, counted in code points, and the words that
+Each token keeps its position in the line as it was given, in code points, and the words that
 the model reads for it: French "du" is "de" "le" for a model of a treebank's syntactic words.
 """
 
@@ -22,8 +22,15 @@ _KEYS = ("item", "id", "sentence", "condition", "sent_id")
 
 
 class Token(NamedTuple):
-    """text: as it was given. start, end: its place in the line, in code points; end is behind it.
-    words: what the model reads for it, one as a rule. extra: see `GivenText.columns`."""
+    """A token of a given text.
+
+    Attributes:
+      text: as it was given.
+      start: its first letter in the line, in code points from 0.
+      end: behind its last letter, in code points.
+      words: what the model reads for it, one as a rule.
+      extra: see `GivenText.columns`.
+    """
 
     text: str
     start: int
@@ -34,8 +41,15 @@ class Token(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Sentence:
-    """line: of the file, from 1, where it begins. id: its name, None in plain text. length: code
-    points of the line. extra: see `GivenText.columns`."""
+    """A sentence of a given text.
+
+    Attributes:
+      line: of the file, from 1, where it begins.
+      id: its name, None in plain text.
+      tokens: its tokens, in order.
+      length: code points of the line.
+      extra: see `GivenText.columns`.
+    """
 
     line: int
     id: str | None
@@ -51,10 +65,16 @@ class Sentence:
 
 @dataclasses.dataclass(frozen=True)
 class GivenText:
-    """name: where it comes from. sentences: those without words too. columns: names of what a table
-    says of its items beside their words; each token has as many values, and each sentence those
-    that all its tokens share, "" for the others. source: the corpus, if it was made of one.
-    blank_lines: "skipped" or "kept", as `Text` has it."""
+    """A text whose tokens keep their positions in its lines.
+
+    Attributes:
+      name: where it comes from.
+      sentences: those without words too.
+      columns: names of what a table says of its items beside their words; each token has as many
+        values, and each sentence those that all its tokens share, "" for the others.
+      source: the corpus, if it was made of one.
+      blank_lines: "skipped" or "kept", as `Text` has it.
+    """
 
     name: str
     sentences: list[Sentence]

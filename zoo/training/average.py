@@ -13,7 +13,12 @@ import optax
 
 
 class AverageState(NamedTuple):
-    """averaged_steps: int32, t. averaged_params: as the parameters."""
+    """The state of `keep_average`.
+
+    Attributes:
+      averaged_steps: int32, t.
+      averaged_params: the averages, as the parameters.
+    """
 
     averaged_steps: jax.Array
     averaged_params: Any

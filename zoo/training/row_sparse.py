@@ -30,7 +30,9 @@ Path = tuple[str, ...]
 class RowGradient(NamedTuple):
     """The gradient of a table in its rows.
 
-    ids: int32 [n], each row once, in order; then V, V + 1, ..., which are no rows. rows: [n, *row].
+    Attributes:
+      ids: int32 [n], each row once, in order; then V, V + 1, ..., which are no rows.
+      rows: [n, *row].
     """
 
     ids: jax.Array
@@ -141,8 +143,13 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
 
 
 class SparseGradients(NamedTuple):
-    """dense: as `split` leaves the parameters. rows: {path: (ids [n], rows [n, *row])}, and then
-    {path: RowGradient}, when the rows of equal ids are merged."""
+    """Gradients of parameters, those of some tables in their rows.
+
+    Attributes:
+      dense: as `split` leaves the parameters.
+      rows: {path: (ids [n], rows [n, *row])}, and then {path: RowGradient}, when the rows of equal
+        ids are merged.
+    """
 
     dense: Any
     rows: dict[Path, Any]

@@ -22,8 +22,11 @@ from zoo.training.updates import Updates, sum_over_devices
 class TrainState(NamedTuple):
     """The state of training: all that a step changes.
 
-    params: a dict of parts, each a pytree. optimizer_state: of the parts that are trained. carry:
-    the model's, leaves [B, ...]. step: int32, steps done.
+    Attributes:
+      params: a dict of parts, each a pytree.
+      optimizer_state: of the parts that are trained.
+      carry: the model's, leaves [B, ...].
+      step: int32, steps done.
     """
 
     params: Any
@@ -37,9 +40,15 @@ STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  
 
 
 class StepMetrics(NamedTuple):
-    """loss: summed, nats. tokens: the sum of the weights, which is the number of tokens that were
-    trained on. gradient_norm: of what is trained, the mean loss and penalty, in the parts that are
-    not frozen. penalty: summed, not in the loss."""
+    """The figures of a training step.
+
+    Attributes:
+      loss: summed, nats.
+      tokens: the sum of the weights, which is the number of tokens that were trained on.
+      gradient_norm: of what is trained, the mean loss and penalty, in the parts that are not
+        frozen.
+      penalty: summed, not in the loss.
+    """
 
     loss: jax.Array
     tokens: jax.Array

@@ -24,9 +24,10 @@ MOST_STEPS = 2**31 - 1
 class Batch(NamedTuple):
     """A batch as a training step sees it: all that the step knows of the data.
 
-    inputs: a pytree of arrays [B, ...], what the task's loss reads.
-    weights: float32 [B, ...], of the terms of the loss; their sum divides it.
-    lanes: int32 [B], the number of each row, from which its random keys are made.
+    Attributes:
+      inputs: a pytree of arrays [B, ...], what the task's loss reads.
+      weights: float32 [B, ...], of the terms of the loss; their sum divides it.
+      lanes: int32 [B], the number of each row, from which its random keys are made.
     """
 
     inputs: Any
@@ -37,8 +38,11 @@ class Batch(NamedTuple):
 class Validation(NamedTuple):
     """The result of a validation: how good parameters are.
 
-    value: the least is the best. figures: {name: number} for metrics.jsonl. summary: the figures in
-    words, for the log. lines: what else is to be said.
+    Attributes:
+      value: the least is the best.
+      figures: {name: number} for metrics.jsonl.
+      summary: the figures in words, for the log.
+      lines: further lines of the log.
     """
 
     value: float
@@ -50,8 +54,10 @@ class Validation(NamedTuple):
 class Start(NamedTuple):
     """Start values from another run.
 
-    params: the parts taken, {part: parameters on the host}. record: what is to be known of them
-    later, as JSON. lines: what was taken and what was not, for the log.
+    Attributes:
+      params: the parts taken, {part: parameters on the host}.
+      record: what is to be known of them later, as JSON.
+      lines: what was taken and what was not, for the log.
     """
 
     params: dict[str, Any]

@@ -24,8 +24,14 @@ STACKS = 16
 
 @dataclasses.dataclass(frozen=True)
 class ExactMatch:
-    """answers: how many were given. right: equal to the corpus's in every word. complete: ended by
-    the boundary. well_formed: complete and of the grammar, None if no grammar was given."""
+    """Counts of answers that are the corpus's, word for word.
+
+    Attributes:
+      answers: how many were given.
+      right: equal to the corpus's in every word.
+      complete: ended by the boundary.
+      well_formed: complete and of the grammar, None if no grammar was given.
+    """
 
     answers: int
     right: int

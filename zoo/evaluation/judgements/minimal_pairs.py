@@ -33,8 +33,14 @@ PLAIN = Reading()
 
 
 class Pair(NamedTuple):
-    """good, bad: the words of the two sentences, as the model reads them. texts: the two as they
-    were given. groups: the pair's value of each of `GROUPS`, or ()."""
+    """Two sentences that differ in what makes one of them good.
+
+    Attributes:
+      good: the words of the good sentence, as the model reads them.
+      bad: the words of the other one.
+      texts: the two as they were given.
+      groups: the pair's value of each of `GROUPS`, or ().
+    """
 
     good: list[str]
     bad: list[str]
@@ -44,12 +50,15 @@ class Pair(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PairScores:
-    """good, bad: float64 [n], log p of the two sentences in nats; NaN where a pair is skipped.
+    """Log-probabilities of the two sentences of n pairs.
 
-    scored: bool [n], whether each pair was scored.
-    missing: of each pair the words for want of which it is skipped, none if it is scored; () where
-      they are not known.
-    groups: of each pair, see `Pair`; () if there are none.
+    Attributes:
+      good: float64 [n], log p of the good sentences, nats; NaN where a pair is skipped.
+      bad: float64 [n], log p of the others, nats; NaN where a pair is skipped.
+      scored: bool [n], whether each pair was scored.
+      missing: of each pair the words for want of which it is skipped, none if it is scored; ()
+        where they are not known.
+      groups: of each pair, see `Pair`; () if there are none.
     """
 
     good: np.ndarray

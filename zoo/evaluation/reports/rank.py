@@ -21,8 +21,13 @@ from zoo.sources.corpus import Corpus
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Spectrum:
-    """singular_values: of the [contexts, V] matrix, float64, largest first. bound: the rank that
-    they were computed to: the number of contexts, or of words if that is smaller."""
+    """The singular values of a matrix of log-probabilities.
+
+    Attributes:
+      singular_values: of the [contexts, V] matrix, float64, largest first.
+      bound: the rank that they were computed to: the number of contexts, or of words if that is
+        smaller.
+    """
 
     singular_values: np.ndarray
     bound: int

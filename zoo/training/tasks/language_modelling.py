@@ -20,8 +20,10 @@ COUNTED_EPOCHS = 1000
 class Words(NamedTuple):
     """The inputs of a batch, [B, T] each.
 
-    words: int32, the word before each position. targets: int32, the word at it. reset: bool, where
-    the carry is emptied before the position.
+    Attributes:
+      words: int32, the word before each position.
+      targets: int32, the word at each position.
+      reset: bool, where the carry is emptied before the position.
     """
 
     words: np.ndarray

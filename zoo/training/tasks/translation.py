@@ -17,7 +17,11 @@ from zoo.training.tasks.language_modelling import validation_of
 class SourcesAndTargets(NamedTuple):
     """The inputs of a batch; see `zoo.data.buckets.PairBatch`.
 
-    source: int32 [B, S]. lengths: int32 [B]. words, targets: int32 [B, T].
+    Attributes:
+      source: int32 [B, S].
+      lengths: int32 [B].
+      words: int32 [B, T].
+      targets: int32 [B, T].
     """
 
     source: np.ndarray
