@@ -48,7 +48,7 @@ def test_levels_by_hand():
     """A row of nine entries has two lists, which a second level puts together."""
     rows, columns = np.array([1] * 9 + [0]), np.array([*range(9), 3])
     first, second = sparse.levels(rows, columns, np.arange(1.0, 11), 3, width=8)
-    assert first["places"][:, 0].tolist() == [3, 0, 8, 0]
+    assert first["columns"][:, 0].tolist() == [3, 0, 8, 0]
     assert first["values"].sum(axis=1).tolist() == [10, 36, 9, 0]
-    assert second["places"][:, :2].tolist() == [[0, 0], [1, 2], [3, 0]]
+    assert second["columns"][:, :2].tolist() == [[0, 0], [1, 2], [3, 0]]
     assert second["values"].sum(axis=1).tolist() == [1, 2, 1]

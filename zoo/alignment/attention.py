@@ -10,7 +10,7 @@ def in_sentence_order(
 ) -> np.ndarray:
     """The attention of one pair, [T, S], rows and columns as the words stand in the two sentences.
 
-    A decoder's weights have a row for each word in the order in which it is said, and then perhaps
+    A decoder's weights have a row for each word in the order of its prediction, and then perhaps
     the boundary and padding; their columns are padded on the left, and in the order in which the
     encoder reads.
 
@@ -31,10 +31,10 @@ def in_sentence_order(
             f"weights of shape {weights.shape} for {target_words} target and {source_words} source "
             "words: give a row and a column for each"
         )
-    found = weights[:target_words, columns - source_words :]
+    in_order = weights[:target_words, columns - source_words :]
     if order == "source_reversed":
-        found = found[:, ::-1]
-    return found[::-1] if order == "target_reversed" else found
+        in_order = in_order[:, ::-1]
+    return in_order[::-1] if order == "target_reversed" else in_order
 
 
 def most_attended(weights: np.ndarray) -> list[Link]:

@@ -134,7 +134,7 @@ class Model1:
             block = _together(
                 sources[start:stop], targets[start:stop], self.source_ids, self.target_ids
             )
-            found: list[list[Link]] = [[] for _ in range(stop - start)]
+            block_links: list[list[Link]] = [[] for _ in range(stop - start)]
             scores = self._look_up(block.keys(size))
             best = _best(scores, block.distance, block.starts)
             linked = (block.position[best] < block.choices - 1) & (scores[best] > 0)
@@ -142,12 +142,12 @@ class Model1:
                 *(block.sentence[linked], block.position[best][linked], block.target[linked]),
                 strict=True,
             ):
-                found[sentence].append((int(i), int(j)))
-            links += found
+                block_links[sentence].append((int(i), int(j)))
+            links += block_links
         return links
 
     def _look_up(self, keys):
-        """t of each key, float64; 0 of what was not seen together."""
+        """The translation probability t of each key, float64; 0 of words never seen together."""
         if not len(self.keys):
             return np.zeros(len(keys))
         rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -155,11 +155,17 @@ class Model1:
 
 
 class _Together(NamedTuple):
-    """Pairs of a source and a target token: all of a target token, then of the next.
+    """Pairs of a source and a target token: all pairs of a target token, then those of the next.
 
-    Of each pair: source, the source word's number; position, its place; distance, |i/I - j/J|, of
-    the null word infinite; word, the target word's number. Of each target token: starts, its first
-    pair; choices, how many there are; sentence, target: where it stands.
+    Attributes:
+      source: the source word's number, of each pair.
+      position: the source word's position in its sentence, of each pair.
+      distance: |i/I - j/J| of each pair, infinite for the null word.
+      word: the target word's number, of each pair.
+      starts: the first pair of each target token.
+      choices: the number of pairs of each target token.
+      sentence: the sentence of each target token.
+      target: the position of each target token in its sentence.
     """
 
     source: np.ndarray
@@ -172,7 +178,7 @@ class _Together(NamedTuple):
     target: np.ndarray
 
     def keys(self, size: int) -> np.ndarray:
-        """int64 of each pair; negative where a word is not known."""
+        """A number for the two words of each pair, int64; negative where one is not known."""
         unknown = (self.source < 0) | (self.word < 0)
         return np.where(unknown, -1, self.source.astype(np.int64) * size + self.word)
 
@@ -214,7 +220,7 @@ def _together(sources, targets, source_ids, target_ids):
 
 
 def _best(scores, distance, starts):
-    """Of each target token its best pair: the most probable, then the nearest, then the first."""
+    """The best pair of each target token: the most probable, then the nearest, then the first."""
     if not len(starts):
         return np.empty(0, np.int64)
     counts = np.diff(starts, append=len(scores))

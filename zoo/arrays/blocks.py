@@ -30,7 +30,8 @@ def at_most(block: int, rows: int) -> int:
 
 
 def even(rows: int, most: int) -> int:
-    """Rows to take at a time, `most` or 1 if that is less: as few blocks, with little padding.
+    """The number of rows in a block, at least 1 and at most `most`: as few blocks, with little
+    padding.
 
     Up to half as many blocks more are taken where their number then divides the rows: rows that are
     padded lie on the devices otherwise than they did.
@@ -101,8 +102,8 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, most: int) -> "Cut":
-        """`most` rows at a time, at least 1 and at most N; fewer if their number does not divide N
-        while that of a few more blocks does."""
+        """Cuts N rows into blocks of `most`, at least 1 and at most N; of fewer rows if `most` does
+        not divide N while the size of a few more blocks does."""
         size = even(rows, most)
         count = -(-rows // size)
         return cls(rows, count, size if rows % count == 0 else min(most, rows))
@@ -112,20 +113,20 @@ class Cut(NamedTuple):
         return self.blocks * self.size == self.rows
 
     def numbers(self) -> jax.Array:
-        """Of the blocks, for a loop."""
+        """The numbers of the blocks, for a loop."""
         return jnp.arange(self.blocks)
 
-    def places(self, number) -> jax.Array:
-        """Of the rows of a block, int32 [size]."""
+    def row_numbers(self, number) -> jax.Array:
+        """The numbers of the rows of a block, int32 [size]."""
         if self.strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
 
     def masked(self, number, array, value):
-        """array [..., size] with the value in the places of rows that were seen before."""
+        """array [..., size] with the value at the rows that an earlier block has had."""
         if self.strided:
             return array
-        new = self.places(number) >= number * self.size
+        new = self.row_numbers(number) >= number * self.size
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
 
     def take(self, number, array):

@@ -23,7 +23,8 @@ NARROWEST = 8
 
 
 def widths(longest: int, least: int = 1) -> list[int]:
-    """8, 12, 18 ... and `longest`; none below `least`, none that would save less than a fifth."""
+    """Widths that letters are cut to: 8, 12, 18 ... and `longest`; none below `least`, none that
+    would save less than a fifth."""
     narrower, width = [], max(NARROWEST, least)
     while width <= 0.8 * longest:
         narrower.append(width)
@@ -126,7 +127,8 @@ def _forward(function, cuts, params, letters, lengths, others):
 
 
 def _backward(function, cuts, residuals, cotangents):
-    """By hand, because autodiff would form and add the gradients of params of empty blocks too."""
+    """The gradients, by hand because autodiff would form and add those of params of empty blocks
+    too."""
     params, *blocks = residuals
 
     def add(block, sums):
@@ -150,7 +152,7 @@ def _at(block, blocks):
 
 
 def _filled(lengths):
-    """How many blocks, [m, n], have a spelling."""
+    """The number of blocks, of [m, n], that have a spelling."""
     return (lengths.max(axis=1) > 0).sum()
 
 

@@ -82,7 +82,7 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
       spec: of a result, how it lies on the mesh.
     """
     leaves, structure = jax.tree.flatten(tree)
-    places = [place for place, x in enumerate(leaves) if _is_array(x)]
+    slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
     inner = mesh.update_axis_types(
         {
             name: AxisType.Auto
@@ -95,12 +95,12 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
         with jax.sharding.use_abstract_mesh(inner):
             within = [jax.sharding.reshard(x, PartitionSpec(*[None] * x.ndim)) for x in arrays]
             given = [*leaves]
-            for place, x in zip(places, within, strict=True):
-                given[place] = x
+            for slot, x in zip(slots, within, strict=True):
+                given[slot] = x
             results = function(jax.tree.unflatten(structure, given))
         return jax.tree.map(
             lambda x: jax.sharding.reshard(x, NamedSharding(mesh, spec(x))), results
         )
 
     # Compiled in any case: operations one by one would have to be told of the mesh.
-    return jax.jit(of_arrays)([leaves[place] for place in places])
+    return jax.jit(of_arrays)([leaves[slot] for slot in slots])

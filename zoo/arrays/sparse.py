@@ -49,7 +49,7 @@ def levels(
       width: the length of the lists; None for the best.
 
     Returns:
-      Of each level {"places": int32 [lists, width], "values": float32 [lists, width]}, padded with
+      Of each level {"columns": int32 [lists, width], "values": float32 [lists, width]}, padded with
       the value 0.
     """
     made = []
@@ -64,27 +64,27 @@ def levels(
         in_row = np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
         slot = first_list[rows] + in_row // width, in_row % width
         shape = (int(lists.sum()), width)
-        level = {"places": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
-        level["places"][slot], level["values"][slot] = columns, values
+        level = {"columns": np.zeros(shape, np.int32), "values": np.zeros(shape, np.float32)}
+        level["columns"][slot], level["values"][slot] = columns, values
         made.append(level)
-        if len(level["places"]) == height:
+        if len(level["columns"]) == height:
             return made
         rows = np.repeat(np.arange(height), lists)
         columns, values = np.arange(len(rows)), np.ones(len(rows), np.float32)
 
 
 def _sum_lists(level, dense):
-    """sum_w values[l, w] * dense[places[l, w]] of each list, [lists, N]."""
+    """sum_w values[l, w] * dense[columns[l, w]] of each list, [lists, N]."""
 
     def some(lists):
-        rows, values = lists["places"], lists["values"].astype(dense.dtype)
+        rows, values = lists["columns"], lists["values"].astype(dense.dtype)
         # A loop, not an array with an axis more: the sum is fused with its gathers.
         return sum(
             values[:, w, None] * dense.at[rows[:, w]].get(mode="promise_in_bounds")
             for w in range(width)
         )
 
-    count, width = level["places"].shape
+    count, width = level["columns"].shape
     if count <= LISTS_AT_A_TIME or dense.shape[1] > MOST_CUT_COLUMNS:
         return some(level)
     blocks = -(-count // LISTS_AT_A_TIME)

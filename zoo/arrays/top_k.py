@@ -8,9 +8,9 @@ BLOCK = 128
 
 
 def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """The largest numbers of each row, falling, and their places; of equals the first.
+    """The largest numbers of each row, falling, and their columns; of equals the first.
 
-    As `jax.lax.top_k`, to the place; sooner on CPUs where rows are long: the numbers are among
+    As `jax.lax.top_k`, to the column; sooner on CPUs where rows are long: the numbers are among
     those `count` blocks of a row whose largest are the largest.
 
     Args:
@@ -18,7 +18,7 @@ def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
       count: perhaps above n, then -inf comes after them.
 
     Returns:
-      (numbers [N, count], places int32 [N, count]).
+      (numbers [N, count], columns int32 [N, count]).
     """
     rows, size = array.shape
     if size < 4 * count * BLOCK:

@@ -1,5 +1,4 @@
-"""The command line as the user called the program: what sentences that tell of a command begin
-with."""
+"""The command line as the user called the program, for sentences that tell of a command."""
 
 import pathlib
 import shlex

@@ -140,6 +140,6 @@ def run_of(workdir: str, arguments: argparse.Namespace):
 
 
 def print_notes(notes: Iterable[str]):
-    """Prints what is to be known of a text and is no part of the output, each on a line."""
+    """Prints remarks on a text on stderr, each on a line: they are no part of the output."""
     for note in notes:
         print(note, file=sys.stderr)

@@ -23,7 +23,7 @@ def _thread_failed(failure):
 
 def _unraisable(failure):
     """No traceback from a thread of tensorstore that has an answer for orbax, which has failed
-    already on another one, and said so."""
+    already on another one, and reported it."""
     error = failure.exc_value
     if not (isinstance(error, RuntimeError) and str(error) == "Event loop is closed"):
         sys.__unraisablehook__(failure)

@@ -56,7 +56,7 @@ def _add_columns(parser):
         help="adds a run's log-probability as a feature; may be repeated",
     )
     add("--word-count", action="store_true", help="adds the number of words")
-    add("--rank", action="store_true", help="adds minus the logarithm of the place in the list")
+    add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
     add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
     add(
         "--costs",
@@ -77,7 +77,7 @@ def _add_columns(parser):
 
 
 def run(arguments: argparse.Namespace):
-    """Does what the inner command says."""
+    """Runs the inner command: tune, apply or lattices."""
     arguments.do(arguments)
 
 
@@ -118,7 +118,7 @@ def _tune(arguments):
 
 
 def _parts(lists, hold_out):
-    """{what it is for: some of the lists}."""
+    """{"tuned on": all lists}, or {"tuned on", "held out"} of --hold-out."""
     import numpy as np
 
     if hold_out is None:
@@ -134,7 +134,7 @@ def _parts(lists, hold_out):
 
 
 def _columns(arguments):
-    """What is added to the lists' own features."""
+    """The features that the options add to the lists' own."""
     from zoo.rescoring.columns import Columns
 
     if arguments.unknown_count and not arguments.run:
@@ -181,8 +181,8 @@ def _arrays(path, references, costs, columns, arguments, metric):
     from zoo.rescoring import tune
     from zoo.sources.references import read_references
 
-    form, found = _read(path, costs, arguments)
-    lists = [*columns.add(_counted(found))]
+    form, unscored = _read(path, costs, arguments)
+    lists = [*columns.add(_counted(unscored))]
     if references:
         ids = [one.id for one in lists]
         columns_of = [read_references(file, ids, form == "kaldi") for file in references]
@@ -199,7 +199,7 @@ def _arrays(path, references, costs, columns, arguments, metric):
 
 
 def _made(arguments, metric, figures):
-    """What a file of weights says of itself."""
+    """The record of how weights were made, for their file."""
     return {
         "metric": metric.signature(),
         "method": arguments.method,

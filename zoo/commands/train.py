@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace):
 
 @contextlib.contextmanager
 def _choices_told():
-    """What the zoo chooses by itself, such as the form of a head's scores, is printed within."""
+    """Prints within its context what the zoo chooses by itself, such as the form of a head's
+    scores."""
     logger, handler = logging.getLogger("zoo"), logging.StreamHandler(sys.stdout)
     before = logger.level, logger.propagate
     logger.setLevel(logging.INFO)

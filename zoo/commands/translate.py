@@ -17,7 +17,13 @@ _LANGUAGE_WEIGHT = 0.1
 
 
 class _Translation(NamedTuple):
-    """hypothesis: as it was found. words: as they are written. source: as the runs read it."""
+    """A translation of a sentence.
+
+    Attributes:
+      hypothesis: of the search.
+      words: as they are written.
+      source: its words as the runs read them.
+    """
 
     hypothesis: Any
     words: list[str]
@@ -114,8 +120,8 @@ def run(arguments: argparse.Namespace):
     sources = _sources(translator, file, arguments.split)
     if arguments.plot_attention:
         sources = _only_one(sources)
-    found = _translations(translator, search, restoring, sources, arguments)
-    _write(found, translator, arguments)
+    translations = _translations(translator, search, restoring, sources, arguments)
+    _write(translations, translator, arguments)
 
 
 def _translator(folders, arguments):
@@ -201,15 +207,16 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
 
 def _only_one(sources) -> Iterator[list[str]]:
     """The one sentence of a text; UserError if there is none, or more."""
-    found = [words for words in sources if words]
-    if len(found) != 1:
+    sentences = [words for words in sources if words]
+    if len(sentences) != 1:
         raise UserError(
-            f"--plot-attention draws one sentence, and this text has {len(found):,}: give one line."
+            f"--plot-attention draws one sentence, and this text has {len(sentences):,}: give one "
+            "line."
         )
-    return iter(found)
+    return iter(sentences)
 
 
-def _write(found, translator, arguments):
+def _write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one."""
     from zoo.evaluation import attention
     from zoo.runs import outputs
@@ -218,7 +225,7 @@ def _write(found, translator, arguments):
     links: list[str] = []
 
     def lines():
-        for number, of_sentence in enumerate(itertools.chain.from_iterable(found)):
+        for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
                 pairs = attention.links(translator, one.hypothesis, one.source)
                 links.append(alignments.pharaoh(pairs) + "\n")
@@ -250,8 +257,8 @@ def _draw(translator, one, file):
 def _translations(
     translator, search, restoring, sources, arguments
 ) -> Iterator[list[list[_Translation]]]:
-    """The hypotheses of some sources at a time; says how far it is, and which words were
-    unknown."""
+    """The hypotheses of some sources at a time; a bar shows progress, and a note names unknown
+    words."""
     from tqdm import tqdm
 
     missing: dict[str, int] = {}
@@ -260,10 +267,10 @@ def _translations(
             for word, count in translator.unknown(some).items():
                 missing[word] = missing.get(word, 0) + count
             read = some if restoring is None else restoring.annotate(some)
-            found = translator.translate(read, search, arguments.batch, bar.update)
+            hypotheses = translator.translate(read, search, arguments.batch, bar.update)
             yield [
                 [_Translation(one, _words(translator, restoring, one, given), seen) for one in best]
-                for given, seen, best in zip(some, read, found, strict=True)
+                for given, seen, best in zip(some, read, hypotheses, strict=True)
             ]
     if missing:
         count = sum(missing.values())
@@ -276,7 +283,8 @@ def _translations(
 
 
 def _restoring(translator, arguments):
-    """What puts in unknown words: for a run that marks them, and where it is asked for."""
+    """The component that puts in unknown words, for a run that marks them or where it is asked for;
+    else None."""
     from zoo.alignment import PositionalAll
     from zoo.evaluation import attention
     from zoo.evaluation.unknown_words import Restoring
@@ -288,17 +296,19 @@ def _restoring(translator, arguments):
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None
-    found = Restoring(translator, alignments.read_dictionary(dictionary) if dictionary else {}, by)
+    restoring = Restoring(
+        translator, alignments.read_dictionary(dictionary) if dictionary else {}, by
+    )
     if (
         (arguments.alignments or arguments.plot_attention)
-        and isinstance(found.strategy, PositionalAll)
-        and found.way == "marks"
+        and isinstance(restoring.strategy, PositionalAll)
+        and restoring.way == "marks"
     ):
         raise UserError(
             "attention is paid to each word and to its mark, which is taken out: give --unknowns "
             "keep for alignments or a picture of this run."
         )
-    return found
+    return restoring
 
 
 def _words(translator, restoring, hypothesis, source) -> list[str]:
@@ -341,8 +351,8 @@ def _judge(translator, search, restoring, arguments):
     ]
     references = [" ".join(words) for words in corpus.sentences]
     tokenizer = arguments.tokenizer or "none"
-    found = bleu.figures(hypotheses, references, tokenizer)
+    scores = bleu.figures(hypotheses, references, tokenizer)
     how = bleu.decoding(translator, search, restoring and restoring.described())
-    figures = bleu.of_run(run, split, corpus, tokenizer, found, how)
+    figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
     paths = bleu.write(run, figures, hypotheses)
     print(bleu.describe(split, figures), *paths, sep="\n  ")

@@ -42,7 +42,7 @@ def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str
     given = [translator.boundary, *hypothesis.words[:-1]]
     words = np.full((1, size_of(len(given))), translator.boundary, np.int32)
     words[0, : len(given)] = given
-    found = []
+    weights_of_runs = []
     for run in attentive(translator):
         model, ids, unknown = _model(run), run.others[0].ids, run.others[0].unknown or ""
         read = [ids[word if word in ids else unknown] for word in source]
@@ -50,8 +50,8 @@ def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str
         batch = source_batch([read], size_of(len(read)))
         of_run = _compiled(model)(run.params, run.tables, *batch, words)[0]
         sides = len(source), len(hypothesis.words)
-        found.append(in_sentence_order(np.asarray(of_run), *sides, model.order))
-    return np.mean(found, axis=0)
+        weights_of_runs.append(in_sentence_order(np.asarray(of_run), *sides, model.order))
+    return np.mean(weights_of_runs, axis=0)
 
 
 def links(

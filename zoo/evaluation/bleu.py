@@ -42,14 +42,14 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
     Beside sacrebleu's metrics, "exact match": the share of hypotheses that are their reference,
     character for character.
     """
-    found = {}
+    scores = {}
     for name, metric in metrics(tokenizer).items():
         score = metric.corpus_score(hypotheses, [references]).score
-        found[name] = {"score": score, "signature": str(metric.get_signature())}
+        scores[name] = {"score": score, "signature": str(metric.get_signature())}
     same = sum(one == other for one, other in zip(hypotheses, references, strict=True))
     share = 100 * same / max(1, len(references))
-    found[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
-    return found
+    scores[EXACT_MATCH] = {"score": share, "signature": "translations that are the reference"}
+    return scores
 
 
 def describe(name: str, figures: dict) -> str:
@@ -61,19 +61,19 @@ def describe(name: str, figures: dict) -> str:
     return "\n  ".join([f"{name}: {figures['tokens']:,} sentences, {figures['counts']}", *lines])
 
 
-def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, found: dict, how: dict) -> dict:
+def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict) -> dict:
     """The passport of the scores of a run's translations of a split.
 
     Args:
       corpus: the translations of the split, which are the references, with their sources.
-      found: of `figures`.
+      scores: of `figures`.
       how: how hypotheses were found, and by which runs; see `decoding`.
     """
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
     return {
         "kind": "translation",
         "split": f"translation-{split}",
-        "figures": found,
+        "figures": scores,
         "tokenizer": tokenizer,
         "tokens": len(corpus.sentences),
         "counts": f"n-grams of text that is {text}",
@@ -89,13 +89,13 @@ def decoding(translator: Translator, search: BeamSearch, unknowns: dict | None =
       unknowns: how unknown words were put into them; see `unknown_words.Restoring.described`.
     """
     other = translator.language_model
-    found = {
+    settings = {
         "search": dataclasses.asdict(search),
         "runs": [_run(run) for run in translator.runs],
         "average": translator.of if len(translator.runs) > 1 else None,
         "language_model": None if other is None else {**_run(other), "weight": translator.weight},
     }
-    return found if unknowns is None else {**found, "unknowns": unknowns}
+    return settings if unknowns is None else {**settings, "unknowns": unknowns}
 
 
 def _run(run):
@@ -140,16 +140,16 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     """
     file = path = pathlib.Path(path)
     if path.is_dir():
-        found = sorted((path / "results").glob(f"translation-{split}.*.json"))
-        if not found:
+        files = sorted((path / "results").glob(f"translation-{split}.*.json"))
+        if not files:
             raise UserError(
                 f"{path} has no translations of {split}: python -m zoo translate {path} --split "
                 f"{split} --bleu makes them."
             )
-        if len(found) > 1:
-            names = ", ".join(one.name for one in found)
+        if len(files) > 1:
+            names = ", ".join(one.name for one in files)
             raise UserError(f"{path} has several results, {names}: name one, with its folder.")
-        (file,) = found
+        (file,) = files
     try:
         figures = json.loads(file.read_text(encoding="utf-8"))
         lines = file.with_suffix(".txt").read_text(encoding="utf-8")
@@ -210,11 +210,11 @@ def compare(
             f"the text of {first['split']} is another than when {names[0]} was judged: translate "
             "it again."
         )
-    lines = [" ".join(words) for words in references]
+    reference_lines = [" ".join(words) for words in references]
     both = zip(names, results, strict=True)
-    systems: list[tuple[str, Sequence[str]]] = [(name, found) for name, (_, found) in both]
+    systems: list[tuple[str, Sequence[str]]] = [(name, lines) for name, (_, lines) in both]
     test = PairedTest(
-        systems, metrics(first["tokenizer"]), [lines], test_type="bs", n_samples=samples
+        systems, metrics(first["tokenizer"]), [reference_lines], test_type="bs", n_samples=samples
     )
     scores: dict[str, Any] = dict(test()[1])
     return [

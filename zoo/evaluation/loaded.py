@@ -108,11 +108,11 @@ class LoadedModel:
                 prompt_words(line, run.lexicon, run.experiment.vocabulary)
                 for line in text.removesuffix("\n").split("\n")
             ]
-            found = given.of_corpus(Corpus("the text", letters), "")
+            given_text = given.of_corpus(Corpus("the text", letters), "")
         else:
-            found = given.of_text(text, "the text", run.reading)
-        encoded, scores = run.score(found.corpus)
-        rows = surprisal.rows(found, encoded, scores, run.lexicon)
+            given_text = given.of_text(text, "the text", run.reading)
+        encoded, scores = run.score(given_text.corpus)
+        rows = surprisal.rows(given_text, encoded, scores, run.lexicon)
         return [surprisal.Row(*row) for row in rows]
 
     def initial_states(self, batch: int = 1) -> States:

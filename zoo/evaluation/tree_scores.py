@@ -50,8 +50,10 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
             words = np.zeros(inside.shape, np.int64)
             words[inside] = text.words[text.positions(group)]
             tree = prefix_tree(words, lengths, boundary, BLOCK)
-            found = _of_words(tree, lengths, _tree_scores(model, params, tables, prepared, tree))
-            log_prob[text.positions(group)] = found[inside]
+            word_log_probs = _of_words(
+                tree, lengths, _tree_scores(model, params, tables, prepared, tree)
+            )
+            log_prob[text.positions(group)] = word_log_probs[inside]
     if text.strings is not None:  # a class has been judged; its string is a part of it
         log_prob += text.strings.log_within.astype(np.float32)
     return log_prob
@@ -75,22 +77,23 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
 
 
 def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
-    """[sentences, longest]: from the last word of each sentence up to the root."""
-    found = np.zeros((len(lengths), lengths.max()), np.float32)
+    """log p of each word of sentences, [sentences, longest]: the tree's scores, read from the last
+    word of each sentence up to the root."""
+    log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
     parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])
-    found[rows, lengths - 1] = scores[len(parents) + rows]
+    log_probs[rows, lengths - 1] = scores[len(parents) + rows]
     node = tree.node.copy()
     for position in range(lengths.max() - 2, -1, -1):
         there = position < lengths - 1
-        found[there, position] = scores[node[there]]
+        log_probs[there, position] = scores[node[there]]
         node[there] = parents[node[there]]
-    return found
+    return log_probs
 
 
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
-    """log p of the last word of the prefix at each place, given those before, and behind these, of
-    the last word of each sentence, float32, nats."""
+    """The scores of a tree: log p of the last word of the prefix in each slot, given the words
+    before it, and behind them log p of the last word of each sentence; float32, nats."""
     advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
@@ -108,11 +111,11 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
         for begin in range(0, len(nodes), BLOCK):
             some = slice(begin, begin + BLOCK)
             rows, words = _filled(nodes[some]), _filled(targets[some])
-            found = log_prob(params, tables, prepared, *level[:2], rows, words)
-            asked.append((slots[some], found))
+            log_probs = log_prob(params, tables, prepared, *level[:2], rows, words)
+            asked.append((slots[some], log_probs))
         level, before = before, level
-    for slots, found in asked:
-        scores[slots] = np.asarray(found)[: len(slots)]
+    for slots, log_probs in asked:
+        scores[slots] = np.asarray(log_probs)[: len(slots)]
     return scores
 
 
@@ -126,8 +129,11 @@ def levels(model, params, tables, rows):
 
 
 def _next_words(tree, order, first, end, below):
-    """(nodes of blocks `first` to `end`, from 0; words after them; slots of their scores):
-    those of the blocks below, and last words of sentences, `order` being that of their nodes."""
+    """(nodes of blocks `first` to `end`, from 0; words after them; slots of their scores).
+
+    The words are those of the blocks below, and last words of sentences, `order` being that of
+    their nodes.
+    """
     low, high = BLOCK * (1 + first), BLOCK * (1 + end)
     blocks = slice(*below) if len(below) == 2 else slice(0)
     parents = tree.parent[blocks].ravel()
@@ -135,12 +141,12 @@ def _next_words(tree, order, first, end, below):
     last = order[slice(*np.searchsorted(tree.node[order], (low, high)))]
     nodes = np.concatenate([parents[real], tree.node[last]]) - low
     targets = np.concatenate([tree.letter[blocks].ravel()[real], tree.final[last]])
-    places = BLOCK * (1 + end) + np.flatnonzero(real)
-    return nodes, targets, np.concatenate([places, BLOCK * (1 + len(tree.parent)) + last])
+    prefix_slots = BLOCK * (1 + end) + np.flatnonzero(real)
+    return nodes, targets, np.concatenate([prefix_slots, BLOCK * (1 + len(tree.parent)) + last])
 
 
 def _depths(tree):
-    """Of each block of prefixes how many words they have."""
+    """The number of words of the prefixes in each block."""
     depths = np.zeros(len(tree.parent), np.int64)
     for number in range(1, len(depths)):
         depths[number] = depths[tree.parent[number, 0] // BLOCK - 1] + 1
@@ -173,7 +179,7 @@ def compiled(model):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)
         states = states_after(model, params, tables, words, carry)
         return jax.tree.map(
-            lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, start, 0),
+            lambda room, new: jax.lax.dynamic_update_slice_in_dim(room, new, start, 0),
             level,
             states,
         )

@@ -84,12 +84,12 @@ class AdaptiveSoftmax(Head):
         return params
 
     def _arrays(self, params: Params) -> tuple[jax.Array, jax.Array, list]:
-        """What `zoo.losses.adaptive` calls weights, bias and tails."""
+        """(weights, bias, tails) as the functions of `zoo.losses.adaptive` take them."""
         tails = [(params[f"projection_{i}"], params[f"tail_{i}"]) for i in range(len(self.cutoffs))]
         return params["head"], params["head_bias"], tails
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Words: those of the clusters and those with ranks."""
+        """The numbers of words: of the clusters, and of the words with ranks; see `Head.sizes`."""
         _, _, tails = self._arrays(params)
         words = self.cutoffs[0] + sum(len(vectors) for _, vectors in tails)
         return (("words", words, len(tables["rank"])),)

@@ -1,4 +1,4 @@
-"""What a head is given, looked at and made regular before anything is computed.
+"""The arguments of heads, checked and made regular before anything is computed.
 
 Heads flatten tokens into rows: targets or weights of another shape than the states' would give
 numbers, and wrong ones. Every method of every head passes through here (`guarded`), by the names of
@@ -8,7 +8,7 @@ its arguments, so that within a head
 - token weights are floating point, [...]: others are broadcast by the rules of numpy, and booleans
   and whole numbers become floats of the type in which losses are summed;
 - a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
-  state or no target (a negative place), no gradient of its weight comes from it either. Its target
+  state or no target (a negative id), no gradient of its weight comes from it either. Its target
   may stay: heads make some number of it, or NaN, and what has no weight is not summed;
 - params and tables are of the same numbers of words and features, where these tell, and params are
   for hidden states of this size; context is there if the head has a background;
@@ -117,7 +117,7 @@ def _check_hidden_size(name, parameter_axes, given):
 
 
 def _check_no_background(name, background):
-    """TypeError if there is one, and nothing was said of where it is."""
+    """TypeError for a head with a background, where no context was given."""
     if background is not None:
         raise TypeError(
             f"{name}: the head's {type(background).__name__} needs to know what stands before: "
@@ -126,7 +126,8 @@ def _check_no_background(name, background):
 
 
 def _missing(name, error, given):
-    """What is to be raised for an array that is not there: a TypeError, if it should be given."""
+    """The error to raise for an array that is not there: a TypeError if the caller should have
+    given it."""
     key = error.args[0] if error.args else None
     if not isinstance(key, str) or key in given["params"] or key in given.get("tables", ()):
         return error
@@ -141,13 +142,14 @@ def _missing(name, error, given):
 
 
 def _arrays(given):
-    """Those of the arguments that differ from device to device, or that get gradients: not tables
-    and keys, for what is drawn with them is the same on all devices."""
+    """The arguments that differ from device to device, or that get gradients: not tables and keys,
+    for what is drawn with them is the same on all devices."""
     return {name: value for name, value in given.items() if name not in ("self", "tables", "key")}
 
 
 def _regular(name, given):
-    """The arguments that are looked at, made regular; ValueError that names a wrong one."""
+    """Hidden states, targets and token weights in regular shapes and types; ValueError names a
+    wrong one."""
     regular = {"hidden": _hidden(name, given["hidden"])}
     shape = regular["hidden"].shape[:-1]
     if "targets" in given:
@@ -178,14 +180,13 @@ def _targets(name, targets, states):
     # Of no targets at all there is nothing to tell the type by: jnp.asarray([]) is float32.
     if targets.size and not jnp.issubdtype(targets.dtype, jnp.integer):
         raise ValueError(
-            f"{name}: targets are places of words in the lexicon, whole numbers, and these are "
-            f"{targets.dtype}"
+            f"{name}: targets are word ids, whole numbers, and these are {targets.dtype}"
         )
     return targets
 
 
 def _token_weights(name, weights, wanted, dtype):
-    """[...], of a floating-point type."""
+    """The token weights [...], of a floating-point type."""
     weights = jnp.asarray(weights)
     if not _broadcasts(weights.shape, wanted):
         raise ValueError(
@@ -214,7 +215,7 @@ def _present(hidden, targets, weights):
 
 
 def _of_no_tokens(method, bound):
-    """What a method gives for no tokens: zeros, of which there are none but where it sums.
+    """The results of a method for no tokens: empty arrays, and 0 where it sums.
 
     Their shapes and types are those of its results for some tokens, which are not computed.
     """

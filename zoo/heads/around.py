@@ -7,7 +7,7 @@ from zoo.heads.head import Head
 
 
 class HeadAround(Head):
-    """A head that has another one as its field `head`, and that one's tables as "head"."""
+    """A head around another one, its field `head`, whose tables are `tables["head"]`."""
 
     if TYPE_CHECKING:  # a field of each
 

@@ -16,8 +16,8 @@ p sums to one over all spellings, most of which are no words: renormalised over 
 
 which costs the letters of V words a position, those of common beginnings once.
 
-Letters are said in at least float32, whatever the parameters are: the same spelling is read in two
-ways, and what bfloat16 rounds differently in each would be missing from the sum.
+Letters are predicted in at least float32, whatever the parameters are: the same spelling is read in
+two ways, and what bfloat16 rounds differently in each would be missing from the sum.
 """
 
 import dataclasses
@@ -93,13 +93,13 @@ class CharLSTM(Head):
         return spellings
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters as they are, none being of a word; UserError if the letters are others."""
+        """The parameters unchanged, for none is of a word; UserError if the letters are others."""
         self.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"letters": C, [A, letter_size], "input": W, "hidden": P, "recurrent": U, "bias": b,
-        "output": O, [size, A'], "output_bias": d}; A' are the letters that can be said, from END.
+        "output": O, [size, A'], "output_bias": d}; A' are the letters to predict, from END.
 
         Weights start uniform, with the variance 1 / (3 inputs); the forget gate's bias at 1.
         """
@@ -139,7 +139,7 @@ class CharLSTM(Head):
         return zeros, zeros
 
     def hidden_projection(self, params: Params, hidden: jax.Array):
-        """What the hidden state adds to the gates of every letter, [n, 4 size]."""
+        """The part of every letter's gates that comes from the hidden state, [n, 4 size]."""
         return softmax.logits(hidden, params["hidden"].T, params["bias"])
 
     def _spelled(self, params: Params, letters, lengths, projected):
@@ -236,7 +236,7 @@ class CharLSTM(Head):
             u, s = states[0][parents], states[1][parents]
             u, s = cell(activated(inputs[letters], u, params["recurrent"]), s)
             log_z = jax.nn.logsumexp(u @ params["output"] + output_bias[None], axis=-1)
-            # The empty prefix is not said but given.
+            # The empty prefix is not predicted but given.
             log_prob = jnp.where(parents == 0, 0, extended(states, parents, letters))
             new = u, s, log_z, log_prob
             states = tuple(

@@ -198,7 +198,7 @@ class CNNSoftmax(Head):
         return {**params, "weights": weights, "bias": bias}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Words: those with a correction and those with spellings."""
+        """The numbers of words: with a correction, and with spellings; see `Head.sizes`."""
         if "correction" not in params:
             return ()
         return (("words", params["correction"].shape[0], len(tables["spelling"]["lengths"])),)

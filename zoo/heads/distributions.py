@@ -22,7 +22,7 @@ from zoo.losses import softmax_sum
 
 
 class Distribution(NamedTuple):
-    """What a head says of the next word: the arguments of its `log_probs`.
+    """A distribution over the next word: the arguments of a head's `log_probs`.
 
     Attributes:
       head: with `log_probs`.
@@ -41,7 +41,7 @@ class Distribution(NamedTuple):
     prepared: Prepared = None
 
     def _prepared(self) -> Prepared:
-        """What is computed once, not in every block."""
+        """The arrays that are computed once, not in every block."""
         given = self.prepared
         return self.head.prepared(self.params, self.tables) if given is None else given
 

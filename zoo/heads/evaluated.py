@@ -1,4 +1,4 @@
-"""What evaluation asks of a head beyond its probabilities: which few heads need to write."""
+"""The contract of heads for evaluation, beside probabilities: few heads write any of it."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -9,7 +9,8 @@ from zoo.recipes.former_names import FormerNames
 
 
 class Evaluated(FormerNames):
-    """What of a head serves evaluation, passports and the start from another run alone."""
+    """The part of a head's contract that only evaluation, passports and starts from another run
+    use."""
 
     former_names: ClassVar[dict[str, str]] = {
         "judging_tables": "evaluation_tables",
@@ -93,7 +94,8 @@ class Evaluated(FormerNames):
         return None
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """What was lost of the words, by name, such as how many were cut; kept in passports.
+        """Counts of what the head lost of the words, by name, such as how many were cut; for
+        passports.
 
         Args:
           lexicon: the words.
@@ -101,7 +103,7 @@ class Evaluated(FormerNames):
         return {}
 
     def normalised_over(self, lexicon: Lexicon) -> str:
-        """What `log_prob` sums to one over, in words.
+        """The set over which the probabilities of `log_prob` sum to one, in words.
 
         Args:
           lexicon: the words.

@@ -20,12 +20,12 @@ from zoo.priors.contextual import Contextual
 
 @arguments.guarded
 class Head(Evaluated):
-    """What every head offers to train, score and sample. Subclasses are frozen dataclasses.
+    """The contract of heads, to train, score and sample. Subclasses are frozen dataclasses.
 
     Methods are pure functions. Shapes: hidden [..., D], targets and words int32 [...], losses and
     log-probabilities [...] in nats per token. Token weights are [...] or broadcast to it by the
     rules of numpy; booleans and whole numbers become floats. Other shapes are a ValueError, and so
-    are tables of another lexicon than the parameters; targets that are no place of a word, which
+    are tables of another lexicon than the parameters; targets that are no word id, which
     compiled code cannot look at, give any number. Of no tokens, results are empty and sums 0.
 
     A head of your own writes `init`, `log_prob_and_log_z` and, unless it is open, `log_probs`;
@@ -97,7 +97,7 @@ class Head(Evaluated):
 
     @property
     def loss_name(self) -> str:
-        """What `loss` is called where it is shown: a head whose loss is not -log_prob names it."""
+        """The name of `loss` where it is shown: a head whose loss is not -log_prob names it."""
         return "loss"
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -392,7 +392,7 @@ class Head(Evaluated):
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """What params and tables of one lexicon agree in; where they do not, methods refuse them.
+        """The numbers in which params and tables of one lexicon agree; methods refuse others.
 
         Args:
           params: the parameters.

@@ -83,7 +83,7 @@ class HierarchicalSoftmax(Head):
         return params["classes"], params["class_bias"], params["weights"], params["bias"]
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Classes: those with vectors and those that the words with ranks fill."""
+        """The numbers of classes: with vectors, and of words with ranks; see `Head.sizes`."""
         count, size = params["bias"].shape
         return (("classes of words", count, -(-len(tables["rank"]) // size)),)
 

@@ -47,7 +47,7 @@ class HuffmanSoftmax(Head):
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Words: one more than there are inner nodes, and those with codes."""
+        """The numbers of words: one more than inner nodes, and with codes; see `Head.sizes`."""
         return (("words", params["weights"].shape[0] + 1, len(tables["nodes"])),)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):

@@ -106,20 +106,20 @@ def _automaton(words, weights, letter_count, recipe):
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)
     there = np.arange(letters.shape[1]) < words["lengths"][:, None]
     outputs = letter_count - END
-    # Contexts of each size, and the place of the first of them.
+    # Contexts of each size, and the state that the first of them is.
     known: list = []
     starts = [0]
     p = np.full((1, outputs), 1 / outputs)
     parts = []
     for size in range(recipe.order):
         chosen = there & (np.arange(letters.shape[1]) + 1 >= size)
-        row, place = np.nonzero(chosen)
+        row, position = np.nonzero(chosen)
         codes = np.zeros(len(row), np.int64)
         for back in range(size, 0, -1):
-            codes = codes * letter_count + paths[row, place + 1 - back]
+            codes = codes * letter_count + paths[row, position + 1 - back]
         contexts, of_context = np.unique(codes, return_inverse=True)
         counts = np.zeros((len(contexts), outputs))
-        np.add.at(counts, (of_context.ravel(), letters[row, place] - END), weights[row])
+        np.add.at(counts, (of_context.ravel(), letters[row, position] - END), weights[row])
         if size:
             p = p[np.searchsorted(known[-1], contexts % letter_count ** (size - 1))]
         total = counts.sum(axis=1, keepdims=True) + recipe.smoothing
@@ -131,15 +131,15 @@ def _automaton(words, weights, letter_count, recipe):
     following = np.zeros((starts[-1], outputs), np.int64)
     for size, contexts in enumerate(known):
         codes = contexts[:, None] * letter_count + np.arange(END, letter_count)
-        found = following[starts[size] : starts[size + 1]]
+        next_states = following[starts[size] : starts[size + 1]]
         for shorter in range(1, min(size + 1, longest) + 1):  # the longest that is known stays
             if not len(known[shorter]):
                 break  # no word is so long
             suffixes = codes % letter_count**shorter
-            place = np.searchsorted(known[shorter], suffixes).clip(max=len(known[shorter]) - 1)
-            is_known = known[shorter][place] == suffixes
-            found[is_known] = starts[shorter] + place[is_known]
-    # A spelling starts after BEGIN: that context changes places with the first, which is empty.
+            slot = np.searchsorted(known[shorter], suffixes).clip(max=len(known[shorter]) - 1)
+            is_known = known[shorter][slot] == suffixes
+            next_states[is_known] = starts[shorter] + slot[is_known]
+    # A spelling starts after BEGIN: that context is swapped with the first, which is empty.
     first = starts[1] + int(np.searchsorted(known[1], BEGIN)) if longest else 0
     order = np.arange(starts[-1])
     order[[0, first]] = first, 0
@@ -156,9 +156,9 @@ def log_prob(tables, letters, sizes):
     def step(carry, position):
         total, state = carry
         letter, there = position
-        place = jnp.maximum(letter - END, 0)
-        total += jnp.where(there, tables["log_p"][state, place], 0)
-        return (total, tables["next"][state, place]), None
+        column = jnp.maximum(letter - END, 0)
+        total += jnp.where(there, tables["log_p"][state, column], 0)
+        return (total, tables["next"][state, column]), None
 
     there = jnp.arange(letters.shape[1])[:, None] < sizes[None]
     initial = jnp.zeros(len(sizes), tables["log_p"].dtype), jnp.zeros(len(sizes), jnp.int32)
@@ -168,8 +168,10 @@ def log_prob(tables, letters, sizes):
 class Spellings(NamedTuple):
     """Spellings that were drawn.
 
-    letters: int32 [..., longest], END last unless there are `longest`, then PADDING. sizes: int32
-    [...], END counted. log_q: float32 [...], nats.
+    Attributes:
+      letters: int32 [..., longest], END last unless there are `longest`, then PADDING.
+      sizes: int32 [...], letters, END counted.
+      log_q: log q of each spelling, float32 [...], nats.
     """
 
     letters: jax.Array
@@ -190,17 +192,17 @@ def draw(tables, key, shape, longest: int) -> Spellings:
         of_cell, of_threshold = jax.random.split(jax.random.fold_in(key, position))
         cell = jax.random.randint(of_cell, (count,), 0, outputs, jnp.int32)
         stays = jax.random.uniform(of_threshold, (count,)) < tables["threshold"][state, cell]
-        place = jnp.where(stays, cell, tables["alias"][state, cell])
-        letters = letters.at[:, position].set(jnp.where(ended, PADDING, place + END))
-        log_q += jnp.where(ended, 0, tables["log_p"][state, place])
+        drawn = jnp.where(stays, cell, tables["alias"][state, cell])
+        letters = letters.at[:, position].set(jnp.where(ended, PADDING, drawn + END))
+        log_q += jnp.where(ended, 0, tables["log_p"][state, drawn])
         sizes += ~ended
         return (
             position + 1,
             letters,
             sizes,
             log_q,
-            tables["next"][state, place],
-            ended | (place == 0),
+            tables["next"][state, drawn],
+            ended | (drawn == 0),
         )
 
     zeros = jnp.zeros(count, jnp.int32)

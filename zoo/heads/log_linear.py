@@ -109,7 +109,7 @@ class LogLinear(Head):
         return params
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters as they are, none being of a word; the features must be those of training.
+        """The parameters unchanged, for none is of a word; the features must be those of training.
 
         Raises:
           UserError: they are others, or the background was counted on other words.
@@ -123,7 +123,8 @@ class LogLinear(Head):
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The signatures, as Lexicon.tables; "background": those of a background of its own."""
+        """The signatures, as Lexicon.tables; "background": the tables of the head's own
+        background."""
         lexicon = lexicon.of_kinds(self.kinds)
         if not lexicon.feature_names:
             return {}
@@ -133,7 +134,7 @@ class LogLinear(Head):
         return tables
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Features: those with vectors and those that signatures have."""
+        """The numbers of features: with vectors, and of the signatures; see `Head.sizes`."""
         if params.get("bias") is None or "signature" not in tables:
             return ()  # prepared arrays stand for them; or a lexicon without features
         return (("features", len(params["bias"]), signatures.feature_count(tables)),)

@@ -129,7 +129,7 @@ class MixtureOfContexts(_Mixture, Softmax):
     def _scores_of(
         self, params: Params, hidden: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """The mixed contexts in the place of the hidden states."""
+        """(mixed contexts, weights, bias): the softmax's, with contexts for hidden states."""
         log_prior, contexts = self.contexts(params, hidden)
         mixed = jnp.einsum("...m,...md->...d", jnp.exp(log_prior), contexts)
         return mixed.astype(contexts.dtype), *self._weights(params)

@@ -59,10 +59,10 @@ class LogUniformNoise(Noise):
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]."""
         ranks = np.arange(len(counts), dtype=np.float64)
-        found = np.empty(len(counts))
+        q = np.empty(len(counts))
         order = np.argsort(-np.asarray(counts, np.float64), kind="stable")
-        found[order] = np.log1p(1 / (ranks + 1)) / np.log1p(len(counts))
-        return found
+        q[order] = np.log1p(1 / (ranks + 1)) / np.log1p(len(counts))
+        return q
 
 
 @dataclasses.dataclass(frozen=True)

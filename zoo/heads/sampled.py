@@ -1,4 +1,4 @@
-"""What heads with sampled losses share: the softmax's parameters, and scores of a few words."""
+"""The base of heads with sampled losses: the softmax's parameters, and scores of a few words."""
 
 import dataclasses
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class SampledScores(NamedTuple):
       true: of the targets, [...].
       noise: of the noise words, [..., K].
       log_expected_true: log of the number of times that the target is drawn on average, [...].
-      log_expected_noise: the same of the noise words, [..., K].
+      log_expected_noise: log of the number of times that each is drawn on average, [..., K].
       kept: noise words that were not dropped as repeats, bool [..., K].
       hits: noise words that are the target, bool [..., K].
     """
@@ -74,11 +74,11 @@ class SampledHead(SoftmaxScores):
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """Nothing: noise is for the loss."""
+        """No tables: only the loss needs noise words."""
         return {}
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
-        """Words: those with weights and those with noise."""
+        """The numbers of words: with weights, and with noise; see `Head.sizes`."""
         weights = params["weights"]
         if "log_q" not in tables or isinstance(weights, rows.Computed):
             return ()
@@ -101,7 +101,7 @@ class SampledHead(SoftmaxScores):
         """
 
         def for_tokens(of_words):
-            """What the noise words have, as [..., K], one row a token."""
+            """An array of the noise words as [..., K], one row a token."""
             if self.noise_per == "lane":
                 ones = (1,) * (targets.ndim - 1)
                 of_words = of_words.reshape(targets.shape[0], *ones, self.samples)

@@ -49,7 +49,7 @@ class SelfNormalisedSoftmax(Softmax):
             )
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The softmax's, with the bias at -log V."""
+        """The softmax's parameters, with the bias at -log V."""
         params = super().init(key, hidden_size, lexicon)
         params["bias"] -= jnp.log(len(lexicon))
         return params

@@ -106,14 +106,14 @@ class Softmax(SoftmaxScores):
 
     @property
     def loss_name(self) -> str:
-        """What is trained, by what it has beside -log p."""
+        """The name of the loss, by the penalties that it has beside -log p."""
         parts = {"label smoothing": self.label_smoothing, "log Z penalty": self._z_penalty}
         trained = " and ".join(name for name, value in parts.items() if value)
         return f"cross-entropy with {trained}" if trained else "loss"
 
     @property
     def _z_penalty(self) -> float:
-        """Of log^2 Z, a nat a squared nat."""
+        """The weight of log^2 Z in the loss, nats a squared nat."""
         return self.z_loss
 
     def _loss(self, params, tables, hidden, targets, key, context):

@@ -52,10 +52,10 @@ def over_explicit(function, method, mesh, given):
 
 
 def _axes_of_words(params, without) -> tuple[str, ...]:
-    """The axes over which the rows of the parameters lie, but for some."""
-    found = [layouts.spec_of(x)[:1] for x in jax.tree.leaves(params) if isinstance(x, jax.Array)]
+    """The mesh's axes over which rows of the parameters lie, but for those in `without`."""
+    row_axes = [layouts.spec_of(x)[:1] for x in jax.tree.leaves(params) if isinstance(x, jax.Array)]
     return next(
-        (names for of_rows in found for names in of_rows if names and not without & {*names}), ()
+        (names for of_rows in row_axes for names in of_rows if names and not without & {*names}), ()
     )
 
 

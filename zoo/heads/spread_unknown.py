@@ -58,19 +58,19 @@ class SpreadUnknown(HeadAround):
         return self.head.parameter_axes
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """{"head": those of the head, "place", "log_share": see zoo.lexicon.shares}.
+        """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.shares}.
 
         Raises:
           UserError: there is no unknown word, or a word that the head knows is missing.
         """
         try:
-            found = shares(self.lexicon, lexicon)
+            word_shares = shares(self.lexicon, lexicon)
         except LookupError as error:
             raise UserError(
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
                 "train with vocabulary.unknown=counted and vocabulary.minimum_count=2."
             ) from error
-        missing = set(range(len(self.lexicon))) - set(found.word_ids.tolist())
+        missing = set(range(len(self.lexicon))) - set(word_shares.word_ids.tolist())
         if missing:
             word = self.lexicon.words[min(missing)]
             raise UserError(
@@ -79,8 +79,8 @@ class SpreadUnknown(HeadAround):
             )
         return {
             "head": self.head.evaluation_tables(self.lexicon),
-            "place": jnp.asarray(found.word_ids),
-            "log_share": jnp.asarray(found.log_share),
+            "word_ids": jnp.asarray(word_shares.word_ids),
+            "log_share": jnp.asarray(word_shares.log_share),
         }
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
@@ -95,8 +95,8 @@ class SpreadUnknown(HeadAround):
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words share the unknown word's probability, with the warnings of the head
         within."""
-        found = shares(self.lexicon, lexicon)
-        count = {"words that share the unknown word's probability": int(found.shared.sum())}
+        word_shares = shares(self.lexicon, lexicon)
+        count = {"words that share the unknown word's probability": int(word_shares.shared.sum())}
         return self.head.warnings(self.lexicon) | count
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
@@ -104,7 +104,7 @@ class SpreadUnknown(HeadAround):
             params,
             tables["head"],
             hidden,
-            tables["place"][targets],
+            tables["word_ids"][targets],
             context=context,
             prepared=prepared,
         )
@@ -114,5 +114,5 @@ class SpreadUnknown(HeadAround):
         log_probs = self.head.log_probs(
             params, tables["head"], hidden, context=context, prepared=prepared
         )
-        log_probs = log_probs[..., tables["place"]]
+        log_probs = log_probs[..., tables["word_ids"]]
         return log_probs + jnp.broadcast_to(tables["log_share"], log_probs.shape)

@@ -75,7 +75,7 @@ class WithExpert(HeadAround):
         return {**inner, "weights": (HIDDEN,)}
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """{"head": those of the head, "weights": u, [D], "bias": c, []}."""
+        """{"head": the head's parameters, "weights": u, [D], "bias": c, []}."""
         return {
             "head": self.head.init(key, hidden_size, lexicon),
             "weights": jnp.zeros(hidden_size),
@@ -83,7 +83,7 @@ class WithExpert(HeadAround):
         }
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """{"head": those of the head, "background": those of the expert}."""
+        """{"head": the head's tables, "background": the expert's tables}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
     def evaluation_tables(self, lexicon: Lexicon) -> Tables:
@@ -91,7 +91,7 @@ class WithExpert(HeadAround):
         return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """UserError: the expert knows the words of training alone."""
+        """Raises UserError: the expert knows the words of training alone."""
         raise UserError(
             "heads.WithExpert has an expert that knows the words of training alone: it cannot "
             "score with another lexicon."
@@ -120,7 +120,7 @@ class WithExpert(HeadAround):
         weight,
         prepared: Prepared,
     ):
-        """What the expert adds to log Z, [...]."""
+        """The part of log Z that the expert adds, [...]."""
         inner, words = (params["head"], tables["head"]), jnp.maximum(context, 0)
         log_prob = self.head.log_prob(*inner, hidden, words, prepared=prepared)
         return log_expert_mass(log_prob, weight)

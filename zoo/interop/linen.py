@@ -145,8 +145,8 @@ def _parameters(module: Any, init: Callable, partition: Any, is_sized: bool) -> 
         if module.axes is not None:
             values = jax.tree.map(lambda x, of_x: _boxed(x, of_x, module.axes), values, partition)
         made = values if isinstance(values, dict) else dict(zip(names, values, strict=True))
-    found = [module.variable("params", name, lambda name=name: made[name]).value for name in names]
-    params = dict(zip(names, found, strict=True)) if isinstance(partition, dict) else tuple(found)
+    arrays = [module.variable("params", name, lambda name=name: made[name]).value for name in names]
+    params = dict(zip(names, arrays, strict=True)) if isinstance(partition, dict) else tuple(arrays)
     if is_sized:
         _check_shapes(module, params, jax.eval_shape(lambda: init(jax.random.key(0))))
     return params
@@ -171,7 +171,7 @@ def _check_shapes(module, params, wanted):
 
 
 def _tables(module: Any, make: Callable) -> Tables:
-    """What the component knows of the words, of the collection "tables".
+    """The component's tables of the words, of the collection "tables".
 
     Raises:
       ValueError: `apply` is not given it.

@@ -151,7 +151,7 @@ def form_of(tables: dict[str, jax.Array]) -> Form:
 def feature_count(tables: dict) -> int:
     """F of `tables`, in whichever form."""
     if "of_feature" in tables:
-        return len(tables["of_feature"][-1]["places"])
+        return len(tables["of_feature"][-1]["columns"])
     return len(tables["shared_place"])
 
 

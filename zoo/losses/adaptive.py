@@ -51,10 +51,10 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks)
-    in_head, cluster, place = _targets(bias, tails, ranks)
+    in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
     flat = hidden.reshape(-1, hidden.shape[-1])
-    of_tails = _tail_losses(tails, flat, cluster.ravel(), place.ravel())
+    of_tails = _tail_losses(tails, flat, cluster.ravel(), tail_row.ravel())
     return of_head + of_tails.reshape(ranks.shape)
 
 
@@ -86,9 +86,9 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
-    in_head, cluster, place = _targets(bias, tails, ranks)
+    in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = softmax_sum.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
-    columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), place.ravel()
+    columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
     return of_head + _weighted_tail_losses(tails, *columns, token_weights.ravel())
 
 
@@ -190,7 +190,7 @@ def _no_bias(words):
 
 
 def _targets(bias, tails, rank):
-    """(class in the head, cluster (0: the head), place within the tail) of each target."""
+    """(class in the head, cluster (0: the head), row of the tail) of each target."""
     first = len(bias) - len(tails)
     cutoffs = jnp.asarray(_cutoffs(bias, tails), rank.dtype)
     cluster = sum((rank >= cutoff).astype(rank.dtype) for cutoff in _cutoffs(bias, tails))
@@ -198,7 +198,7 @@ def _targets(bias, tails, rank):
     return in_head, cluster, rank - cutoffs[jnp.maximum(cluster - 1, 0)]
 
 
-def _tail_losses(tails, hidden, cluster, place):
+def _tail_losses(tails, hidden, cluster, tail_row):
     """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
     tokens = cluster.shape[0]
     block = blocks.at_most(TOKENS_AT_A_TIME, tokens)
@@ -208,40 +208,40 @@ def _tail_losses(tails, hidden, cluster, place):
     order = jnp.argsort(cluster)
     hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(count, block, hidden.shape[-1])
     cluster = cluster[order].reshape(count, block)
-    place = jnp.pad(place, (0, padding))[order].reshape(count, block)
+    tail_row = jnp.pad(tail_row, (0, padding))[order].reshape(count, block)
 
-    def of_tail(h, mine, places, projection, weights):
+    def of_tail(h, mine, tail_rows, projection, weights):
         bias = jnp.zeros(weights.shape[0], weights.dtype)
-        within = softmax.softmax_loss(h @ projection, weights, bias, jnp.where(mine, places, 0))
+        within = softmax.softmax_loss(h @ projection, weights, bias, jnp.where(mine, tail_rows, 0))
         return jnp.where(mine, within[0], 0)
 
-    def no_words(h, mine, places, projection, weights):
+    def no_words(h, mine, tail_rows, projection, weights):
         return layouts.zeros(mine.shape, softmax.accumulator(h), h)
 
     # Computed again in the backward pass rather than kept for all blocks. Around the conditions
     # and with the tails as arguments: within them, every block would keep the tails too.
     @jax.checkpoint
-    def of_block(tails, h, clusters, places):
+    def of_block(tails, h, clusters, tail_rows):
         losses = layouts.zeros(clusters.shape, softmax.accumulator(h), h)
         for number, tail in enumerate(tails, 1):
             mine = clusters == number
-            losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, places, *tail)
+            losses += jax.lax.cond(mine.any(), of_tail, no_words, h, mine, tail_rows, *tail)
         return losses
 
     def step(_, columns):
         return None, of_block(tails, *columns)
 
-    _, losses = jax.lax.scan(step, None, (hidden, cluster, place))
+    _, losses = jax.lax.scan(step, None, (hidden, cluster, tail_row))
     return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
 
 
-def _weighted_tail_losses(tails, hidden, cluster, place, token_weights):
+def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
     """sum of token_weights * _tail_losses, a scalar, of token_weights [N]."""
     # A token without weight is none of a tail's work, unless somebody asks for the gradient
     # of its weight, which is the tail's loss: then it is computed, in the backward pass.
     mine, idle = (jnp.where(token_weights == 0, *c) for c in ((0, cluster), (cluster, 0)))
-    losses = _tail_losses(tails, hidden, mine, place)
-    arguments = *jax.lax.stop_gradient((tails, hidden)), idle, place
+    losses = _tail_losses(tails, hidden, mine, tail_row)
+    arguments = *jax.lax.stop_gradient((tails, hidden)), idle, tail_row
     return _weighted_sum_with_idle(_tail_losses, losses, token_weights, arguments)
 
 

@@ -40,7 +40,7 @@ def importance_weights(log_weights):
 def metropolis_choice(key, log_weights):
     """Computes the last state of an independence chain over given proposals.
 
-    The chain stands at the observed word, place 0. Each step goes to the next draw v' of q with
+    The chain stands at the observed word, slot 0. Each step goes to the next draw v' of q with
     probability min(1, w(v') q(v) / (w(v) q(v'))), v being where it stands: the rule of Hastings
     (1970), under which p stays p.
 
@@ -49,7 +49,7 @@ def metropolis_choice(key, log_weights):
       log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
 
     Returns:
-      Places in 0 ... n, int32 [...]. Contrastive divergence takes phi of that word for E_p[phi].
+      Slots in 0 ... n, int32 [...]. Contrastive divergence takes phi of that word for E_p[phi].
 
     Example:
       >>> log_weights = jnp.array([-90.0, 90.0, -90.0])  # the first draw is far more probable
@@ -61,16 +61,16 @@ def metropolis_choice(key, log_weights):
     thresholds = jnp.log(jax.random.uniform(key, log_weights.shape, log_weights.dtype))
 
     def step(state, proposal):
-        place, log_weight = state
-        new_place, new_log_weight, threshold = proposal
+        slot, log_weight = state
+        new_slot, new_log_weight, threshold = proposal
         accepted = threshold < new_log_weight - log_weight
         return (
-            jnp.where(accepted, new_place, place),
+            jnp.where(accepted, new_slot, slot),
             jnp.where(accepted, new_log_weight, log_weight),
         ), None
 
     first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, thresholds))
-    places = jnp.arange(1, first.shape[0], dtype=jnp.int32)
+    slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
     initial = (jnp.zeros(first.shape[1:], jnp.int32), first[0])
-    (place, _), _ = jax.lax.scan(step, initial, (places, first[1:], rest[0][1:]))
-    return place
+    (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))
+    return slot

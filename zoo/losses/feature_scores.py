@@ -24,7 +24,7 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 
 
 def token_block(tokens: int, signatures: int) -> int:
-    """Tokens to take at a time."""
+    """The number of tokens in a block."""
     most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
     return blocks.even(tokens, most)
 

@@ -26,12 +26,12 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 
 def token_block(tokens, size, width):
-    """Tokens to take at a time, of which each reads `size` rows of `width` numbers."""
+    """The number of tokens in a block, of which each reads `size` rows of `width` numbers."""
     return blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
-    """log softmax(W_c h + b_c), [..., M], over those places of class c that hold a word.
+    """log softmax(W_c h + b_c), [..., M], over those slots of class c that hold a word.
 
     Args:
       weights: W [C, M, D].
@@ -50,8 +50,8 @@ def _log_probs(weights, bias, hidden, classes, vocabulary):
         "...md,...d->...m", weights, hidden, preferred_element_type=softmax.accumulator(hidden)
     )
     size = scores.shape[-1]
-    places = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
-    there = classes[..., None] * size + places < vocabulary
+    slots = jax.lax.broadcasted_iota(classes.dtype, scores.shape, scores.ndim - 1)
+    there = classes[..., None] * size + slots < vocabulary
     return jax.nn.log_softmax(jnp.where(there, scores + bias, -jnp.inf), axis=-1)
 
 
@@ -92,8 +92,8 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
       class_bias: r, [C].
       weights: W, [C, M, D].
       bias: b, [C, M].
-      ranks: the words x: int [...], each in [0, V). Word x is in place x mod M of class x // M.
-      vocabulary: V, more than (C - 1) M and at most C M. Places beyond it hold no word.
+      ranks: the words x: int [...], each in [0, V). Word x is in slot x mod M of class x // M.
+      vocabulary: V, more than (C - 1) M and at most C M. Slots beyond it hold no word.
 
     Returns:
       [...], nats. Rows of W are gathered for so many tokens at a time that they hold
@@ -111,15 +111,15 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     _check(hidden, class_weights, class_bias, weights, bias, ranks=(ranks, "..."))
-    classes, places = jnp.divmod(ranks, bias.shape[1])
+    classes, slots = jnp.divmod(ranks, bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
     # Lookups that are watched are noted as they are traced: they cannot be in a loop.
     if block == tokens or isinstance(weights, rows.Watched):
         within = within_log_probs(weights, bias, hidden, classes, vocabulary)
-        return of_class - jnp.take_along_axis(within, places[..., None], axis=-1)[..., 0]
-    flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), places.reshape(-1)
+        return of_class - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
+    flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), slots.reshape(-1)
     of_block = functools.partial(_block, vocabulary)
     of_words = token_blocks.losses(of_block, block, (weights, bias), None, flat[0], flat[1:])
     return of_class + of_words.reshape(ranks.shape)
@@ -137,7 +137,7 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
       vocabulary: V; see `hierarchical_loss`.
 
     Returns:
-      [..., C M], nats; -inf in the places beyond V, which hold no word.
+      [..., C M], nats; -inf in the slots beyond V, which hold no word.
 
     Raises:
       ValueError: shapes do not agree.
@@ -196,8 +196,8 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
 
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
     within = blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
-    places = jax.random.categorical(of_word, within).reshape(classes.shape)
-    return classes * bias.shape[1] + places
+    slots = jax.random.categorical(of_word, within).reshape(classes.shape)
+    return classes * bias.shape[1] + slots
 
 
 def _log_class_probs(hidden, weights, bias):

@@ -73,10 +73,10 @@ def _paths(parent, turn, vocabulary):
     climbers = np.arange(vocabulary)
     for level in range(longest):
         words = np.flatnonzero(lengths > level)
-        places = lengths[words] - 1 - level
-        turns[words, places] = turn[climbers[words]]
+        columns = lengths[words] - 1 - level
+        turns[words, columns] = turn[climbers[words]]
         climbers[words] = parent[climbers[words]]
-        nodes[words, places] = climbers[words] - vocabulary
+        nodes[words, columns] = climbers[words] - vocabulary
     return nodes, turns
 
 

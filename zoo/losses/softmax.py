@@ -33,7 +33,7 @@ TOKENS_OF_ANY = 1024
 
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
-    """Rows of W to take at a time; all of them where the logits are few."""
+    """The number of rows of W in a block; all of them where the logits are few."""
     if not blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
@@ -71,8 +71,8 @@ def accumulator(array):
 
 
 def in_full(tree):
-    """The arrays of a tree in at least float32: for what is said again and again, as letters are,
-    and rounded each time."""
+    """The arrays of a tree in at least float32, for steps that are repeated, as those of letters
+    are, and rounded each time."""
     return jax.tree.map(lambda array: array.astype(accumulator(array)), tree)
 
 
@@ -120,22 +120,29 @@ def logits_of_rows(hidden, weights, bias, cut, number):
 
 
 class Exponentials(NamedTuple):
-    """A running sum of exponentials, largest, total: [N]; its logarithm is taken at the end alone,
-    for one taken after each block would be rounded so many times."""
+    """A running sum of exponentials.
+
+    Its logarithm is taken at the end alone: one taken after each block would be rounded so many
+    times.
+
+    Attributes:
+      largest: the largest logit so far, [N].
+      total: the sum of exp(logit - largest), [N].
+    """
 
     largest: jax.Array
     total: jax.Array
 
     @classmethod
     def none(cls, hidden):
-        """Of no logits yet, for hidden [N, D]."""
+        """The sum over no logits, for hidden [N, D]."""
         tokens, dtype = hidden.shape[0], accumulator(hidden)
         # The least finite number stands for -inf, whose difference with itself would be NaN.
         least = layouts.filled(tokens, jnp.finfo(dtype).min, dtype, hidden)
         return cls(least, layouts.zeros(tokens, dtype, hidden))
 
     def plus(self, logits):
-        """With those of logits [N, n]."""
+        """The sum with the exponentials of logits [N, n] added."""
         largest = jnp.maximum(self.largest, logits.max(axis=-1))
         total = self.total * jnp.exp(self.largest - largest)
         return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
@@ -194,7 +201,7 @@ def _blocked_backward(block, residuals, cotangents):
         of_hidden, of_weights, of_bias = gradients
         block_logits, rows = logits_of_rows(hidden, weights, bias, cut, number)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
-        slopes = difference(expected, targets, loss_cotangent, cut.places(number))
+        slopes = difference(expected, targets, loss_cotangent, cut.row_numbers(number))
         slopes = cut.masked(number, slopes, 0)
         of_hidden_block, of_rows = products_with(slopes, hidden, rows)
         return (

@@ -22,7 +22,7 @@ LEAST_TOKENS_AT_A_TIME = 128
 
 
 def token_block(tokens: int, vocabulary: int) -> int:
-    """Tokens to take at a time in the weighted loss."""
+    """The number of tokens in a block of the weighted loss."""
     return blocks.even(tokens, softmax.LOGITS_AT_A_TIME // vocabulary)
 
 

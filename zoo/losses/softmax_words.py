@@ -11,8 +11,13 @@ from zoo.losses import softmax
 
 
 class Pass(NamedTuple):
-    """What one walk over the vocabulary finds. log_z: [N]. values, words: the k highest logits
-    and their words, [N, k]. sample: words drawn from the softmax, int32 [N]; None without a key.
+    """The results of one walk over the vocabulary.
+
+    Attributes:
+      log_z: log Z of each token, [N], nats.
+      values: the k highest logits, [N, k], falling.
+      words: their words, int32 [N, k].
+      sample: words drawn from the softmax, int32 [N]; None without a key.
     """
 
     log_z: jax.Array
@@ -41,12 +46,12 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     def step(carry, number):
         sums, best, highest, sample = carry
         block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, cut, number)
-        block_words = cut.places(number).astype(jnp.int32)
+        block_words = cut.row_numbers(number).astype(jnp.int32)
         sums = sums.plus(block_logits)
         if k:
-            values, places = jax.lax.top_k(block_logits, min(k, cut.size))
+            values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
             words = cut.masked(number, block_words, cut.rows)  # behind all words
-            best = _best(k, best, (values, words[places]))
+            best = _best(k, best, (values, words[columns]))
         if key is not None:
             noise_key = jax.random.fold_in(key, number * cut.size)
             noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
@@ -106,9 +111,9 @@ def softmax_top_k(hidden, weights, bias, k):
     check_k(k, weights.shape[0])
     flat = hidden.reshape(-1, hidden.shape[-1])
     block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
-    found = blocked_pass(flat, weights, bias, block, k=k)
+    walk = blocked_pass(flat, weights, bias, block, k=k)
     shape = (*hidden.shape[:-1], k)
-    return (found.values - found.log_z[:, None]).reshape(shape), found.words.reshape(shape)
+    return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
 
 
 def softmax_sample(hidden, weights, bias, key):

@@ -75,13 +75,13 @@ def _weighted_sum(primals, tangents):
     losses, token_weights = primals
     of_losses, of_weights = tangents
     total = weighted_sum(losses, token_weights)
-    found = jnp.zeros_like(total)
+    tangent = jnp.zeros_like(total)
     if not isinstance(of_losses, jax.custom_derivatives.SymbolicZero):
-        found = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * of_losses))
+        tangent = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * of_losses))
     if not isinstance(of_weights, jax.custom_derivatives.SymbolicZero):
         slopes = slopes_of_weights(losses, token_weights)
-        found += jnp.sum(of_weights * slopes).astype(found.dtype)
-    return total, found
+        tangent += jnp.sum(of_weights * slopes).astype(tangent.dtype)
+    return total, tangent
 
 
 weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)

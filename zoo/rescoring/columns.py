@@ -20,13 +20,13 @@ WORDS, UNKNOWN, RANK = "words", "unknown", "rank"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Columns:
-    """What is added to each hypothesis.
+    """Features of models, and counts, that are added to each hypothesis.
 
     Attributes:
       runs: {name: a run}; each adds NAME, the log-probability of the words and the boundary, nats.
       word_count: adds "words", how many there are.
       unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
-      rank: adds "rank", minus the logarithm of the place in the list, from 1: what is left of the
+      rank: adds "rank", minus the logarithm of the rank in the list, from 1: what is left of the
         first system's opinion where the list has no score, or another order.
     """
 
@@ -74,8 +74,8 @@ class Columns:
         if self.word_count:
             columns[WORDS] = [float(len(text.split())) for text in texts]
         if self.rank:
-            places = [n for one in chunk for n, _ in enumerate(one.hypotheses, 1)]
-            columns[RANK] = [-math.log(place) for place in places]
+            ranks = [n for one in chunk for n, _ in enumerate(one.hypotheses, 1)]
+            columns[RANK] = [-math.log(rank) for rank in ranks]
         values = zip(*columns.values(), strict=True)
         for one in chunk:
             for name in columns:

@@ -6,7 +6,7 @@ A path's score is, over its links,
 
 Hypotheses are passed along the lattice from node to node. At a node those with the same last n
 words are merged, the best ones stay, and the state of the best stands for all; with n unbounded
-only those of equal words are, and what is found is exact (Sundermeyer et al. 2014, section III).
+only those of equal words are, and the result is exact (Sundermeyer et al. 2014, section III).
 """
 
 import collections
@@ -32,8 +32,14 @@ ROOM, BLOCK = 1024, 64
 
 
 class Path(NamedTuple):
-    """score: that of all together. words: of the path. first: the recogniser's part, scaled;
-    log_prob: the model's, nats."""
+    """A path through a lattice.
+
+    Attributes:
+      score: the recogniser's and the model's parts together, larger is better.
+      words: those of its links.
+      first: the recogniser's part of the score, scaled.
+      log_prob: of the words and the boundary under the model, nats.
+    """
 
     score: float
     words: tuple[str, ...]
@@ -51,7 +57,7 @@ class LatticeSearch:
       word_penalty: added for each word, beside the header's.
       history: n, how many last words hypotheses of a node share to be merged; None: all.
       beam: hypotheses of a node that are so much below its best, in score, are let go.
-      nbest: paths that are found, of different words.
+      nbest: how many paths the search returns, of different words.
 
     Raises:
       UserError: a number is out of range.
@@ -81,8 +87,15 @@ class LatticeSearch:
 
 
 class _Hypothesis(NamedTuple):
-    """words: by their numbers in the lattice. state: the slot of the state before the last word,
-    and that word's id. Others: as of `Path`."""
+    """A path from the start of a lattice to one of its nodes.
+
+    Attributes:
+      score: see `Path`.
+      words: their numbers in the lattice.
+      first: see `Path`.
+      log_prob: see `Path`.
+      state: the slot of the state before the last word, and that word's id.
+    """
 
     score: float
     words: tuple[int, ...]
@@ -129,16 +142,17 @@ class _Search:
             for (one, link), number, log_prob in zip(asked, *self._next(asked), strict=True):
                 node = self.lattice.nodes if link is None else link.end
                 arrived[node].append(self._longer(one, link, number, log_prob))
-        found: dict[tuple[int, ...], _Hypothesis] = {}
+        by_words: dict[tuple[int, ...], _Hypothesis] = {}
         for one in sorted(arrived[self.lattice.nodes], key=lambda one: -one.score):
-            found.setdefault(one.words, one)
+            by_words.setdefault(one.words, one)
         return [
             Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_prob)
-            for one in [*found.values()][: self.settings.nbest]
+            for one in [*by_words.values()][: self.settings.nbest]
         ]
 
     def _levels(self):
-        """Nodes that no link parts, those before others first: computed together."""
+        """Lists of nodes that are computed together: no path joins two of a list, and no link goes
+        back to an earlier list."""
         depth = [0] * self.lattice.nodes
         for link in self.lattice.links:
             depth[link.end] = max(depth[link.end], depth[link.start] + 1)
@@ -148,17 +162,17 @@ class _Search:
         return [levels[number] for number in sorted(levels)]
 
     def _merged(self, hypotheses):
-        """The best of each history, and of these those within the beam."""
+        """The best hypotheses of each history, of those within the beam."""
         best = max(one.score for one in hypotheses)
-        found: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
+        by_history: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
         last = self.settings.history
         for one in hypotheses:
-            some = found[one.words if last is None else one.words[-last:]]
+            some = by_history[one.words if last is None else one.words[-last:]]
             same = some.get(one.words)
             if one.score >= best - self.settings.beam and (same is None or one.score > same.score):
                 some[one.words] = one
         kept = []
-        for some in found.values():
+        for some in by_history.values():
             chosen = heapq.nlargest(self.settings.nbest, some.values(), key=lambda one: one.score)
             kept += [one._replace(state=chosen[0].state) for one in chosen]
         return kept
@@ -171,8 +185,8 @@ class _Search:
         pairs = [*dict.fromkeys(pair for pair in zip(slots, numbers, strict=True) if pair[1] >= 0)]
         chosen = np.array([number for _, number in pairs], np.int64)
         values = self.states.log_probs([slot for slot, _ in pairs], self.ids[chosen])
-        found = dict(zip(pairs, (values + self.within[chosen]).tolist(), strict=True))
-        return numbers, [found.get(pair, 0.0) for pair in zip(slots, numbers, strict=True)]
+        log_probs_of = dict(zip(pairs, (values + self.within[chosen]).tolist(), strict=True))
+        return numbers, [log_probs_of.get(pair, 0.0) for pair in zip(slots, numbers, strict=True)]
 
     def _longer(self, one, link, number, log_prob):
         """A hypothesis after a link, or after the end of the sentence."""
@@ -190,7 +204,7 @@ class _Search:
 
 
 class _States:
-    """States, in an array that grows fourfold where there is no room.
+    """The states after words, in an array that grows fourfold where there is no room.
 
     Attributes:
       slots: {(the slot of the state before a word, the word's id): the slot of the state after it}.
@@ -223,16 +237,16 @@ class _States:
                 more = self._room(3 * size)
                 self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
             rows, words = np.zeros((2, BLOCK), np.int32)
-            for place, state in enumerate(some):
-                rows[place], words[place] = state
-                self.slots[state] = self.used + place
+            for number, state in enumerate(some):
+                rows[number], words[number] = state
+                self.slots[state] = self.used + number
             start = np.int32(self.used)
             self.states = self.step(self.params, self.tables, self.states, rows, words, start)
             self.used += len(some)
 
     def log_probs(self, slots, ids):
         """log p of a word after each state, float64 [n], nats."""
-        found = np.zeros(len(ids))
+        computed = np.zeros(len(ids))
         for begin in range(0, len(ids), BLOCK):
             some = slice(begin, begin + BLOCK)
             count = len(ids[some])
@@ -242,8 +256,8 @@ class _States:
             values = self.log_prob(
                 self.params, self.tables, self.prepared, *self.states[:2], rows, words
             )
-            found[some] = np.asarray(values)[:count]
-        return found
+            computed[some] = np.asarray(values)[:count]
+        return computed
 
 
 @functools.cache
@@ -254,7 +268,9 @@ def _compiled(model):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
         new = tree_scores.states_after(model, params, tables, words, carry)
         return jax.tree.map(
-            lambda all, some: jax.lax.dynamic_update_slice_in_dim(all, some, start, 0), states, new
+            lambda room, added: jax.lax.dynamic_update_slice_in_dim(room, added, start, 0),
+            states,
+            new,
         )
 
     return jax.jit(step, donate_argnums=2)

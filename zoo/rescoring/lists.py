@@ -95,5 +95,5 @@ def first_weights(lists: Lists) -> np.ndarray:
     scores = lists.first[:, None]
     one = dataclasses.replace(lists, features=scores).centred()[:, 0]
     scales = lists.scales()
-    found = np.linalg.lstsq(lists.centred() / scales, one, rcond=1e-10)[0]
-    return found / scales
+    weights = np.linalg.lstsq(lists.centred() / scales, one, rcond=1e-10)[0]
+    return weights / scales

@@ -55,7 +55,7 @@ def _best(hypotheses, count):
 
 
 def _completed(own, new):
-    """All hypotheses with all features."""
+    """All hypotheses with all features, of which a missing one has the lowest value of the list."""
     lowest: dict[str, float] = {}
     for hypothesis in (*own, *new):
         for name, value in hypothesis.features.items():

@@ -55,9 +55,9 @@ class Mert:
             random = generator.normal(size=(self.directions, size))
             before = value
             for direction in np.concatenate([np.eye(size), random]):
-                step, found = search.best_step(weights, direction)
-                if found > value + 1e-9:
-                    weights, value = weights + step * direction, found
+                step, figure = search.best_step(weights, direction)
+                if figure > value + 1e-9:
+                    weights, value = weights + step * direction, figure
                     norm = np.abs(weights).max()
                     weights = weights / norm if norm else weights
             if value <= before + 1e-9:
@@ -77,7 +77,7 @@ class Search:
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric) -> "Search":
-        """Of lists and what they are tuned for."""
+        """Puts lists into this form, for the metric that they are tuned for."""
         return cls(
             lists,
             metric,
@@ -132,7 +132,7 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
     # The least slope is highest far to the left, and of equal ones the highest line everywhere.
     least = np.where(there, slopes, np.inf).min(1, keepdims=True)
     first = np.where(there & (slopes == least), intercepts, -np.inf).argmax(1)
-    found: list[tuple[np.ndarray, ...]] = []
+    all_corners: list[tuple[np.ndarray, ...]] = []
     current = first.copy()
     while len(rows):
         slope, height = (x[rows, current[rows], None] for x in (slopes, intercepts))
@@ -145,9 +145,9 @@ def envelopes(slopes: np.ndarray, intercepts: np.ndarray):
         following = np.where(corners == nearest, slopes[rows], -np.inf).argmax(1)
         going = later.any(1)
         rows = rows[going]
-        found.append((nearest[going, 0], rows, following[going], current[rows]))
+        all_corners.append((nearest[going, 0], rows, following[going], current[rows]))
         current[rows] = following[going]
-    return first, *(np.concatenate(part) for part in zip(*found, strict=True))
+    return first, *(np.concatenate(part) for part in zip(*all_corners, strict=True))
 
 
 def _middles(bounds):

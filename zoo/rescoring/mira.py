@@ -108,7 +108,7 @@ class Objective:
 
         mean_l max_e (w . h(e) - g(e)) - (w . h(o) - g(o)),    o = argmax_e g(e)
 
-    It bounds the gain that is lost by choosing with w. With the hope in the place of the best
+    It bounds the gain that is lost by choosing with w. With the hope instead of the best
     hypothesis o, larger weights would make it 0 whatever they choose.
 
     Attributes:
@@ -122,7 +122,8 @@ class Objective:
 
     @classmethod
     def of(cls, lists: Lists, metric: Metric) -> "Objective":
-        """Of lists; at most a thousand sentences are the background, as decay by 0.999 leaves."""
+        """Makes the objective of lists; at most a thousand sentences are its background, as decay
+        by 0.999 leaves."""
         background = lists.statistics[lists.untuned()].mean(0) * min(1000, len(lists.ids))
         gains = metric.gain(lists.statistics, background + 1)
         features = lists.padded(lists.features / lists.scales(), 0.0)

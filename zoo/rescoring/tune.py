@@ -68,7 +68,8 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
 
 
 def first_start(lists: Lists, metric: Metric) -> np.ndarray:
-    """Where tuning begins without weights: what scores as the first system did, or its order.
+    """The weights where tuning begins unless some are given: they score as the first system did, or
+    by its order.
 
     The better of `first_weights` and, if there is a feature "rank", that one alone.
     """
@@ -90,7 +91,7 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What choosing from lists comes to: by the first system, by weights, and at best.
+    """The figures of choosing from lists: by the first system, by weights, and at best.
 
     p is that of the paired test of the first two.
     """

@@ -24,24 +24,23 @@ class Weights:
     made: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def text(self) -> str:
-        """The file: the same weights give the same bytes."""
+        """The text of the file: the same weights give the same bytes."""
         value = {"weights": self.weights, "made": self.made}
         return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
     @classmethod
     def read(cls, path: str) -> "Weights":
         """The weights of a file; UserError if it is none."""
-        found = files.find(path)
-        value = strict_json.read_object(files.read_text(found))
+        file = files.find(path)
+        value = strict_json.read_object(files.read_text(file))
         weights = value.get("weights") if value else None
         if value is None or not isinstance(weights, dict) or not weights:
-            raise UserError(f'{found} has no weights: write {{"weights": {{"name": 0.5}}}}.')
+            raise UserError(f'{file} has no weights: write {{"weights": {{"name": 0.5}}}}.')
         for name, weight in weights.items():
             number = isinstance(weight, int | float) and not isinstance(weight, bool)
             if not number or not math.isfinite(weight):
                 raise UserError(
-                    f"{found}: the weight of {name!r} is {json.dumps(weight)}: give a finite "
-                    "number."
+                    f"{file}: the weight of {name!r} is {json.dumps(weight)}: give a finite number."
                 )
         made = value.get("made")
         return cls(

@@ -27,13 +27,13 @@ def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
     A file that is one JSON list of such objects, as HyPoradise has it, is read whole.
     """
     for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
-        yield _joined([found for _, found in group])
+        yield _joined([nbest_list for _, nbest_list in group])
 
 
 def _joined(lists):
     """One list of what stands together under one id: hypotheses line by line."""
-    references = [found.reference for found in lists if found.reference is not None]
-    hypotheses = [hypothesis for found in lists for hypothesis in found.hypotheses]
+    references = [one.reference for one in lists if one.reference is not None]
+    hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
     return NBestList(lists[0].id, hypotheses, references[0] if references else None)
 
 
@@ -43,9 +43,9 @@ def _entries(lines, path):
         where = f"{path}, line {number}"
         if not isinstance(value, dict):
             raise UserError(f'{where}: no object: write {{"id": ..., "hypotheses": [...]}}.')
-        found, whole = _list_of(value, number, where)
+        nbest_list, whole = _list_of(value, number, where)
         # Two lists of one id are not one list: the second is refused.
-        yield (found.id, number if whole else None), found
+        yield (nbest_list.id, number if whole else None), nbest_list
 
 
 def _objects(lines, path):

@@ -27,7 +27,7 @@ class Link:
     Attributes:
       start: the node that it leaves.
       end: the node that it reaches.
-      word: what is said, or None.
+      word: the word that was recognised, or None.
       acoustic: the recogniser's acoustic score, nats, without its scale.
       language: the recogniser's score of its language model, nats, without its scale.
       line: of the file.
@@ -108,18 +108,18 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
             links.append((line, fields))
         else:
             header |= fields
-    for letter, what, found in (("N", "nodes", nodes), ("L", "links", links)):
+    for letter, what, entries in (("N", "nodes", nodes), ("L", "links", links)):
         given = header.get(letter) or header.get({"N": "NODES", "L": "LINKS"}[letter])
-        if given is not None and given != str(len(found)):
+        if given is not None and given != str(len(entries)):
             raise UserError(
-                f"{path}: the header says {given} {what} and there are {len(found)}: the file is "
+                f"{path}: the header says {given} {what} and there are {len(entries)}: the file is "
                 "cut short, or its header is wrong."
             )
     base = number_of(header.get("base", str(math.e)), path, "base")
     if base < 0 or base == 1:
         raise UserError(f"{path}: base={base:g} is the base of no logarithm.")
     scored = {name for name in "al" if any(name in fields for _, fields in links)}
-    found = []
+    scored_links = []
     for line, fields in links:
         where = f"{path}, line {line}"
         ends = [
@@ -135,13 +135,13 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         word = fields.get(
             "W", fields.get("WORD", nodes[ends[1]].get("W", nodes[ends[1]].get("WORD")))
         )
-        found.append((*ends, _word(word), *values, line))
+        scored_links.append((*ends, _word(word), *values, line))
     scales = [
         number_of(header.get(field, default), path, field)
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
     ]
     start, end = (_named_node(header.get(field), nodes, path, field) for field in ("start", "end"))
-    return _lattice(header.get("UTTERANCE", name), found, start, end, path, scales)
+    return _lattice(header.get("UTTERANCE", name), scored_links, start, end, path, scales)
 
 
 def _fields(text, where):
@@ -157,10 +157,10 @@ def _fields(text, where):
 
 
 def _end(fields, long, short, nodes, where):
-    found = fields.get(short, fields.get(long))
-    if found not in nodes:
-        raise UserError(f"{where}: the link has {short}={found}, and there is no such node.")
-    return found
+    node = fields.get(short, fields.get(long))
+    if node not in nodes:
+        raise UserError(f"{where}: the link has {short}={node}, and there is no such node.")
+    return node
 
 
 def _named_node(name, nodes, path, field):
@@ -234,13 +234,13 @@ def _lattice(name, links, start, end, path, scales) -> Lattice:
     if not kept:
         raise UserError(f"{path}: no path leads from the start of the lattice {name} to its end.")
     numbers = _ordered(start, kept, path, name)
-    found = [
+    numbered_links = [
         Link(numbers[link[0]], numbers[link[1]], *link[2:])
         for link in sorted(kept, key=lambda link: numbers[link[0]])
     ]
     if numbers[end] != len(numbers) - 1:
         raise UserError(f"{path}: the lattice {name} goes on behind its end.")
-    return Lattice(name, len(numbers), tuple(found), *scales)
+    return Lattice(name, len(numbers), tuple(numbered_links), *scales)
 
 
 def _only(nodes, path, name, what):
@@ -257,13 +257,13 @@ def _reached(node, links, one, other):
     following = collections.defaultdict(list)
     for link in links:
         following[link[one]].append(link[other])
-    found, waiting = {node}, [node]
+    reached, waiting = {node}, [node]
     while waiting:
         for new in following[waiting.pop()]:
-            if new not in found:
-                found.add(new)
+            if new not in reached:
+                reached.add(new)
                 waiting.append(new)
-    return found
+    return reached
 
 
 def _ordered(start, links, path, name):

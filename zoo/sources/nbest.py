@@ -195,15 +195,15 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
     seen: set[str] = set()
     names: list[str] | None = None
     scored = False
-    for found in lists:
-        first = found.hypotheses[0]
-        if found.id in seen:
+    for nbest_list in lists:
+        first = nbest_list.hypotheses[0]
+        if nbest_list.id in seen:
             raise UserError(
-                f"{path}, line {first.line}: the list {found.id!r} comes again after another one: "
-                "put the lines of a list together."
+                f"{path}, line {first.line}: the list {nbest_list.id!r} comes again after another "
+                "one: put the lines of a list together."
             )
-        seen.add(found.id)
-        for hypothesis in found.hypotheses:
+        seen.add(nbest_list.id)
+        for hypothesis in nbest_list.hypotheses:
             where = f"{path}, line {hypothesis.line}"
             if names is None:
                 names, scored = [*hypothesis.features], hypothesis.score is not None
@@ -220,4 +220,4 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
                     f"{len(names)}; those of one alone are {named(differ)}: give every line the "
                     "same, or say that they are sparse."
                 )
-        yield found
+        yield nbest_list

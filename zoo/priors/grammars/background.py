@@ -319,8 +319,8 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
     reached = rules.skips(automata)
     shifts: dict = {}
     moves: dict = {}
-    for state, found in enumerate(rules.shifts(automata)):
-        for symbol, pushed, new in sorted(found):
+    for state, of_state in enumerate(rules.shifts(automata)):
+        for symbol, pushed, new in sorted(of_state):
             entries = (*pushed, new)
             if any(math.isinf(completions[entry][0]) for entry in entries):
                 continue

@@ -66,24 +66,24 @@ def read(text: str, path) -> Automata:
                 )
             rules[name], lines[name] = [], number
             line = line[head.end() :]
-        found = [
+        line_tokens = [
             (match.lastgroup, match[match.lastgroup], number)
             for match in _TOKEN.finditer(line)
             if match.lastgroup and match.lastgroup != "comment"
         ]
-        for kind, spelled, _ in found:
+        for kind, spelled, _ in line_tokens:
             if kind == "bad":
                 raise UserError(
                     f"{path}, line {number}: {spelled!r} is no symbol: quote words, put regular "
                     "expressions between slashes."
                 )
-        if found and (name is None or not (head or line[0].isspace())):
+        if line_tokens and (name is None or not (head or line[0].isspace())):
             raise UserError(
                 f"{path}, line {number}: begin a rule with its name and a colon, or indent the "
                 "line to go on with the one before."
             )
-        if found:
-            rules[name] += found
+        if line_tokens:
+            rules[name] += line_tokens
     if not rules:
         raise UserError(f"{path} has no rules: write them as name: alternatives.")
     edges: list = []
