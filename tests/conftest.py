@@ -3,7 +3,9 @@
 import contextlib
 import ctypes
 import gc
+import math
 import os
+import pathlib
 import subprocess
 import tempfile
 
@@ -36,8 +38,9 @@ os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 os.environ["XDG_STATE_HOME"] = f"{CACHE.name}/state"
 
 
-# Tests since compiled programs were let go.
+# Tests since it was asked whether compiled programs are to be let go, and what they may take.
 DONE = []
+ROOM = 1.0e9
 
 
 def pytest_runtest_setup(item):
@@ -51,16 +54,28 @@ def pytest_runtest_setup(item):
 
 
 def pytest_runtest_teardown(item, nextitem):
-    """What has been compiled is let go after each module, and within a long one now and then: all
-    of it together takes gigabytes. What is needed again is read from the folder above."""
+    """What has been compiled is let go at the end of a module, and within a long one now and then,
+    where the process has grown: all of it together takes gigabytes. What is needed again is read
+    from the folder above."""
     DONE.append(item)
     if nextitem is not None and nextitem.path == item.path and len(DONE) < 100:
         return
     DONE.clear()
+    if resident_bytes() < ROOM:
+        return
     jax.clear_caches()
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # no glibc, which would keep it otherwise
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_bytes() -> float:
+    """The memory of this process; infinity where /proc does not tell."""
+    try:
+        pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError):
+        return math.inf
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture(autouse=True)
