@@ -21,7 +21,7 @@ from zoo.cores import elman as elman_core
 from zoo.cores import gru as gru_core
 from zoo.networks.elman import elman_reference
 from zoo.networks.gru import gru_reference
-from zoo.networks.recurrence import recurrence_reference
+from zoo.networks.lstm import lstm_reference
 
 try:
     import torch
@@ -33,7 +33,7 @@ CORES = {"LSTM": LSTM, "GRU": GRU, "Elman": Elman}
 
 
 PLAIN = {
-    "LSTM": (lstm, "recurrence", recurrence_reference),
+    "LSTM": (lstm, "lstm", lstm_reference),
     "GRU": (gru_core, "gru", gru_reference),
     "Elman": (elman_core, "elman", elman_reference),
 }

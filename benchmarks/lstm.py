@@ -1,6 +1,6 @@
 """The LSTM's hand-written backward pass against autodiff of the plain scan.
 
-`recurrence` against `recurrence_reference`, forward and backward with gradients of all arguments
+`lstm` against `lstm_reference`, forward and backward with gradients of all arguments
 that have one: B = 32, T = 35, D = 256; once with freed memory kept, once without.
 
     python -m benchmarks.lstm
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks import timing
-from zoo.networks.recurrence import recurrence, recurrence_reference
+from zoo.networks.lstm import lstm, lstm_reference
 
 BATCH, LENGTH, SIZE = 32, 35, 256
 
@@ -39,7 +39,7 @@ def main():
     hiddens_cotangent, last_cotangent = array(LENGTH, BATCH, SIZE), array(BATCH, SIZE)
 
     sides, gradients = {}, {}
-    for name, function in (("custom VJP", recurrence), ("autodiff", recurrence_reference)):
+    for name, function in (("custom VJP", lstm), ("autodiff", lstm_reference)):
 
         def objective(*arguments, function=function):
             hiddens, (hidden, cell) = function(*arguments)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from zoo import __main__ as commands
-from zoo.commands import called, options, train
+from zoo.commands import invocation, options, train
 from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
@@ -104,8 +104,8 @@ def test_no_folder_and_two_folders_are_a_sentence(line):
 )
 def test_a_command_is_named_as_the_user_called_it(monkeypatch, program, evaluate, this):
     monkeypatch.setattr(sys, "argv", [program, "a b"])
-    assert called.command("evaluate") == evaluate
-    assert called.again() == this
+    assert invocation.command("evaluate") == evaluate
+    assert invocation.again() == this
 
 
 def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
@@ -114,10 +114,10 @@ def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
     script.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(script), "train"])
-    assert (called.command("train"), called.again()) == ("zoo train", "zoo train")
+    assert (invocation.command("train"), invocation.again()) == ("zoo train", "zoo train")
 
 
-@pytest.mark.parametrize("script", called.SCRIPTS)
+@pytest.mark.parametrize("script", invocation.SCRIPTS)
 def test_a_script_is_a_command_of_its_name(script):
     text = (ROOT / script).read_text()
     assert text.count("\n") < 30

@@ -8,9 +8,9 @@ from zoo.commands import program
 def main(arguments: Sequence[str] | None = None):
     """Reads a command line, by default the process's own, and does what it says."""
     # Here, where a package that commands need and that is not there is a user's error.
-    from zoo.commands import line
+    from zoo.commands import command_line
 
-    line.main(arguments)
+    command_line.main(arguments)
 
 
 def console():

@@ -10,7 +10,7 @@ import pytest
 from tests import examples, references
 from zoo.arrays import keys
 from zoo.cores import LSTM
-from zoo.networks.recurrence import recurrence, recurrence_reference
+from zoo.networks.lstm import lstm, lstm_reference
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)
@@ -18,7 +18,7 @@ RESET[0, [0, 3]] = RESET[2, [1, 2, 4]] = True
 
 
 def recurrence_problem(random, reset, projection=0):
-    """Arguments of `recurrence`, the projection last if there is one."""
+    """Arguments of `lstm`, the projection last if there is one."""
     arguments = [
         random.normal(size=(TIME, BATCH, 4 * SIZE)),
         random.normal(size=(projection or SIZE, 4 * SIZE)),
@@ -53,8 +53,8 @@ def test_recurrence_and_its_gradients_are_those_of_the_plain_scan(random, reset,
     ]
     hidden = random.normal(size=(TIME, BATCH, SIZE)) * (seen in ("all results", "hidden"))
     cotangents = jnp.asarray(hidden), (jnp.asarray(last[0]), jnp.asarray(last[1]))
-    found = with_transpose(recurrence)(cotangents, keep, *arguments)
-    expected = with_transpose(recurrence_reference)(cotangents, keep, *arguments)
+    found = with_transpose(lstm)(cotangents, keep, *arguments)
+    expected = with_transpose(lstm_reference)(cotangents, keep, *arguments)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert np.abs(other).max() > 1e-3
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -75,8 +75,8 @@ def test_a_projected_recurrence_and_its_gradients_are_those_of_the_plain_scan(ra
         )
         return results, transpose(cotangents)
 
-    found = forward_and_backward(recurrence, cotangents)
-    expected = forward_and_backward(recurrence_reference, cotangents)
+    found = forward_and_backward(lstm, cotangents)
+    expected = forward_and_backward(lstm_reference, cotangents)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         assert np.abs(other).max() > 1e-3
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)

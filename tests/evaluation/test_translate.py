@@ -14,7 +14,7 @@ import pytest
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.attention import Luong
-from zoo.commands import line
+from zoo.commands import command_line
 from zoo.decoding import BeamSearch, steps
 from zoo.errors import UserError
 from zoo.evaluation import bleu, sentence_scores
@@ -65,7 +65,7 @@ def call(capsys, monkeypatch):
 
     def call(*words, text=None):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
-        line.main([str(word) for word in words])
+        command_line.main([str(word) for word in words])
         return capsys.readouterr()
 
     return call

@@ -24,7 +24,7 @@ from zoo.evaluation.run import Run
 from zoo.runs import made_here
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
-from zoo.training import start
+from zoo.training import start_values
 from zoo.trust import permissions, user_modules
 
 ROOT = pathlib.Path(program.__file__).parents[2]
@@ -359,7 +359,7 @@ def test_a_run_that_one_starts_from_is_not_run(workdir, here):
     mark = plant(here)
     strangers(workdir, with_head("planted:Head"))
     with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
-        start.read(str(workdir), small.MODEL, None)
+        start_values.read(str(workdir), small.MODEL, None)
     assert not mark.exists()
 
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from zoo import recipes
-from zoo.commands import called, options
+from zoo.commands import invocation, options
 from zoo.errors import Interrupted, UserError
 from zoo.trust import shipped
 
@@ -38,13 +38,14 @@ def run(arguments: argparse.Namespace):
     if not arguments.config:
         raise UserError(
             "give --config NAME and the folder of the run, as in "
-            f"{called.command('train')} --config micro_softmax runs/first; --list; or --show NAME."
+            f"{invocation.command('train')} --config micro_softmax runs/first; --list; or "
+            "--show NAME."
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
     with _choices_told():
         _train(experiment, folder, arguments.devices)
-    print(f"evaluate it: {called.command('evaluate')} {shlex.quote(folder)}")
+    print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
@@ -89,7 +90,7 @@ def _train(experiment, folder, devices):
     try:
         trainer.train()
     except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {called.again()}"
+        sentence = f"{interruption} To resume: {invocation.again()}"
         raise Interrupted(sentence, interruption.signal) from None
 
 

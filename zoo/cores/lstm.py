@@ -12,7 +12,7 @@ or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer number
 cells: what the recurrence, the next layer and the head see.
 
 The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.recurrence.
+by hand: see zoo.networks.lstm.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Carry
 from zoo.cores.stacked import Stacked
 from zoo.errors import check_least
-from zoo.networks.recurrence import recurrence
+from zoo.networks.lstm import lstm
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,4 +96,4 @@ class LSTM(Stacked):
 
     def _recurrence(self, weights, recurrent, projections, state, keep):
         hidden, cell = state
-        return recurrence(projections, recurrent, hidden, cell, keep, weights.get("projection"))
+        return lstm(projections, recurrent, hidden, cell, keep, weights.get("projection"))

@@ -20,7 +20,7 @@ from zoo.arrays.types import Carry, Key
 from zoo.cores.core import Core
 from zoo.errors import check_least, field_name
 from zoo.networks import dropout
-from zoo.networks.recurrence import flat
+from zoo.networks.lstm import flat
 
 
 class Stacked(Core, abc.ABC):

@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
-from zoo.heads import spread
+from zoo.heads import sharding
 from zoo.heads.evaluated import Evaluated
 from zoo.losses.token_weights import present_states, without_gradient
 
@@ -72,7 +72,7 @@ def _guarded(method):
         bound.arguments["hidden"] = jnp.asarray(bound.arguments["hidden"])
         mesh = layouts.explicit_mesh(bound.arguments)
         if mesh is not None:
-            return spread.over_explicit(function, method.__name__, mesh, bound.arguments)
+            return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
         bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
         try:
             if "tables" in signature.parameters:

@@ -35,7 +35,7 @@ from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
-from zoo.networks.recurrence import activated, cell, recurrence
+from zoo.networks.lstm import activated, cell, lstm
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +151,7 @@ class CharLSTM(Head):
         projections = inputs.reshape(longest, count, -1) + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
-        u, _ = recurrence(projections, params["recurrent"], u, s, keep)
+        u, _ = lstm(projections, params["recurrent"], u, s, keep)
         logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
         columns = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
         chosen = jnp.take_along_axis(logits, columns, axis=-1)[:, 0]

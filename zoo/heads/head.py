@@ -78,7 +78,7 @@ class Head(Evaluated):
     @property
     def draws_noise(self) -> bool:
         """Whether `loss` draws random numbers. Devices that share the tokens out then compute it
-        together, so that what is drawn is the same in every layout: see `spread`."""
+        together, so that what is drawn is the same in every layout: see `zoo.heads.sharding`."""
         return False
 
     @property

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.around import HeadAround
 from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.shares import shares
 

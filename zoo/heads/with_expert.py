@@ -23,8 +23,8 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.around import HeadAround
 from zoo.heads.head import Head
+from zoo.heads.head_around import HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax

@@ -1,6 +1,6 @@
 """The recurrent part of a simple recurrent network (Elman 1990), made for training speed.
 
-As `zoo.networks.recurrence` does for the long short-term memory: the products x W + b of all
+As `zoo.networks.lstm` does for the long short-term memory: the products x W + b of all
 positions are given, the backward scan carries the gradient of h alone, and the gradient of U is one
 product after it. Both activations have slopes that their values tell, so nothing else is kept.
 """
@@ -10,7 +10,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.recurrence import flat
+from zoo.networks.lstm import flat
 
 # {name: (the activation, its slope where it has the value y)}.
 ACTIVATIONS = {

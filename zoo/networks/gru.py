@@ -1,6 +1,6 @@
 """The recurrent part of a gated recurrent unit (Cho et al. 2014), made for training speed.
 
-As `zoo.networks.recurrence` does for the long short-term memory: the products x W + b of all
+As `zoo.networks.lstm` does for the long short-term memory: the products x W + b of all
 positions are given, the forward pass keeps the gates, the backward scan carries the gradient of h
 alone, and the gradient of U is one product after it.
 """
@@ -8,7 +8,7 @@ alone, and the gradient of U is one product after it.
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.recurrence import flat
+from zoo.networks.lstm import flat
 
 
 def _gates(projection, hidden, recurrent, bias):

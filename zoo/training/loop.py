@@ -16,7 +16,7 @@ from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average, parts, placement
-from zoo.training.choice import choose_updates
+from zoo.training.choose_updates import choose_updates
 from zoo.training.devices import Devices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress

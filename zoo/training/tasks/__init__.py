@@ -17,7 +17,7 @@ import jax
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training import demands
+from zoo.training import memory_needs
 from zoo.training.task import Task
 from zoo.training.tasks.language_modelling import LanguageModelling
 from zoo.training.tasks.translation import Translation
@@ -47,7 +47,7 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
     lexicon, corpora = experiment.build()
-    demands.check(experiment, (lexicon,), jax.local_devices()[: device_count or None])
+    memory_needs.check(experiment, (lexicon,), jax.local_devices()[: device_count or None])
     return LanguageModelling(experiment, lexicon, corpora)
 
 
@@ -55,5 +55,5 @@ def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Ta
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_sources(lexicon, corpora)
-    demands.check(experiment, lexicons, jax.local_devices()[: device_count or None])
+    memory_needs.check(experiment, lexicons, jax.local_devices()[: device_count or None])
     return Translation(experiment, *lexicons, corpora)

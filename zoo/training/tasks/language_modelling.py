@@ -10,7 +10,7 @@ from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
 from zoo.runs import text_history
-from zoo.training import start
+from zoo.training import start_values
 from zoo.training.task import Batch, Task, Validation, check_steps
 
 # Epochs whose steps are counted one by one where they differ.
@@ -142,8 +142,8 @@ class LanguageModelling(Task):
         return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
-        """The embedding, core and head of another run that fit; see training.start."""
-        return start.read(path, self.model, self.lexicon, frozen)
+        """The embedding, core and head of another run that fit; see training.start_values."""
+        return start_values.read(path, self.model, self.lexicon, frozen)
 
 
 class WordBatches:

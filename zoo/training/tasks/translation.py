@@ -9,7 +9,7 @@ from zoo.data.buckets import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.runs import text_history
-from zoo.training import start
+from zoo.training import start_values
 from zoo.training.task import Batch, Task
 from zoo.training.tasks.language_modelling import validation_of
 
@@ -116,8 +116,8 @@ class Translation(Task):
         return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
-        """The parts of another run that fit; see training.start."""
-        return start.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
+        """The parts of another run that fit; see training.start_values."""
+        return start_values.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
 
 
 class Batches(Sequence):

@@ -30,8 +30,8 @@ def _project(hidden, projection):
     return hidden if projection is None else hidden @ projection
 
 
-def recurrence_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
-    """The plain scan that `recurrence` is tested against: same arguments, same results."""
+def lstm_reference(projections, recurrent, hidden, cell_state, keep, projection=None):
+    """The plain scan that `lstm` is tested against: same arguments, same results."""
 
     def step(carry, inputs):
         inputs_product, kept = inputs
@@ -44,7 +44,7 @@ def recurrence_reference(projections, recurrent, hidden, cell_state, keep, proje
     return outputs, carry
 
 
-def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None):
+def lstm(projections, recurrent, hidden, cell_state, keep, projection=None):
     """The recurrent part of a layer.
 
     Args:
@@ -60,11 +60,11 @@ def recurrence(projections, recurrent, hidden, cell_state, keep, projection=None
       (hidden of all positions [T, B, R], (last hidden, last cell)).
     """
     arguments = projections, recurrent, hidden, cell_state, keep, projection
-    return _recurrence(*layouts.alike(arguments))
+    return _lstm(*layouts.alike(arguments))
 
 
 @jax.custom_vjp
-def _recurrence(*arguments):
+def _lstm(*arguments):
     return _forward(*arguments)[0]
 
 
@@ -130,4 +130,4 @@ def flat(array):
     return array.reshape(-1, array.shape[-1])
 
 
-_recurrence.defvjp(_forward, _backward)
+_lstm.defvjp(_forward, _backward)

@@ -18,7 +18,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 from zoo.recipes import walk
 from zoo.recipes.changes import changed
-from zoo.training.choice import choose_updates
+from zoo.training.choose_updates import choose_updates
 
 # Fields that say how often something is built: each of it is traced and compiled, which takes more
 # than this of the host's memory (measured: 2.6 MB for each layer of an LSTM of 8 cells).

@@ -10,10 +10,10 @@ from zoo.commands import (
     agreement,
     align,
     bleu,
-    called,
     compare,
     evaluate,
     generate,
+    invocation,
     micro_report,
     options,
     rank,
@@ -58,7 +58,7 @@ COMMANDS = {
 
 def main(line: Sequence[str] | None = None):
     """Reads a command line, by default the process's own, and does what it says."""
-    parser = argparse.ArgumentParser(prog=called.line())
+    parser = argparse.ArgumentParser(prog=invocation.line())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=options.Parser)
     for name, (module, about) in COMMANDS.items():
         command = commands.add_parser(name, help=about)
