@@ -164,7 +164,10 @@ def test_what_counts_is_the_runs_own_policy(report, settings, marks, sentence):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("vocabulary.boundary=uncounted",), "a and b cannot be ranked on test, for policies.boun"),
+        (
+            ("vocabulary.boundary=uncounted",),
+            "a and b cannot be compared on test, for policies.boun",
+        ),
         (("data.nouns=3",), "runs of one micro language"),
         (("vocabulary.lower_case=true",), "b was trained with vocabulary.lower_case=true"),
     ],

@@ -11,6 +11,7 @@ from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
 from zoo.evaluation import passport
+from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
 from zoo.runs import outputs
@@ -18,9 +19,6 @@ from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 EXACT_MATCH = "exact match"
-# What must agree before two figures may be put side by side. Whether words are tokenised stands in
-# the signature of BLEU.
-COMPARABLE = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
 
 
 def metrics(tokenizer: str) -> dict[str, Any]:
@@ -164,22 +162,6 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     return figures, hypotheses
 
 
-def check_comparable(first: dict, second: dict, names: tuple[Any, Any]):
-    """UserError naming the first field in which two passports are not of the same quantity: other
-    texts, another case, or tokenised text against text that is not."""
-    for field in COMPARABLE:
-        values = []
-        for value in (first, second):
-            for name in field.split("."):
-                value = value[name]
-            values.append(value)
-        if values[0] != values[1]:
-            raise UserError(
-                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, for {field} "
-                f"differs: {values[0]!r} against {values[1]!r}; translate both alike."
-            )
-
-
 def compare(
     names: Sequence[str],
     results: Sequence[tuple[dict, list[str]]],
@@ -204,7 +186,7 @@ def compare(
 
     first = results[0][0]
     for name, (other, _) in zip(names[1:], results[1:], strict=True):
-        check_comparable(first, other, (names[0], name))
+        check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
     if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
         raise UserError(
             f"the text of {first['split']} is another than when {names[0]} was judged: translate "

@@ -1,7 +1,7 @@
 """Figures with their passports: all that must be known of a number before it is put beside another.
 
-A passport is a plain dict that is kept as JSON. Figures whose `comparable` parts differ are not of
-the same quantity: `zoo.evaluation.reports.compare` refuses to rank them.
+A passport is a plain dict that is kept as JSON. Figures whose parts in
+`zoo.evaluation.comparable` differ are not of the same quantity, and are not compared.
 """
 
 import dataclasses
@@ -30,18 +30,6 @@ from zoo.runs.made_with import machine, revision, versions
 from zoo.runs.workdir import Workdir
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-# What must agree before two figures may be ranked.
-COMPARABLE = (
-    "kind",
-    "policies",
-    "counts",
-    "data.sha256",
-    "source.sha256",
-    "lexicon.words",
-    "normalised_over",
-    "constraint.digest",
-    "tokens",
-)
 
 
 def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Scores) -> dict:

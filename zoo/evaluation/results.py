@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from zoo.errors import UserError
 from zoo.evaluation import old_passports
-from zoo.evaluation.passport import COMPARABLE
+from zoo.evaluation.comparable import quantity
 
 
 class Column(NamedTuple):
@@ -93,7 +93,7 @@ def _read(folder):
                 continue
             passport = old_passports.completed(passport, path)
             Column.of(passport)
-            _comparable(passport)
+            quantity(passport)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise UserError(
                 f"{path} is not a result of this zoo ({error!r}): remove it."
@@ -116,35 +116,6 @@ def _in_columns(folder, passports):
             )
         of_columns[column], names[column] = passport, path.name
     return of_columns
-
-
-def check_comparable(first: dict, second: dict, names: tuple[str, str]):
-    """UserError naming the first field in which two passports are not of the same quantity.
-
-    Args:
-      names: what to call the two runs.
-    """
-    old, new = _comparable(first), _comparable(second)
-    for field in old | new:
-        if old.get(field) != new.get(field):
-            raise UserError(
-                f"{names[0]} and {names[1]} cannot be ranked on {first['split']}, for {field} "
-                f"differs: {old.get(field)!r} against {new.get(field)!r}; evaluate both alike."
-            )
-
-
-def _comparable(passport):
-    """{field: value} of `COMPARABLE`, each policy a field of its own."""
-    values = {}
-    for field in COMPARABLE:
-        value = {"source": None, **passport}  # a text may have no sources
-        for name in field.split("."):
-            value = None if value is None else value[name]  # no grammar has no digest
-        nested = value if isinstance(value, dict) else {}
-        values.update({f"{field}.{name}": item for name, item in nested.items()})
-        if not nested:
-            values[field] = value
-    return values
 
 
 def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:

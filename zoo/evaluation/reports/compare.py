@@ -3,7 +3,8 @@
 import math
 
 from zoo.evaluation import overlap
-from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.results import columns_of, names_of, read_results
 
 NOT_RANKED = "!"
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import overlap, passport, results
+from zoo.evaluation import comparable, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
@@ -96,7 +96,7 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = judged
     for name in others:
-        results.check_comparable(judged[first], judged[name], (first, name))
+        comparable.check_comparable(judged[first], judged[name], (first, name))
     for name, run in runs.items():
         passport.write(run, judged[name])
         passport.write(run, agreements[name])

@@ -12,7 +12,8 @@ import statistics
 from zoo import recipes
 from zoo.errors import UserError
 from zoo.evaluation import overlap
-from zoo.evaluation.results import check_comparable, columns_of, names_of, read_results
+from zoo.evaluation.comparable import check_comparable
+from zoo.evaluation.results import columns_of, names_of, read_results
 from zoo.runs.workdir import Workdir
 
 SEED = "training.seed"

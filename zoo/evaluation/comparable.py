@@ -1,0 +1,64 @@
+"""Which figures may be put side by side: those whose passports are of the same quantity."""
+
+from typing import Any
+
+from zoo.errors import UserError
+
+# What must agree before two perplexities may be ranked.
+OF_PERPLEXITIES = (
+    "kind",
+    "policies",
+    "counts",
+    "data.sha256",
+    "source.sha256",
+    "lexicon.words",
+    "normalised_over",
+    "constraint.digest",
+    "tokens",
+)
+# Before two figures of translations may be. Whether words are tokenised stands in the signature of
+# BLEU.
+OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
+
+
+def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[str, Any]:
+    """{field: value} of what must agree, each policy a field of its own.
+
+    Raises:
+      KeyError, TypeError: the passport has no such field.
+    """
+    values = {}
+    for field in fields:
+        value: Any = {"source": None, **passport}  # a text may have no sources
+        for name in field.split("."):
+            value = None if value is None else value[name]  # no grammar has no digest
+        nested = value if isinstance(value, dict) else {}
+        values.update({f"{field}.{name}": item for name, item in nested.items()})
+        if not nested:
+            values[field] = value
+    return values
+
+
+def check_comparable(
+    first: dict,
+    second: dict,
+    names: tuple[Any, Any],
+    fields: tuple[str, ...] = OF_PERPLEXITIES,
+    again: str = "evaluate",
+):
+    """UserError naming the first field in which two passports are not of the same quantity.
+
+    Args:
+      first: a passport.
+      second: another one.
+      names: what to call the two runs.
+      fields: what must agree.
+      again: the command that makes such figures.
+    """
+    old, new = quantity(first, fields), quantity(second, fields)
+    for field in old | new:
+        if old.get(field) != new.get(field):
+            raise UserError(
+                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, for {field} "
+                f"differs: {old.get(field)!r} against {new.get(field)!r}; {again} both alike."
+            )
