@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from zoo.cores import NGram
 from zoo.errors import UserError
 from zoo.networks import dropout
 
@@ -24,10 +25,10 @@ def test_a_rate_that_would_drop_everything_is_refused():
     highest = 1 - 1 / 65536
     masks = dropout.masks(jax.random.split(jax.random.key(0), 2), (100,), highest, jnp.float32)
     assert np.isin(masks, [0, 65536]).all()
-    dropout.check_rate(highest, "rate")
+    NGram(dropout=highest)
     for rate in (1 - 0.4 / 65536, 1.0, -0.1, np.nan, np.inf):
-        with pytest.raises(UserError, match=f"rate is {rate}: give a rate of at least 0, and bel"):
-            dropout.check_rate(rate, "rate")
+        with pytest.raises(UserError, match=f"dropout of NGram is {rate}: give a rate of "):
+            NGram(dropout=rate)
 
 
 def test_masks_of_rows_positions_and_cells_differ():

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import keys
-from zoo.arrays.types import Carry, Key
+from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.cores.lstm import LSTM
 from zoo.errors import check_choices
@@ -84,25 +84,11 @@ class Bidirectional(Core):
             return jax.tree.map(jnp.add, forward, backward)
         return jax.tree.map(lambda *two: jnp.concatenate(two, axis=-1), forward, backward)
 
-    def apply(
-        self,
-        params: Any,
-        inputs: jax.Array,
-        carry: Carry,
-        *,
-        reset: jax.Array | None = None,
-        key: Key | None = None,
-    ) -> tuple[jax.Array, Carry]:
-        """inputs [B, T, E] -> (hidden [B, T, 2 D], carry); see Core."""
-        batch, time, _ = inputs.shape
-        if not batch * time:
-            return self._of_nothing(inputs, carry)
+    def _apply(self, params, inputs, carry, reset, key):
         if key is None:
             forward_key = backward_key = None
         else:
-            forward_key, backward_key = (
-                keys.fold_in(keys.for_batch(key, batch), use) for use in range(2)
-            )
+            forward_key, backward_key = (keys.fold_in(key, use) for use in range(2))
         forward_carry, backward_carry = carry
         forward, forward_carry = self.core.apply(
             params["forward"], inputs, forward_carry, reset=reset, key=forward_key

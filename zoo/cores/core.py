@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import keys
 from zoo.arrays.types import Carry, Key, Params
 from zoo.lexicon import Lexicon
 from zoo.recipes.former_names import FormerNames
@@ -66,14 +67,31 @@ class Core(FormerNames):
         reset: jax.Array | None = None,
         key: Key | None = None,
     ) -> tuple[jax.Array, Carry]:
-        """(hidden [B, T, D], carry) of inputs [B, T, E]; every core writes this itself."""
+        """Computes the hidden states along the positions, and what the next call goes on from.
+
+        Every core writes this itself, or `_apply`, which is called with some positions of some
+        lanes, and the key as the `zoo.arrays.keys.Keys` of a batch.
+
+        Args:
+          params: the parameters.
+          inputs: x, [B, T, E].
+          carry: of `initial_carry`, or of the call before.
+          reset: bool [B, T], positions before which the carry is zeroed.
+          key: turns dropout on; one key, or the keys of a batch.
+
+        Returns:
+          (hidden [B, T, output_size], carry).
+        """
+        batch, time, _ = inputs.shape
+        if not batch * time:
+            return jnp.zeros((batch, time, self.output_size), inputs.dtype), carry
+        of_batch = None if key is None else keys.for_batch(key, batch)
+        return self._apply(params, inputs, carry, reset, of_batch)
+
+    def _apply(self, params, inputs, carry, reset, key):
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
 
     def decoder_carry(self, carry: Carry) -> Carry:
         """The carry after an encoder's inputs as the layers of a decoder take it: as it is, unless
         the core says otherwise."""
         return carry
-
-    def _of_nothing(self, inputs: jax.Array, carry: Carry):
-        """The result of `apply` where B or T is 0."""
-        return jnp.zeros((*inputs.shape[:2], self.output_size), inputs.dtype), carry

@@ -18,10 +18,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
-from zoo.arrays.types import Carry, Key
+from zoo.arrays.types import Carry
 from zoo.cores.core import Core
-from zoo.errors import check_least, field_name
+from zoo.errors import check_least
 from zoo.networks import dropout
 
 
@@ -52,8 +51,7 @@ class NGram(Core):
 
     def __post_init__(self):
         check_least(self, size=1, order=2, layers=1)
-        for name in ("dropout", "input_dropout"):
-            dropout.check_rate(getattr(self, name), field_name(self, name))
+        dropout.check_rates(self, "dropout", "input_dropout")
 
     def init(self, key: jax.Array, input_size: int) -> Any:
         """{"context": [n - 1, E, D], the last word first, "bias": [D], "layers": a tuple of
@@ -79,20 +77,9 @@ class NGram(Core):
         """Zeros: the sums [B, n - 2, D] for the positions to come; () for bigrams."""
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
-    def apply(
-        self,
-        params: Any,
-        inputs: jax.Array,
-        carry: Carry,
-        *,
-        reset: jax.Array | None = None,
-        key: Key | None = None,
-    ) -> tuple[jax.Array, Carry]:
-        """inputs [B, T, E] -> (hidden [B, T, D], carry); see Core."""
+    def _apply(self, params, inputs, carry, reset, key):
         batch, time, _ = inputs.shape
-        if not batch * time:
-            return self._of_nothing(inputs, carry)
-        rows = None if key is None else keys.for_batch(key, batch).rows
+        rows = None if key is None else key.rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
         ahead = self.order - 2
         # Positions, those to come too, by the text that they belong to; the carry is of text 0.

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import keys
-from zoo.arrays.types import Carry, Key
+from zoo.arrays.types import Carry
 from zoo.cores.core import Core
-from zoo.errors import check_least, field_name
+from zoo.errors import check_least
 from zoo.networks import dropout
 from zoo.networks.lstm import flat
 
@@ -42,8 +41,7 @@ class Stacked(Core, abc.ABC):
 
     def __post_init__(self):
         check_least(self, size=1, layers=1)
-        for name in ("dropout", "input_dropout", "recurrent_dropout"):
-            dropout.check_rate(getattr(self, name), field_name(self, name))
+        dropout.check_rates(self, "dropout", "input_dropout", "recurrent_dropout")
 
     @property
     def state_size(self) -> int:
@@ -93,24 +91,12 @@ class Stacked(Core, abc.ABC):
         # An array each, never one array twice: the carry of a training step is donated.
         return tuple(jnp.zeros((batch, self.size)) for _ in range(self.layers))
 
-    def apply(
-        self,
-        params: Any,
-        inputs: jax.Array,
-        carry: Carry,
-        *,
-        reset: jax.Array | None = None,
-        key: Key | None = None,
-    ) -> tuple[jax.Array, Carry]:
-        """inputs [B, T, E] -> (hidden [B, T, output_size], carry); see Core."""
+    def _apply(self, params, inputs, carry, reset, key):
         batch, time, _ = inputs.shape
-        if not batch * time:
-            return self._of_nothing(inputs, carry)
         dtype = inputs.dtype
         keep = jnp.ones((time, batch, 1), dtype)
         if reset is not None:
             keep = 1 - reset.T[:, :, None].astype(dtype)
-        key = None if key is None else keys.for_batch(key, batch)
         inputs = self._drop(jnp.swapaxes(inputs, 0, 1), self.input_dropout, key, 0)
         outputs: list[jax.Array] = []
         new_carry = []

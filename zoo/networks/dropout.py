@@ -3,18 +3,22 @@
 import jax
 import jax.numpy as jnp
 
-from zoo.errors import UserError
+from zoo.errors import UserError, field_name
 
 # Rates are rounded to so many steps: random numbers of 16 bits are compared with them.
 _STEPS = 65536
 
 
-def check_rate(rate: float, name: str):
-    """UserError for a rate, called `name`, that is below 0, or that `masks` would round to 1."""
-    if not (0 <= rate < 1 and _threshold(rate) < _STEPS):
-        raise UserError(
-            f"{name} is {rate}: give a rate of at least 0, and below 1 by 1/{_STEPS} or more."
-        )
+def check_rates(recipe, *fields: str):
+    """Raises UserError for the first of the fields of the recipe that is below 0, or that `masks`
+    would round to 1."""
+    for field in fields:
+        rate = getattr(recipe, field)
+        if not (0 <= rate < 1 and _threshold(rate) < _STEPS):
+            raise UserError(
+                f"{field_name(recipe, field)} is {rate}: give a rate of at least 0, and below 1 by "
+                f"1/{_STEPS} or more."
+            )
 
 
 def _threshold(rate):
