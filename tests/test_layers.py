@@ -18,7 +18,7 @@ FLOORS = (
     ("experiment",),
     ("runs",),
     ("evaluation", "adaptation", "interop"),
-    ("training", "rescoring"),
+    ("training", "rescoring", "export"),
     ("commands",),
     ("__main__",),
 )

@@ -34,7 +34,7 @@ def test_make_installs_the_dependencies_and_those_for_development():
     others = PROJECT["optional-dependencies"]
     development = others["dev"]
     assert sorted(required) == sorted(sum(others.values(), PROJECT["dependencies"]))
-    assert names(development) == {"flatbuffers", "mypy", "pytest", "pytest-xdist", "ruff"}
+    assert names(development) == {"mypy", "pytest", "pytest-xdist", "ruff"}
 
 
 def test_the_types_are_packaged():
@@ -63,7 +63,9 @@ def packages_of(folder):
 
 def test_zoo_needs_its_dependencies_and_no_others():
     others = PROJECT["optional-dependencies"]
-    needed = names(PROJECT["dependencies"] + others["flax"] + others["train"])
+    extras = (others[name] for name in ("flax", "train", "export", "hub"))
+    needed = names(sum(extras, PROJECT["dependencies"]))
+    needed.remove("flatbuffers")  # which jax.export imports
     assert packages_of(ROOT / "zoo") == needed
     assert names(others["flax"]) == {"flax"}
     rooms = [room for room in (ROOT / "zoo").iterdir() if room.is_dir()]

@@ -12,10 +12,12 @@ from zoo.commands import (
     bleu,
     compare,
     evaluate,
+    export,
     generate,
     invocation,
     micro_report,
     options,
+    pull,
     rank,
     rare_words,
     rescore,
@@ -52,6 +54,8 @@ COMMANDS = {
         slot_errors,
         "names that realisations of meanings leave out or make up",
     ),
+    "export": (export, "writes a run as files that need none of this code: programs, safetensors"),
+    "pull": (pull, "fetches an export from the Hugging Face hub"),
     "micro-report": (micro_report, "puts models of the micro language beside the language itself"),
 }
 

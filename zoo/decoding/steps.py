@@ -35,13 +35,26 @@ class _NextWord:
     model: Any
 
     def __call__(self, params, tables, prepared, words, carry):
-        states = self.model.states(params, tables, words[:, None], carry)
-        hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
-        head, head_params = self.model.head, self.model.head_params(params)
-        log_probs = head.log_probs(
-            head_params, tables["head"], hidden, context=context, prepared=prepared
-        )
-        return log_probs, states[2]
+        return next_word(self.model, params, tables, prepared, words, carry)
+
+
+def next_word(model, params, tables, prepared, words, carry):
+    """(log p of every word after these, [B, V] nats; carry) of a `LanguageModel`.
+
+    Args:
+      model: the language model.
+      params: its parameters.
+      tables: those of its words.
+      prepared: what `model.prepared` gives.
+      words: int32 [B].
+      carry: before these words.
+    """
+    states = model.states(params, tables, words[:, None], carry)
+    hidden, context = jax.tree.map(lambda leaf: leaf[:, 0], states[:2])
+    log_probs = model.head.log_probs(
+        model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
+    )
+    return log_probs, states[2]
 
 
 def of_language_model(model, params, tables) -> jax.tree_util.Partial:

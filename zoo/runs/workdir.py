@@ -6,6 +6,8 @@ metrics.jsonl, tensorboard/                      training as it went
 start.json        where start values came from, if from another run
 training.lock     the process that trains in it
 texts.npz         which texts it is trained and selected on: hashes of their sentences
+
+An exported run has params.safetensors in the place of checkpoints (`zoo.runs.exported`).
 """
 
 import hashlib
@@ -23,7 +25,7 @@ from zoo import recipes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import made_here, ownership, storage
+from zoo.runs import exported, made_here, ownership, storage
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
@@ -54,6 +56,11 @@ class Workdir:
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
             raise UserError(
                 f"{self.path.absolute()}: checkpoints need a folder without [ or ] in its path."
+            )
+        if exported.is_exported(self.path):
+            raise UserError(
+                f"{self.path} is an exported run, which is not trained further: give another folder"
+                f", and --set init_from={self.path} to start from its parameters."
             )
         new = recipes.to_json(experiment)
         permissions.name(_names(new))  # the user's own config made it
@@ -202,8 +209,10 @@ class Workdir:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
     def data_digest(self) -> str:
-        """The digest of the training and validation text in the last checkpoint; "" if there is
-        none."""
+        """The digest of the training and validation text in the last checkpoint, or that an
+        exported run kept; "" if there is none."""
+        if exported.is_exported(self.path):
+            return str(exported.record(self.path).get("data", ""))
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
@@ -229,6 +238,8 @@ class Workdir:
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
         like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
+        if exported.is_exported(self.path):
+            return *exported.read_params(self.path, like), {}
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from zoo.arrays.blocks import at_most, is_known
 from zoo.arrays.types import Carry, Context, Tables
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
@@ -268,21 +269,29 @@ def _log_values(tables, contexts, lists):
     return values.reshape(*shape, -1)
 
 
+def _first_above(ends, values):
+    """The number of the first of the rising ends [N] above each value, N where none is; of any N,
+    as in a program that is exported for any number of rows."""
+    if is_known(ends.shape[0]):
+        return jnp.searchsorted(ends, values, side="right")
+    return (ends[None] <= values[:, None]).sum(axis=1, dtype=jnp.int32)
+
+
 def _put_lists(values, lists, node, weight):
     """values [N, C] with weight [N] + the lists of the nodes [N] in their places.
 
     The lists have very different lengths: they are cut into windows, and the windows of all nodes
     are taken one after the other, so that the time goes with the number of items in the lists.
     """
-    rows = len(node)
+    rows = node.shape[0]
     length, start = lists["sparse_length"][node], lists["start"][node]
     ends = jnp.cumsum(-(-length // WINDOW))
-    chunk = min(WINDOWS, 4 * rows)
+    chunk = at_most(WINDOWS, 4 * rows)
 
     def put(state):
         first, values = state
         window = first + jnp.arange(chunk)
-        owner = jnp.minimum(jnp.searchsorted(ends, window, side="right"), rows - 1)
+        owner = jnp.minimum(_first_above(ends, window), rows - 1)
         before = jnp.where(owner > 0, ends[owner - 1], 0)
         offset = (window - before)[:, None] * WINDOW + jnp.arange(WINDOW)[None]
         real = (window < ends[-1])[:, None] & (offset < length[owner][:, None])

@@ -1,0 +1,238 @@
+"""An exported run: the same numbers without the zoo, the same run with it."""
+
+import json
+import shutil
+import subprocess
+import sys
+import types
+
+import jax
+import numpy as np
+import pytest
+
+import zoo
+from tests.training import small
+from tests.training.test_translation import experiment as of_pairs
+from zoo.commands import evaluate, line, program
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.export import folder, hub, programs
+from zoo.heads import CharLSTM, LogLinear
+from zoo.lexicon import Spelling
+from zoo.priors import NGram
+from zoo.runs.workdir import Workdir
+
+TEXTS = ["word3 word1 word1", "word7", "", "word2 word9 word4 word5 word0 word10"]
+# A process that cannot import the zoo, nor what only the zoo needs.
+ALONE = """
+import sys
+sys.modules.update(dict.fromkeys(("zoo", "flax", "optax", "orbax", "tests")))
+sys.path.insert(0, "")
+import json, numpy as np, load
+model = load.Model(".")
+texts = [text.split() for text in json.loads(sys.argv[1])]
+found = {"log_prob": model.log_prob(texts).tolist()}
+if "step" in model.record["programs"]:
+    rows = np.array([0, 3, 2, 5, 1])
+    first, carry = model.step(rows, model.initial_carry(5))
+    second, carry = model.step(rows[::-1], carry)
+    found["step"] = [np.asarray(first).tolist(), np.asarray(second).tolist()]
+print(json.dumps(found))
+"""
+
+
+def settings(name):
+    if name in small.MODELS:
+        return small.MODELS[name]
+    if name == "bigrams":  # whose background has a carry of its own
+        model = small.LOG_LINEAR
+        head = LogLinear(background=NGram(order=2), initial_scale=0.5)
+        return {
+            "model": zoo.changed(model, {"head": head}),
+            "vocabulary": zoo.changed(small.WITH_FEATURES, {"background": None}),
+        }
+    head = CharLSTM(Spelling(longest=8), size=3, letter_size=2)
+    return {"model": zoo.changed(small.MODEL, {"head": head})}
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory):
+    """{name: (the run's folder, the export's)}, made when they are asked for."""
+    found = {}
+
+    def of(name):
+        if name not in found:
+            place = tmp_path_factory.mktemp("export")
+            path = small.run_in(place / "run", small.experiment(epochs=1, **settings(name)))
+            found[name] = path, folder.write(path, place / "out", "made up")
+        return found[name]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["log-linear", *(pytest.param(n, marks=pytest.mark.slow) for n in ("softmax", "bigrams"))]
+    + [pytest.param("letters", marks=pytest.mark.slow)],
+)
+def test_a_process_without_the_zoo_has_the_same_numbers(name, exports):
+    path, out = exports(name)
+    done = subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", ALONE, json.dumps(TEXTS)],
+        cwd=out,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found, loaded = json.loads(done.stdout), zoo.load(path)
+    np.testing.assert_allclose(found["log_prob"], loaded.score(TEXTS), rtol=1e-5)
+    assert ("step" in found) == (name != "letters")
+    if "step" in found:
+        rows, states = np.array([0, 3, 2, 5, 1]), loaded.initial_states(5)
+        for words, log_probs in zip((rows, rows[::-1]), found["step"], strict=True):
+            wanted, states = loaded.step(words, states)
+            np.testing.assert_allclose(log_probs, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_the_zoo_reads_it_back(exports):
+    path, out = exports("log-linear")
+    run, back = zoo.load(path), zoo.load(out)
+    np.testing.assert_array_equal(back.score(TEXTS), run.score(TEXTS))
+    assert back.generate("word1", count=2, seed=3) == run.generate("word1", count=2, seed=3)
+    assert back.run.checkpoint == run.run.checkpoint == 6
+    assert Workdir(out).data_digest() == Workdir(path).data_digest() != ""
+
+
+def test_programs_are_for_all_platforms(exports):
+    _, out = exports("log-linear")
+    from jax import export
+
+    for name in ("score", "step"):
+        program = export.deserialize(bytearray((out / f"programs/{name}.jax").read_bytes()))
+        assert program.platforms == programs.PLATFORMS == ("cpu", "cuda", "tpu")
+        assert "rows" in str(program.in_avals[-1].shape)
+
+
+def test_the_card_says_what_is_known(exports, tmp_path):
+    path, _ = exports("log-linear")
+    judged = shutil.copytree(path, tmp_path / "run")
+    evaluate.main([str(judged), "--split", "validation"])
+    out = folder.write(judged, tmp_path / "out", "CC0, as the test says")
+    text = (out / "README.md").read_text()
+    (passport,) = (out / "results").glob("*.json")
+    figures = json.loads(passport.read_text())["figures"]
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(Run.load(path).params))
+    assert f"A LanguageModel of {parameters:,} parameters (Features, LSTM, LogLinear)" in text
+    assert "CC0, as the test says" in text and "| validation | sentences |" in text
+    assert f"{figures['log_perplexity']:.4f}" in text
+    # Command lines name folders of the machine.
+    assert "command" in json.loads((judged / "results" / passport.name).read_text())
+    assert "command" not in json.loads(passport.read_text())
+    _, never_judged = exports("log-linear")
+    assert "was not judged" in (never_judged / "README.md").read_text()
+
+
+def test_what_is_damaged_is_refused(exports, tmp_path):
+    _, out = exports("log-linear")
+    copy = shutil.copytree(out, tmp_path / "copy")
+    file = copy / "params.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(UserError, match="is not as it was written"):
+        zoo.load(copy)
+    file.write_bytes(whole[:100])
+    with pytest.raises(UserError, match="cannot be read"):
+        zoo.load(copy)
+    file.write_bytes(whole)
+    recipe = (copy / "experiment.json").read_text()
+    (copy / "experiment.json").write_text(recipe.replace('"size": 7', '"size": 9'))
+    with pytest.raises(UserError, match=r"of another model: core/.* is float32\["):
+        zoo.load(copy)
+
+
+def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
+    path, out = exports("log-linear")
+    with pytest.raises(UserError, match="is there already"):
+        folder.write(path, out)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be made"):
+        folder.write(path, tmp_path / "file" / "out")
+    with pytest.raises(UserError, match="is not trained further"):
+        Workdir(out).check(small.experiment(epochs=1, **settings("log-linear")))
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    for attempt in (lambda: zoo.load(out), lambda: folder.write(path, tmp_path / "new")):
+        with pytest.raises(UserError, match=r"safetensors is not installed.*\[export\]"):
+            attempt()
+    assert {one.name for one in tmp_path.iterdir()} == {"file"}
+
+
+@pytest.mark.slow
+def test_an_encoder_decoder_is_not_exported(tmp_path):
+    path = small.run_in(tmp_path / "run", of_pairs(epochs=1))
+    with pytest.raises(UserError, match="SequenceToSequence, and programs are exported of a"):
+        folder.write(path, tmp_path / "out")
+
+
+def test_the_command_tells_of_its_files(exports, tmp_path, capsys):
+    path, _ = exports("log-linear")
+    line.main(["export", str(path), str(tmp_path / "out")])
+    told = capsys.readouterr().out
+    for name in ("params.safetensors", "programs/score.jax", "load.py", "README.md"):
+        assert str(tmp_path / "out" / name) in told
+    line.main(["generate", str(tmp_path / "out"), "--count", "2"])
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert program.run(lambda: line.main(["export", str(path), "x", "--public"])) == 2
+
+
+class FakeHub(types.ModuleType):
+    """The hub as a folder."""
+
+    def __init__(self, place):
+        super().__init__("huggingface_hub")
+        self.place = place
+
+    def HfApi(self):
+        return self
+
+    def create_repo(self, repository, private, exist_ok):
+        assert exist_ok
+        (self.place / repository).mkdir(parents=True)
+        (self.place / repository / "private").write_text(str(private))
+
+    def upload_folder(self, repo_id, folder_path):
+        shutil.copytree(folder_path, self.place / repo_id, dirs_exist_ok=True)
+        return f"hub/{repo_id}"
+
+    def snapshot_download(self, repository, local_dir, allow_patterns):
+        import pathlib
+
+        if not (self.place / repository).exists():
+            raise ConnectionError("nothing there")
+        for file in (self.place / repository).rglob("*"):
+            name = file.relative_to(self.place / repository)
+            if file.is_file() and any(name.match(pattern) for pattern in allow_patterns):
+                (pathlib.Path(local_dir) / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, pathlib.Path(local_dir) / name)
+
+
+def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
+    path, out = exports("log-linear")
+    monkeypatch.setitem(sys.modules, "huggingface_hub", FakeHub(tmp_path / "hub"))
+    assert hub.push(out, "me/model") == "hub/me/model"
+    assert (tmp_path / "hub/me/model/private").read_text() == "True"
+    back = hub.pull("me/model", tmp_path / "back")
+    names = {f.name for f in out.iterdir()} - {"__pycache__"}
+    assert {f.name for f in back.iterdir()} == names  # and nothing else
+    np.testing.assert_array_equal(zoo.load(back).score(TEXTS), zoo.load(out).score(TEXTS))
+    with pytest.raises(UserError, match="no export"):
+        hub.push(path, "me/run")
+    with pytest.raises(UserError, match=r"does not give or take me/no \(ConnectionError"):
+        hub.pull("me/no", tmp_path / "no")
+    (tmp_path / "hub/me/empty").mkdir()
+    with pytest.raises(UserError, match="holds no export"):
+        hub.pull("me/empty", tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(UserError, match=r"not installed.*\[hub\]"):
+        hub.pull("me/model", tmp_path / "no")

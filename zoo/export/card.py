@@ -1,0 +1,112 @@
+"""The model card of an export: what the model is, what it has seen, and its figures."""
+
+import dataclasses
+from typing import Any
+
+from zoo import recipes
+from zoo.data import Facts, Micro, MicroPairs
+from zoo.evaluation.run import Run
+
+_GENERATED = (Micro, MicroPairs, Facts)
+_HEADER = """---
+library_name: zoo
+pipeline_tag: text-generation
+tags: [language-model, recurrent, jax]
+---
+"""
+
+
+def card(run: Run, name: str, licence: str | None, passports: list[dict], size: int) -> str:
+    """The card, as Markdown.
+
+    Args:
+      run: the run that is exported.
+      name: of the model.
+      licence: of the data, in words; None if it is not known.
+      passports: of its figures.
+      size: how many numbers the parameters are.
+    """
+    model, lexicon = run.experiment.model, run.lexicon
+    head = getattr(model, "head", None)
+    return "\n".join(
+        [
+            _HEADER,
+            f"# {name}",
+            "",
+            f"A {type(model).__name__} of {size:,} parameters ({_parts(model)}) over "
+            f"{len(lexicon):,} words; probabilities are normalised over "
+            f"{head.normalised_over(lexicon) if head is not None else 'them'}.",
+            "",
+            "## Data",
+            "",
+            *_data(run),
+            f"- Licence of the data: {licence or known_licence(run)}",
+            "",
+            "## Figures",
+            "",
+            *_figures(passports),
+            "",
+            "Passports of the figures are in `results/`, hashes of the sentences that the model "
+            "has seen in `texts.npz`.",
+            "",
+            "## Use",
+            "",
+            "    python -m zoo generate DIR          # with the zoo",
+            "    python -m zoo score DIR sentences.txt",
+            '    python load.py "a sentence"         # without it: jax, numpy and safetensors',
+            "",
+            "## Recipe",
+            "",
+            *("    " + line for line in recipes.describe(run.experiment).splitlines()),
+            "",
+        ]
+    )
+
+
+def known_licence(run: Run) -> str:
+    """The licence of the data of a run as far as the zoo knows it: of texts that it generates."""
+    if isinstance(run.experiment.data.within(), _GENERATED):
+        return "none is needed: the zoo generates the text"
+    return "not known to the exporter; ask whoever made the text"
+
+
+def _parts(model) -> str:
+    """The components of a model, such as "Lookup, LSTM, Softmax"."""
+    values = (getattr(model, field.name) for field in dataclasses.fields(model))
+    return ", ".join(type(value).__name__ for value in values if dataclasses.is_dataclass(value))
+
+
+def _data(run: Run) -> list[str]:
+    """A line for each text that the model has seen."""
+    seen = run.seen_texts
+    if seen is None:
+        return ["- What the model was trained on is not recorded."]
+    roles = {"trained on": seen.trained_on, "selected on": seen.selected_on}
+    return [
+        f"- {role.capitalize()} `{text['text']}` ({text['by']}): {text['sentences']:,} sentences, "
+        f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
+        for role, texts in roles.items()
+        for text in texts.about
+    ] + [f"- Not known what was seen by {part}" for part in seen.not_known]
+
+
+def _figures(passports: list[dict]) -> list[str]:
+    """A table of the perplexities, with what they count."""
+    chosen = [one for one in passports if one.get("kind") == "perplexity"]
+    if not chosen:
+        return ["The run was not judged before it was exported."]
+    lines = [
+        "| text | state | tokens | nats a token | bits | perplexity |",
+        "|---|---|---|---|---|---|",
+    ]
+    counts: dict[str, Any] = {}
+    for one in chosen:
+        figures = one["figures"]
+        # Infinite ones are kept as text.
+        values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
+        lines.append(
+            f"| {one['split']} | {one['policies']['state']} | {one['tokens']:,} | {values[0]:.4f} "
+            f"| {values[1]:.4f} | {values[2]:.2f} |"
+        )
+        counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
+    return [*lines, "", *(f"Counted: {text}." for text in counts)]

@@ -1,0 +1,128 @@
+"""The folder of an exported run.
+
+    experiment.json, lexicon.npz, texts.npz, results/   as in the run
+    params.safetensors     the parameters by name       README.md   the model card
+    tables.safetensors     what programs take besides   load.py     reads all this without the zoo
+    programs/*.jax         jax.export's                 export.json  what was exported, digests
+
+It is a run for every command that reads one, and cannot be trained further.
+"""
+
+import json
+import pathlib
+import shutil
+import tempfile
+
+import numpy as np
+
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.export import card, programs
+from zoo.models import LanguageModel
+from zoo.runs import digests, exported, made_with, strict_json
+from zoo.runs.workdir import Workdir
+
+COPIED = ("experiment.json", "lexicon.npz", "texts.npz", "start.json")
+_PARAMS = "params/"
+
+
+def write(
+    path: str | pathlib.Path,
+    out: str | pathlib.Path,
+    licence: str | None = None,
+    platforms: tuple[str, ...] = programs.PLATFORMS,
+) -> pathlib.Path:
+    """Exports the best parameters of a run; the folder is there whole or not at all.
+
+    Args:
+      path: the work directory of the run.
+      out: the folder to make.
+      licence: of the data, in words, for the model card; None if it is not known.
+      platforms: those that the programs run on.
+
+    Raises:
+      UserError: there is something at `out`, or no trained language model at `path`.
+    """
+    out = pathlib.Path(out)
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
+    exported.safetensors()  # before any work begins, if it is missing
+    run = Run.load(path)
+    if not isinstance(run.experiment.model, LanguageModel):
+        raise UserError(
+            f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
+            "exported of a LanguageModel: give a run of one."
+        )
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    except OSError as error:
+        raise UserError(f"{out} cannot be made ({error.strerror}): give another folder.") from error
+    try:
+        _write(run, unfinished, out.name, licence, platforms)
+        unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
+        unfinished.replace(out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return out
+
+
+def _write(run, folder, name, licence, platforms):
+    """Writes all files into a folder that is there."""
+    made = programs.of_language_model(run.experiment.model, run.params, run.tables, platforms)
+    params = {
+        key.removeprefix(_PARAMS): array
+        for key, array in made.arrays.items()
+        if key.startswith(_PARAMS)
+    }
+    tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
+    save = exported.safetensors().save_file
+    save(params, str(folder / exported.PARAMS))
+    save(tables, str(folder / "tables.safetensors"))
+    (folder / "programs").mkdir()
+    files = {key: f"programs/{key}.jax" for key in made.programs}
+    for key, file in files.items():
+        (folder / file).write_bytes(made.programs[key])
+    for file in COPIED:
+        if (run.path / file).exists():
+            shutil.copyfile(run.path / file, folder / file)
+    passports = _keep_passports(run.path, folder)
+    size = sum(int(np.prod(array.shape)) for array in params.values())
+    text = card.card(run, name, licence, passports, size)
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    shutil.copyfile(standalone_file(), folder / "load.py")
+    _write_json(
+        folder / exported.RECORD,
+        {
+            "checkpoint": run.checkpoint,
+            "data": Workdir(run.path).data_digest(),
+            "platforms": list(platforms),
+            "programs": files,
+            "carry": sum(key.startswith("carry/") for key in tables),
+            "boundary_marks": run.experiment.vocabulary.boundary_marks,
+            "digests": digests.of_arrays(params),
+            "versions": made_with.versions(),
+        },
+    )
+
+
+def standalone_file() -> pathlib.Path:
+    """The file that is `load.py` of every export; it needs no import here."""
+    return pathlib.Path(__file__).parent / "standalone.py"
+
+
+def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+    """Copies the passports without command lines, which name folders of the machine; gives them."""
+    found = []
+    for file in sorted((run / "results").glob("*.json")):
+        passport = json.loads(file.read_text(encoding="utf-8"))
+        passport.pop("command", None)
+        found.append(passport)
+        (folder / "results").mkdir(exist_ok=True)
+        _write_json(folder / "results" / file.name, passport)
+    return found
+
+
+def _write_json(path, value):
+    text = strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
