@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart test test-all test-slow test-realdata soak lint format benchmarks clean
+.PHONY: quickstart models test test-all test-slow test-realdata soak lint format benchmarks clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -18,6 +18,18 @@ quickstart: $(VENV)/installed
 	$(BIN)/python train.py --config micro_softmax $(QUICKSTART)/softmax
 	$(BIN)/python train.py --config micro_log_linear $(QUICKSTART)/log_linear
 	$(BIN)/python -m zoo micro-report $(QUICKSTART)/softmax $(QUICKSTART)/log_linear
+
+# The two models of models/, from new runs: Shakespeare's text is in $ZOO_DATA (docs/data.md).
+MODELS := runs/models
+models: $(VENV)/installed
+	$(BIN)/python train.py --config micro_log_linear $(MODELS)/micro
+	$(BIN)/python train.py --config shakespeare_char --set training.epochs=10 $(MODELS)/shakespeare
+	$(BIN)/python evaluate.py $(MODELS)/micro
+	$(BIN)/python evaluate.py $(MODELS)/shakespeare
+	rm -rf models/micro models/shakespeare
+	$(BIN)/python -m zoo export $(MODELS)/micro models/micro
+	$(BIN)/python -m zoo export $(MODELS)/shakespeare models/shakespeare --licence \
+	  "Shakespeare's plays are in the public domain; the file is that of char-rnn (MIT licence)"
 
 # A file's tests in one process: they share what is trained and compiled for them.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile

@@ -112,11 +112,13 @@ def standalone_file() -> pathlib.Path:
 
 
 def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[dict]:
-    """Copies the passports without command lines, which name folders of the machine; gives them."""
+    """Copies the passports without what they say of the machine, its folders in command lines among
+    it; gives them."""
     found = []
     for file in sorted((run / "results").glob("*.json")):
         passport = json.loads(file.read_text(encoding="utf-8"))
-        passport.pop("command", None)
+        for name in ("command", "machine"):
+            passport.pop(name, None)
         found.append(passport)
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)

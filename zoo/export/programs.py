@@ -89,9 +89,11 @@ def _unflatten(structure, names, arrays):
 
 
 def _score(model, structure, names, carry_structure, arrays, words, targets, reset, carry):
-    held = _unflatten(structure, names, arrays)
+    params, tables, prepared = _unflatten(structure, names, arrays)
     carry = jax.tree.unflatten(carry_structure, carry)
-    (log_prob, log_z), carry = score_step(*held, words, targets, reset, carry, model=model)
+    (log_prob, log_z), carry = score_step(
+        params, tables, prepared, words, targets, reset, carry, model=model
+    )
     return log_prob, log_z, tuple(jax.tree.leaves(carry))
 
 

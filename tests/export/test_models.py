@@ -1,0 +1,99 @@
+"""The two models that come with the repository."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import configs
+import zoo
+from zoo import recipes
+from zoo.commands import line
+from zoo.evaluation.run import Run
+from zoo.export import folder
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+MODELS = ROOT / "models"
+NAMES = ("micro", "shakespeare")
+
+
+def test_they_are_small_and_no_others():
+    assert tuple(sorted(path.name for path in MODELS.iterdir())) == NAMES
+    files = [path for path in MODELS.rglob("*") if "__pycache__" not in path.parts]
+    assert sum(path.stat().st_size for path in files if path.is_file()) < 3_000_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_have_what_an_export_has(name):
+    there = {path.name for path in (MODELS / name).iterdir()} - {"__pycache__"}
+    assert there == {
+        *("README.md", "experiment.json", "export.json", "lexicon.npz", "load.py", "programs"),
+        *("params.safetensors", "results", "tables.safetensors", "texts.npz"),
+    }
+    assert (MODELS / name / "load.py").read_bytes() == folder.standalone_file().read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_make_models_says_how_they_were_made(name):
+    text = (ROOT / "Makefile").read_text().partition("\nmodels:")[2]
+    (command,) = (one for one in text.splitlines() if "train.py" in one and one.endswith(name))
+    words = command.split()
+    chosen = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    made = recipes.apply_settings(configs.load(words[words.index("--config") + 1]), chosen)
+    kept = json.loads((MODELS / name / "experiment.json").read_text())
+    assert recipes.to_json(recipes.from_json(kept)) == recipes.to_json(made)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_is_generated(name, capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    prompt = ["--prompt", "ROMEO:"] if name == "shakespeare" else []
+    line.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
+    told = capsys.readouterr().out
+    if name == "shakespeare":
+        assert told.startswith("ROMEO:") and len(told) == 2 * (6 + 9 + 1)
+    else:
+        words = zoo.load(MODELS / name).words
+        assert len(told.splitlines()) == 2 and all(word in words for word in told.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_without_the_zoo_they_give_the_same(name):
+    text = "ROMEO:\nBut soft" if name == "shakespeare" else "le souleur dalmaibait la taidrine ."
+    source = (
+        "import runpy, sys\n"
+        "sys.modules['zoo'] = None\n"
+        "runpy.run_path('load.py', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", source, text],
+        cwd=MODELS / name,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    run = Run.load(MODELS / name)
+    ids = [run.lexicon.ids[w] for w in (text if name == "shakespeare" else text.split())]
+    if (boundary := run.lexicon.boundary_id) is not None:
+        ids = [boundary, *ids, boundary]
+    words = np.array([ids], np.int32)
+    model = run.experiment.language_model
+    with jax.default_matmul_precision("highest"):
+        log_prob, _ = model.log_prob(
+            run.params, run.tables, words[:, :-1], words[:, 1:], model.initial_carry(1)
+        )
+    np.testing.assert_allclose(float(done.stdout), log_prob.sum(), rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_micro_language_are_its_own():
+    run = Run.load(MODELS / "micro")
+    _, scores = run.score(run.read("test"))
+    kept = json.loads((MODELS / "micro/results/test.sentences.json").read_text())
+    assert scores.log_perplexity == pytest.approx(kept["figures"]["log_perplexity"], rel=1e-5)
+    assert "3.1154" in (MODELS / "micro/README.md").read_text()
