@@ -33,7 +33,11 @@ def test_all_splits_but_train_are_judged(call, workdir):
     assert code == 0
     assert "test: log-perplexity" in output and "20 tokens" in output and "unseen" in output
     found = sorted(path.name for path in (workdir / "results").iterdir())
-    assert found == ["test.carried.json", "validation.carried.json"]
+    splits = ("test", "validation")
+    assert found == [f"{split}.carried.{end}" for split in splits for end in ("json", "scores.npz")]
+    call(evaluate, workdir, "--no-scores")
+    found = sorted(path.name for path in (workdir / "results").iterdir())
+    assert found == [f"{split}.carried.json" for split in splits]
 
 
 def test_another_text_state_and_surprisal(call, workdir, tmp_path):

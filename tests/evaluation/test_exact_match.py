@@ -15,6 +15,7 @@ from zoo.data import Corpus, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
+from zoo.evaluation import significance
 from zoo.evaluation.judgements import exact_match
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
@@ -103,7 +104,7 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
     evaluate.main()
     said = capsys.readouterr().out
     assert "of 24 answers; 24 complete, 24 of the grammar)" in said
-    (path,) = (workdir / "results").glob("answers*")
+    (path,) = (workdir / "results").glob("answers*.json")
     passport = json.loads(path.read_text())
     run = Run.load(workdir)
     corpus = run.read("test")
@@ -115,6 +116,7 @@ def test_figures_and_passport(workdir, monkeypatch, capsys):
     )
     assert passport["figures"] == {
         "accuracy": right / 24,
+        "interval": [*significance.binomial_interval(right, 24)],
         "answers": 24,
         "right": right,
         "complete": 24,

@@ -131,14 +131,14 @@ def test_accuracies_are_those_of_the_sums_of_log_probabilities(tmp_path):
         right.setdefault(name, []).append(log_prob(good) > log_prob(bad))
     expected = {name: np.mean(values) for name, values in right.items()}
     assert len(expected) == 4
-    cases = micro_report.agreement(run, pairs)["figures"]["cases"]
+    cases = micro_report.agreement(run, pairs)[0]["figures"]["cases"]
     assert cases.pop("all") == pytest.approx(np.mean([*expected.values()]))
     assert cases == pytest.approx(expected)
 
 
 def test_a_case_without_pairs_has_no_accuracy(tmp_path):
     pairs = [pair for pair in LANGUAGE.minimal_pairs(4, 3) if pair[2]["phenomenon"] == "number"]
-    cases = micro_report.agreement(a_run(tmp_path / "run"), pairs)["figures"]["cases"]
+    cases = micro_report.agreement(a_run(tmp_path / "run"), pairs)[0]["figures"]["cases"]
     assert math.isnan(cases["gender, attractor"])
     assert not math.isnan(cases["number, attractor"])
 

@@ -71,7 +71,7 @@ def log_probs(run, sentence):
 
 
 def test_figures_are_of_the_word_alone(run):
-    found = rare_words.judge(run, "test")
+    found, _ = rare_words.judge(run, "test")
     ids = run.lexicon.ids
     after = [log_probs(run, words) for words in (["it", "cost"], ["in", "Lyon", "it", "cost"])]
     expected = np.mean([[p[ids["37"]], p[ids["Lyon"]]] for p in after], axis=0)

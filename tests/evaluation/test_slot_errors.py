@@ -72,7 +72,7 @@ def test_each_condition_is_realised_once(run, monkeypatch):
         return [([*text], text == "Al") for text in said]
 
     monkeypatch.setattr(exact_match, "answer", answer)
-    figures = slot_errors.judge(run, "test")["figures"]
+    figures = slot_errors.judge(run, "test")[0]["figures"]
     assert asked == ["name[Al], near[Bo]|Al is near Bo", "name[Cy]|Cy it is"]
     assert figures.pop("examples") == ["name[Al], near[Bo] -> Bo and Al", "name[Cy] -> Al"]
     assert figures == {
@@ -91,7 +91,7 @@ def test_each_condition_is_realised_once(run, monkeypatch):
 
 
 def test_from_a_model_to_its_passport(run):
-    found = slot_errors.judge(run, "test", length=12)
+    found, _ = slot_errors.judge(run, "test", length=12)
     assert found["figures"]["texts"] == 2
     assert all(len(text.partition(" -> ")[2]) <= 12 for text in found["figures"]["examples"])
     assert "(3 names in 2 conditions: " in slot_errors.describe(found)

@@ -25,6 +25,7 @@ def add_to(parser: argparse.ArgumentParser):
         help="pairs as of CLAMS or BLiMP, instead of splits unless they are named; may be repeated",
     )
     add("--pairs-table", metavar="FILE", help="scores of each pair; default: beside the result")
+    add("--no-scores", action="store_true", help="keeps no file of the scores of single words")
     add("--exact-match", action="store_true", help="answers the questions of the splits, greedily")
     add("--grammar", metavar="FILE", help="with --exact-match: counts the answers that parse")
     add("--constrain", action="store_true", help="answers only as --grammar allows")
@@ -33,7 +34,9 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
-    from zoo.evaluation import overlap, passport, passport_text, surprisal
+    import numpy as np
+
+    from zoo.evaluation import kept_scores, overlap, passport, passport_text, surprisal
     from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import outputs
 
@@ -71,16 +74,19 @@ def run(arguments: argparse.Namespace):
             surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
         options.print_notes(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
-        print(passport_text.describe(figures), passport.write(run, figures), sep="\n  ", flush=True)
+        kept = None if arguments.no_scores else kept_scores.of_text(text, scores)
+        result = passport.write(run, figures, kept)
+        print(passport_text.describe(figures), result, sep="\n  ", flush=True)
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
-            print(exact_match.describe(name, answers), passport.write(run, figures), sep="\n  ")
+            result = passport.write(run, figures, kept_scores.of_answers(np.array(answers.correct)))
+            print(exact_match.describe(name, answers), result, sep="\n  ")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
         figures = passport.of_pairs(run, path, pairs, scores)
-        result = passport.write(run, figures)
+        result = passport.write(run, figures, scores.answers())
         table = arguments.pairs_table or result.with_suffix(".tsv")
         columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
         outputs.write_table(table, columns, rows)

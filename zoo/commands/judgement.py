@@ -15,12 +15,18 @@ def add_to(parser: argparse.ArgumentParser):
 def run(judgement: ModuleType, arguments: argparse.Namespace):
     """Prints and keeps what a module of `zoo.evaluation.judgements` finds of each run."""
     from zoo.evaluation import passport
+    from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
 
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
+    answers: dict = {}
     for workdir, splits in chosen.items():
         run = Run.load(workdir)
         for split in splits:
-            figures = judgement.judge(run, split)
+            figures, scores = judgement.judge(run, split)
             print(workdir, judgement.describe(figures), sep="\n", flush=True)
-            passport.write(run, figures)
+            passport.write(run, figures, scores)
+            answers.setdefault(split, {})[workdir] = figures, scores
+    for split, of_runs in answers.items():
+        for line in paired.answer_lines(split, of_runs):
+            print(line)

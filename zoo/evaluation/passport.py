@@ -19,7 +19,7 @@ from zoo import recipes
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import kept_scores, overlap
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
@@ -252,6 +252,7 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
         "training": {
             "seed": run.experiment.training.seed,
             "recipe_sha256": workdir.recipe_digest(),
+            "recipe_but_seed": workdir.recipe_digest_but_seed(),
             "made_with": None if seen is None else seen.made_with or None,
         },
     }
@@ -314,17 +315,26 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
     return run.path / "results" / f"{name}.{passport['policies']['state']}{variant}.json"
 
 
-def write(run: Run, passport: dict) -> pathlib.Path:
+def write(run: Run, passport: dict, scores: kept_scores.Arrays | None = None) -> pathlib.Path:
     """Keeps a passport in the run's results; one of the same name is replaced when whole.
+
+    Args:
+      scores: of single words or questions, to be kept beside it; see `zoo.evaluation.kept_scores`.
 
     Raises:
       UserError: the run cannot be written to.
     """
     path = file_of(run, passport)
+    if scores is not None:
+        passport = {**passport, "scores": kept_scores.digest(scores)}
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(exist_ok=True)
+        if scores is not None:
+            kept_scores.write(path, scores)
         storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+        if scores is None and kept_scores.path_of(path).exists():  # of a result of the same name
+            kept_scores.path_of(path).unlink()
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise

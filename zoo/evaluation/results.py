@@ -1,13 +1,17 @@
 """Results of runs, read and put in columns: figures of one column are of the same quantity."""
 
+import contextlib
 import json
 import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from zoo.errors import UserError
-from zoo.evaluation import old_passports
+from zoo.evaluation import kept_scores, old_passports
 from zoo.evaluation.comparable import quantity
+
+# Kinds of passports whose figures are accuracies of questions.
+ANSWERS = ("minimal pairs", "exact match")
 
 
 class Column(NamedTuple):
@@ -86,25 +90,62 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
 def _read(folder):
     """{path: passport} of the perplexities in a run's results."""
     passports = {}
-    for path in sorted((folder / "results").glob("*.json")):
-        try:
-            passport = json.loads(path.read_text(encoding="utf-8"))
-            if passport["kind"] != "perplexity":
-                continue
+    for path, passport in _of_kinds(folder, ("perplexity",)):
+        with _reading(path):
             passport = old_passports.completed(passport, path)
             Column.of(passport)
             quantity(passport)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise UserError(
-                f"{path} is not a result of this zoo ({error!r}): remove it."
-            ) from error
         passports[path] = passport
     if not passports:
         raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return passports
 
 
+@contextlib.contextmanager
+def _reading(path):
+    """UserError where what is read from a file is no passport."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is not a result of this zoo ({error!r}): remove it.") from error
+
+
+def _of_kinds(folder, kinds):
+    """(path, passport) of the results of some kinds."""
+    for path in sorted((folder / "results").glob("*.json")):
+        with _reading(path):
+            passport = json.loads(path.read_text(encoding="utf-8"))
+            chosen = passport["kind"] in kinds
+        if chosen:
+            yield path, passport
+
+
+def has_losses(folder: str | pathlib.Path) -> bool:
+    """Whether a run has a perplexity among its results."""
+    return any(True for _ in _of_kinds(pathlib.Path(folder), ("perplexity",)))
+
+
+def read_answers(
+    folders: Iterable[str | pathlib.Path],
+) -> dict[tuple[str, str], dict[Any, tuple[dict, kept_scores.Arrays | None]]]:
+    """{(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}
+    of the accuracies of runs.
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    answers: dict = {}
+    for folder in folders:
+        for path, passport in _of_kinds(pathlib.Path(folder), ANSWERS):
+            with _reading(path):
+                questions = passport["split"], passport["data"]["sha256"]
+                float(passport["figures"]["accuracy"]), int(passport["figures"]["right"])
+            answers.setdefault(questions, {})[folder] = passport, kept_scores.read(path, passport)
+    return answers
+
+
 def _in_columns(folder, passports):
+    """{column: passport}; "file" of each, which no file has, is where it was read from."""
     of_columns = {}
     names: dict = {}
     for path, passport in passports.items():
@@ -114,7 +155,7 @@ def _in_columns(folder, passports):
                 f"{folder} has two results of {column}: {names[column]} and {path.name}; take the "
                 "one that is not meant out of its results."
             )
-        of_columns[column], names[column] = passport, path.name
+        of_columns[column], names[column] = {**passport, "file": path}, path.name
     return of_columns
 
 

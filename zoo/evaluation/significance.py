@@ -89,6 +89,12 @@ def binomial_interval(right: int, count: int) -> tuple[float, float]:
     return max(0.0, (middle - reach) / total), min(1.0, (middle + reach) / total)
 
 
+def percent(interval: tuple[float, float]) -> str:
+    """An interval of shares as text: "[25.5, 36.6]", of percents."""
+    low, high = (f"{100 * end:.1f}" for end in interval)
+    return f"[{low}, {high}]"
+
+
 def mcnemar_test(only_one: int, only_other: int) -> float:
     """The probability of as uneven a split if two systems were alike, exactly (McNemar 1947).
 

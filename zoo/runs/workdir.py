@@ -25,7 +25,7 @@ from zoo import recipes
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import exported, made_here, ownership, storage
+from zoo.runs import digests, exported, made_here, ownership, storage
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
@@ -207,6 +207,15 @@ class Workdir:
         """sha256 of experiment.json as it stands there, as `sha256sum` says it; "" without any."""
         path = self._experiment_file
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+    def recipe_digest_but_seed(self) -> str:
+        """A hash of the recipe without its seed, which runs of several seeds have in common; ""
+        without a recipe."""
+        if not self._experiment_file.exists():
+            return ""
+        recipe = self._read_experiment()
+        training = {**recipe.get("training", {}), "seed": None}
+        return digests.of_json({**recipe, "training": training})
 
     def data_digest(self) -> str:
         """The digest of the training and validation text in the last checkpoint, or that an

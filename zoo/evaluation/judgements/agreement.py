@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap, passport
+from zoo.evaluation import kept_scores, overlap, passport, significance
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.sources.conllu import Conllu
 
@@ -119,8 +119,9 @@ def pairs_of(
     return pairs
 
 
-def judge(run, split: str) -> dict:
-    """The passport of a run's accuracy on the pairs of a split; "cases": by kind and distance.
+def judge(run, split: str) -> tuple[dict, kept_scores.Arrays]:
+    """(The passport of a run's accuracy on the pairs of a split, which pairs are right); "cases" of
+    its figures: by kind and distance.
 
     Forms of lemmas are looked up in all splits, whose lexicon does not matter here.
 
@@ -141,11 +142,12 @@ def judge(run, split: str) -> dict:
         raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")
     record = passport.of_pairs(run, f"agreement-{split}", plain, scores)
     cases = by_case(scores, [about for _, _, about in pairs])
-    return {**record, "figures": {**record["figures"], "cases": cases}}
+    return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
-    """{"number, 2-4": {"accuracy", "right", "pairs"}, ...} of `DISTANCES`, and of each kind."""
+    """{"number, 2-4": {"accuracy", "right", "pairs", "interval"}, ...} of `DISTANCES`, and of each
+    kind; intervals are of 95 %."""
     right = scores.good > scores.bad
     cases = {}
     for name in map(str.lower, PHENOMENA):
@@ -157,11 +159,12 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
                 ],
                 bool,
             )
-            count = int(chosen.sum())
+            count, of_case = int(chosen.sum()), int(right[chosen].sum())
             cases[f"{name}, {label}"] = {
                 "accuracy": float(right[chosen].mean()) if count else math.nan,
-                "right": int(right[chosen].sum()),
+                "right": of_case,
                 "pairs": count,
+                "interval": significance.binomial_interval(of_case, count),
             }
     return cases
 
@@ -170,38 +173,45 @@ def describe(record: dict) -> str:
     """The figures of a passport of `judge` as a table, a case a line."""
     figures = record["figures"]
     lines = [
-        f"{record['split']}: accuracy {figures['accuracy']:.2%} of {figures['pairs']:,} pairs "
+        f"{record['split']}: accuracy {figures['accuracy']:.2%} "
+        f"{significance.percent(figures['interval'])} of {figures['pairs']:,} pairs "
         f"({figures['skipped']:,} skipped for want of a word)",
-        f"  {'agreement, distance':22}{'accuracy':>10}{'pairs':>9}",
+        f"  {'agreement, distance':22}{'accuracy':>10}{'95 %':>15}{'pairs':>9}",
     ]
     for name, case in figures["cases"].items():
         accuracy = f"{case['accuracy']:.1%}" if case["pairs"] else "-"
-        lines.append(f"  {name:22}{accuracy:>10}{case['pairs']:>9,}")
+        interval = significance.percent(case["interval"]) if case["pairs"] else "-"
+        lines.append(f"  {name:22}{accuracy:>10}{interval:>15}{case['pairs']:>9,}")
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
 def report(workdirs: list[str], splits: list[str], file: str, log=print):
-    """Prints a table for each run and split (all tests if none), draws the pairs of all splits
-    together in one picture and writes the passports.
+    """Prints a table for each run and split (all tests if none) and what tells the runs apart,
+    draws the pairs of all splits together in one picture and writes the passports.
 
     Raises:
       UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
     """
-    from zoo.evaluation.reports import plots
+    from zoo.evaluation.reports import paired, plots
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
-    accuracies = {}
+    accuracies: dict = {}
+    answers_of: dict = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
         of_splits = []
         for split in chosen[workdir]:
-            record = judge(run, split)
+            record, answers = judge(run, split)
             log(f"{name}, {describe(record)}")
-            log(f"  {passport.write(run, record)}")
+            log(f"  {passport.write(run, record, answers)}")
+            answers_of.setdefault(split, {})[name] = record, answers
             of_splits.append(record["figures"]["cases"])
         accuracies[name] = pooled(of_splits)
+    for split, of_runs in answers_of.items():
+        for line in paired.answer_lines(split, of_runs):
+            log(line)
     plots.accuracy(accuracies, file)
     log(file)
 

@@ -10,6 +10,7 @@ import numpy as np
 from zoo.decoding import steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import PRECISION
 from zoo.priors import Grammar
 from zoo.sources.corpus import Corpus
@@ -31,12 +32,14 @@ class ExactMatch:
       right: equal to the corpus's in every word.
       complete: ended by the boundary.
       well_formed: complete and of the grammar, None if no grammar was given.
+      correct: whether each answer is right.
     """
 
     answers: int
     right: int
     complete: int
     well_formed: int | None
+    correct: tuple[bool, ...] = ()
 
     @property
     def accuracy(self) -> float:
@@ -44,8 +47,11 @@ class ExactMatch:
         return self.right / self.answers
 
     def figures(self) -> dict:
-        """All counts and shares as a dict."""
-        return {"accuracy": self.accuracy, **dataclasses.asdict(self)}
+        """All counts and shares as a dict; "interval": of 95 % of the accuracy."""
+        counts = ("answers", "right", "complete", "well_formed")
+        interval = significance.binomial_interval(self.right, self.answers)
+        figures = {name: getattr(self, name) for name in counts}
+        return {"accuracy": self.accuracy, "interval": interval, **figures}
 
 
 def answer(
@@ -144,7 +150,8 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
         sentence[prefix:]
         for sentence, prefix in zip(corpus.sentences, corpus.prefixes or (), strict=True)
     ]
-    right = sum(decoded == words for (decoded, _), words in zip(answers, given, strict=True))
+    both = zip(answers, given, strict=True)
+    correct = tuple(decoded == words for (decoded, _), words in both)
     well_formed = None
     if grammar is not None:
         own = run.experiment.language_model.head.background
@@ -159,13 +166,14 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
         ended = np.array([complete for _, complete in answers])
         well_formed = int((parsed & ended).sum())
     complete = sum(complete for _, complete in answers)
-    return ExactMatch(len(answers), right, complete, well_formed)
+    return ExactMatch(len(answers), sum(correct), complete, well_formed, correct)
 
 
 def describe(name: str, scores: ExactMatch) -> str:
     """The figures as one line of text."""
     parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
+    interval = significance.binomial_interval(scores.right, scores.answers)
     return (
-        f"{name}: exact match {scores.accuracy:.2%} ({scores.right:,} of {scores.answers:,} "
-        f"answers; {scores.complete:,} complete{parsed})"
+        f"{name}: exact match {scores.accuracy:.2%} {significance.percent(interval)} "
+        f"({scores.right:,} of {scores.answers:,} answers; {scores.complete:,} complete{parsed})"
     )

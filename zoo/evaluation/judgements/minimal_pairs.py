@@ -22,7 +22,7 @@ import numpy as np
 
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
-from zoo.evaluation import sentence_scores
+from zoo.evaluation import kept_scores, sentence_scores, significance
 from zoo.lexicon import Lexicon
 from zoo.sources import files
 from zoo.sources.given import Reading, tokens_of
@@ -115,10 +115,16 @@ class PairScores:
     def _chosen(self, chosen):
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
+    def answers(self) -> kept_scores.Arrays:
+        """Which pairs have the good sentence more probable, to be kept beside a passport."""
+        return kept_scores.of_answers(self.good > self.bad, self.scored)
+
     def figures(self) -> dict:
-        """All figures as a dict; "groups": those of `by_group`, if there are any."""
+        """All figures as a dict; "interval": of 95 % of the accuracy; "groups": those of
+        `by_group`, if there are any."""
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
+        figures["interval"] = significance.binomial_interval(self.right, self.pairs)
         groups = {
             name: {value: scores.figures() for value, scores in group.items()}
             for name, group in self.by_group().items()
@@ -263,8 +269,10 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
 def describe(path: str, scores: PairScores) -> str:
     """The figures as a line of text, those of groups below, and the commonest missing words as
     another, if there are."""
+    interval = significance.binomial_interval(scores.right, scores.pairs)
     line = (
-        f"{path}: accuracy {scores.accuracy:.2%} ({scores.right:,} of {scores.pairs:,} pairs; "
+        f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
+        f"({scores.right:,} of {scores.pairs:,} pairs; "
         f"{scores.skipped:,} skipped for want of a word), mean difference "
         f"{scores.mean_difference:.3f} nats"
     )

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import overlap, passport, sentence_scores
+from zoo.evaluation import kept_scores, overlap, passport, sentence_scores, significance
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.lexicon import Lexicon
 from zoo.priors.numbers import DIGITS
@@ -78,11 +78,13 @@ def examples(
     return chosen
 
 
-def judge(run, split: str) -> dict:
-    """The passport of a run's figures for the rare words of a split; "cases": by kind and band.
+def judge(run, split: str) -> tuple[dict, kept_scores.Arrays]:
+    """(The passport of a run's figures for the rare words of a split, which words are preferred);
+    "cases" of the figures: by kind and band.
 
     Of each case: how many words, mean log p(word | words before) and log p(other | words before) in
-    nats, and the share of words that are more probable than the other one.
+    nats, and the share of words that are more probable than the other one, with its interval of
+    95 %.
 
     Raises:
       UserError: the split has no rare number or name.
@@ -107,7 +109,8 @@ def judge(run, split: str) -> dict:
     pairs = [(sentences[i], sentences[i + 1]) for i in range(1, len(sentences), 3)]
     together = minimal_pairs.PairScores(scores[:, 1], scores[:, 2], np.ones(len(pairs), bool))
     record = passport.of_pairs(run, f"rare-words-{split}", pairs, together)
-    return {**record, "figures": {**record["figures"], "cases": _cases(chosen, words, twins)}}
+    figures = {**record["figures"], "cases": _cases(chosen, words, twins)}
+    return {**record, "figures": figures}, together.answers()
 
 
 def _cases(chosen, words, others):
@@ -116,11 +119,13 @@ def _cases(chosen, words, others):
         for band in BANDS:
             here = np.array([example[:2] == (kind, band) for example in chosen], bool)
             if here.any():
+                right, count = int((words[here] > others[here]).sum()), int(here.sum())
                 cases[f"{kind}, {band}"] = {
-                    "words": int(here.sum()),
+                    "words": count,
                     "log_prob": float(words[here].mean()),
                     "log_prob_of_other": float(others[here].mean()),
-                    "accuracy": float((words[here] > others[here]).mean()),
+                    "accuracy": right / count,
+                    "interval": significance.binomial_interval(right, count),
                 }
     return cases
 
@@ -130,11 +135,13 @@ def describe(record: dict) -> str:
     lines = [
         f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
         "one of the other kind",
-        f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}",
+        f"  {'word, seen in training':24}{'words':>7}{'word':>9}{'other':>9}{'preferred':>11}"
+        f"{'95 %':>15}",
     ]
     for name, case in record["figures"]["cases"].items():
         lines.append(
             f"  {name:24}{case['words']:>7,}{case['log_prob']:>9.2f}"
             f"{case['log_prob_of_other']:>9.2f}{case['accuracy']:>11.1%}"
+            f"{significance.percent(case['interval']):>15}"
         )
     return "\n".join([*lines, *overlap.warnings(record)])

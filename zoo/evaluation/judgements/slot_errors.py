@@ -73,8 +73,11 @@ def conditions(corpus: Corpus) -> Corpus:
     )
 
 
-def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0) -> dict:
-    """The passport of the slot errors in what a run says for each condition of a split.
+def judge(
+    run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
+) -> tuple[dict, None]:
+    """(The passport of the slot errors in what a run says for each condition of a split, None, for
+    no scores are kept).
 
     Args:
       temperature: of the draws; 0 is greedy.
@@ -121,7 +124,7 @@ def judge(run, split: str, temperature: float = 0.5, length: int = 300, seed: in
         "without_error": sum(not e.missing and not e.wrong for e in of_texts),
         "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
     }
-    return passport.of_slot_errors(run, split, corpus, figures)
+    return passport.of_slot_errors(run, split, corpus, figures), None
 
 
 def _pairs(corpus):

@@ -2,16 +2,29 @@
 
 import math
 
-from zoo.evaluation import overlap
+from zoo.evaluation import overlap, significance
 from zoo.evaluation.comparable import check_comparable
-from zoo.evaluation.results import columns_of, names_of, read_results
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.reports import paired, seeds
+from zoo.evaluation.results import (
+    columns_of,
+    has_losses,
+    names_of,
+    read_answers,
+    read_results,
+)
 
 NOT_RANKED = "!"
 
 
 def compare(folders: list[str]) -> str:
-    """A table of the runs: head, parameters, and log-perplexity (nats per token) and perplexity of
-    each split, the lowest log-perplexity on the split that ranks first.
+    """Tables of the runs: head, parameters, and log-perplexity (nats per token) and perplexity of
+    each split, the lowest log-perplexity on the split that ranks first; then their accuracies.
+
+    Runs that differ in their seed alone are one row, of the means, with the least and the greatest.
+    Where the scores of single words were kept, a column has the interval of 95 % of each figure by
+    sentences drawn anew, and below the table stands which differences are more than noise; see
+    `zoo.evaluation.reports.paired`.
 
     A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
     validation text, on which all were), stands below the ranking, its figures marked; if all are
@@ -24,6 +37,15 @@ def compare(folders: list[str]) -> str:
         denominators, policies, texts, lexicons or constraints; the message names the field and both
         values.
     """
+    answers = read_answers(folders)
+    lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders)
+    for (split, _), of_runs in answers.items():
+        lines += _accuracies(split, of_runs)
+    return "\n".join(lines)
+
+
+def _losses(folders):
+    """The table of log-perplexities and what stands below it, as lines."""
     runs = read_results(folders)
     columns = columns_of(runs)
     for passports in columns.values():
@@ -35,35 +57,90 @@ def compare(folders: list[str]) -> str:
         name: steps for name, results in runs.items() if len(steps := _checkpoints(results)) > 1
     }
     names = names_of(order)
-    header = ["run", "head", "parameters"]
-    for column in order:
-        header += [f"{names[column]}: nats/token", "perplexity"]
     ranking = columns[order[0]]
     any_unseen = _any_unseen(ranking)
-    ranked: list = []
-    unranked: list = []
-    for name, results in runs.items():
-        cells = _cells(columns, order, name)
-        any_result = next(iter(results.values()))
-        label = f"{name} *" if name in mixed else name
-        row = [label, any_result["head"], f"{any_result['parameters']:,}", *cells]
-        seen = not any_unseen or (name in ranking and overlap.reason(ranking[name]))
-        (unranked if seen else ranked).append((_rank(ranking.get(name)), row))
-    for rows in (ranked, unranked):
-        rows.sort(key=lambda row: row[0])
-    header, *rows = _table(header, [row for _, row in ranked + unranked])
-    lines = [header, *rows[: len(ranked)]]
-    if unranked:
-        lines += ["not ranked:", *rows[len(ranked) :]]
+    seen = {
+        name
+        for name in runs
+        if not any_unseen or (name in ranking and overlap.reason(ranking[name]) is not None)
+    }
+    groups = seeds.grouped([name for name in runs if name not in seen], runs)
+    alone = [(name,) for name in runs if name in seen]
+    figures = {
+        (column, group): seeds.runs_of(group, columns[column])
+        for column in order
+        for group in groups + alone
+    }
+    for rows in (groups, alone):
+        rows.sort(key=lambda group: _rank(figures[order[0], group]))
+    table = _table(*_columns(runs, columns, order, names, groups + alone, figures, mixed))
+    header, *rows = table
+    lines = [header, *rows[: len(groups)]]
+    if alone:
+        lines += ["not ranked:", *rows[len(groups) :]]
+    lines += [f"{seeds.name_of(group)}: {', '.join(group)}" for group in groups if len(group) > 1]
     lines.append(_ranked_by(order[0], names, any_unseen))
     for column in order:
         lines += _notes(names[column], columns[column])
+        of_groups = (figures[column, group] for group in groups)
+        lines += paired.loss_lines([one for one in of_groups if one is not None])
     for name, steps in mixed.items():
         checkpoints = "; ".join(f"{columns} of step {step}" for step, columns in steps.items())
         lines.append(
             f"* {name} was judged at different checkpoints, {checkpoints}: evaluate it again."
         )
-    return "\n".join(lines)
+    return lines
+
+
+def _columns(runs, columns, order, names, groups, figures, mixed):
+    """(the header, the rows) of the table, a row for each group of runs."""
+    header, rows = ["run", "head", "parameters"], []
+    for group in groups:
+        any_result = next(iter(runs[group[0]].values()))
+        star = " *" if any(name in mixed for name in group) else ""
+        label = f"{seeds.name_of(group)}{star}"
+        rows.append([label, any_result["head"], f"{any_result['parameters']:,}"])
+    for column in order:
+        of_groups = [figures[column, group] for group in groups]
+        several = any(one and len(one.losses) > 1 for one in of_groups)
+        kept = any(one and one.statistics for one in of_groups)
+        header.append(f"{names[column]}: nats/token")
+        header += ["seeds"] * several + ["95 %"] * kept + ["perplexity"]
+        for row, group, one in zip(rows, groups, of_groups, strict=True):
+            if one is None:
+                row += ["-"] * (2 + several + kept)
+                continue
+            there = [columns[column][name] for name in group if name in columns[column]]
+            marked = any(map(overlap.reason, there))
+            row.append(f"{one.loss:.4f}")
+            row += [_range(min(one.losses), max(one.losses))] * several
+            row += [_range(*one.interval) if one.statistics else "-"] * kept
+            row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
+    return header, rows
+
+
+def _perplexity(loss, passports):
+    """As the passport has it, or of the mean of several."""
+    figures = [passport["figures"] for passport in passports]
+    return float(figures[0]["perplexity"]) if len(figures) == 1 else perplexity_of(loss)
+
+
+def _range(low, high):
+    return f"[{low:.4f}, {high:.4f}]"
+
+
+def _accuracies(split, of_runs):
+    """The table of the accuracies of runs on the same questions, and what tells them apart."""
+    rows = []
+    for name, (passport, _) in of_runs.items():
+        figures = passport["figures"]
+        right, accuracy = int(figures["right"]), float(figures["accuracy"])
+        interval = significance.binomial_interval(right, int(passport["tokens"]))
+        cells = [name, f"{accuracy:.2%}", significance.percent(interval), f"{right:,}"]
+        rows.append((-accuracy, [*cells, f"{passport['tokens']:,}"]))
+    rows.sort(key=lambda row: row[0])
+    header = [split, "accuracy", "95 %", "right", "of"]
+    return ["", *_table(header, [row for _, row in rows]), *paired.answer_lines(split, of_runs)]
 
 
 def _place(column, passports):
@@ -88,29 +165,10 @@ def _ranked_by(column, names, any_unseen):
     return order
 
 
-def _rank(passport) -> float:
-    """The log-perplexity that ranks a run; infinite without one, or if it is not a number."""
-    value = float(passport["figures"]["log_perplexity"]) if passport else math.inf
+def _rank(runs) -> float:
+    """The log-perplexity that ranks runs; infinite without one, or if it is not a number."""
+    value = runs.loss if runs else math.inf
     return math.inf if math.isnan(value) else value
-
-
-def _cells(columns, order, name):
-    """Log-perplexity and perplexity of a run in each column, "-" where it has none.
-
-    A mark says that the run had seen the text.
-    """
-    cells = []
-    for column in order:
-        passport = columns[column].get(name)
-        if passport is None:
-            cells += ["-", "-"]
-            continue
-        figures, mark = passport["figures"], f" {NOT_RANKED}" if overlap.reason(passport) else ""
-        cells += [
-            f"{float(figures['log_perplexity']):.4f}",
-            f"{float(figures['perplexity']):,.2f}{mark}",
-        ]
-    return cells
 
 
 def _checkpoints(results):

@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import comparable, overlap, passport
+from zoo.evaluation import comparable, kept_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
@@ -37,8 +37,10 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
     return Scores(log_prob, counted)
 
 
-def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
-    """The passport of a run's accuracy on pairs of `Micro.minimal_pairs`.
+def agreement(
+    run: Run, pairs: list[tuple[list[str], list[str], dict]]
+) -> tuple[dict, kept_scores.Arrays]:
+    """(The passport of a run's accuracy on pairs of `Micro.minimal_pairs`, which are right).
 
     Its figures have "cases" too: the accuracy by phenomenon, with and without an attractor between
     the two words that agree, and of all pairs; NaN where there is no pair.
@@ -63,7 +65,7 @@ def agreement(run: Run, pairs: list[tuple[list[str], list[str], dict]]) -> dict:
             cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
     cases["all"] = scores.accuracy
     record = passport.of_pairs(run, "micro-agreement", plain, scores)
-    return {**record, "figures": {**record["figures"], "cases": cases}}
+    return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
 def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
@@ -83,14 +85,15 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
         plots.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
-    judged, agreements = {}, {}
+    judged, agreements, kept, answers = {}, {}, {}, {}
     own: Any = None
     words_seen: Any = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)
         judged[name] = passport.of_text(run, SPLIT, corpus, text, scores)
-        agreements[name] = agreement(run, pairs)
+        agreements[name], answers[name] = agreement(run, pairs)
+        kept[name] = kept_scores.of_text(text, scores)
         if own is None:  # that of the first run is that of all, once they are known to be alike
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
@@ -98,8 +101,8 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
     for name in others:
         comparable.check_comparable(judged[first], judged[name], (first, name))
     for name, run in runs.items():
-        passport.write(run, judged[name])
-        passport.write(run, agreements[name])
+        passport.write(run, judged[name], kept[name])
+        passport.write(run, agreements[name], answers[name])
 
     figures = {name: record["figures"] for name, record in judged.items()}
     bands = {name: record["bands"] for name, record in figures.items()}

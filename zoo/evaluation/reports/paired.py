@@ -1,0 +1,133 @@
+"""What tells runs apart that were judged on the same text or questions, or that nothing does.
+
+A difference is called one where a test of it has p < `significance.LEVEL`; else it is a tie. Tests
+exchange sentences, or count the questions that one run alone has right: they say how the figures
+would vary from text to text. How they vary from training to training shows where there are runs of
+several seeds alone.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.evaluation import kept_scores, significance
+
+
+class Runs(NamedTuple):
+    """Runs that differ in their seed at most, on one text.
+
+    Attributes:
+      name: what to call them.
+      losses: the log-perplexity of each, nats per token.
+      statistics: of the sentences by each run, float64 [L, 2], see `kept_scores.statistics`; ()
+        where not all are kept.
+    """
+
+    name: str
+    losses: tuple[float, ...]
+    statistics: tuple[np.ndarray, ...] = ()
+
+    @property
+    def loss(self) -> float:
+        """The mean log-perplexity of the runs."""
+        return float(np.mean(self.losses))
+
+    @property
+    def mean_statistics(self) -> np.ndarray:
+        """Statistics whose figure is the mean of the runs' log-perplexities, [L, 2]."""
+        return np.mean(self.statistics, axis=0)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of 95 % of the loss by texts drawn anew; NaN twice without statistics."""
+        if not self.statistics:
+            return math.nan, math.nan
+        return significance.bootstrap_interval(self.mean_statistics, kept_scores.log_perplexity)
+
+
+def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """The pairs that are compared, of names in the order of their figures: the first with each of
+    the others, and each with the one after it."""
+    first = [(names[0], name) for name in names[1:]]
+    return first + list(itertools.pairwise(names[1:]))
+
+
+def loss_lines(groups: Sequence[Runs]) -> list[str]:
+    """A line for each of the `contrasts` of runs whose scores are kept, the lowest loss first."""
+    kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
+    if len(kept) < 2:
+        return []
+    lines = [_loss_line(one, other) for one, other in contrasts(kept)]
+    single = any(len(runs.losses) == 1 for runs in kept)
+    return lines + ["  one seed says nothing of the noise of training"] * single
+
+
+def _loss_line(one, other):
+    statistics = one.mean_statistics, other.mean_statistics
+    if not np.array_equal(statistics[0][:, 1], statistics[1][:, 1]):
+        return f"  {one.name} and {other.name} count other tokens"
+    p = significance.paired_test(*statistics, kept_scores.log_perplexity)
+    if math.isnan(p):
+        return f"  {one.name} and {other.name} have no finite figures to be tested"
+    of_seeds = significance.seeds_test([*one.losses], [*other.losses])
+    low, high = significance.bootstrap_interval(np.concatenate(statistics, 1), _difference)
+    tie = p >= significance.LEVEL or of_seeds >= significance.LEVEL  # NaN is neither
+    how = f"p = {p:.3f} by {len(statistics[0]):,} sentences"
+    if not math.isnan(of_seeds):
+        how += f", {of_seeds:.3f} by {len(one.losses)} and {len(other.losses)} seeds"
+    between = f"{other.loss - one.loss:.4f} [{low:.4f}, {high:.4f}] nats"
+    if tie:
+        return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
+    return f"  {one.name} is below {other.name} by {between} ({how})"
+
+
+def _difference(sums):
+    return kept_scores.log_perplexity(sums[..., 2:]) - kept_scores.log_perplexity(sums[..., :2])
+
+
+def answer_lines(
+    title: str, of_runs: Mapping[str, tuple[dict, kept_scores.Arrays | None]]
+) -> list[str]:
+    """The lines that McNemar's exact test gives of runs that answered the same questions.
+
+    Only questions that both of two runs answered count. None, without two runs of whose answers any
+    are kept.
+
+    Args:
+      title: of the questions.
+      of_runs: (passport, scores) of each run.
+    """
+    texts: dict = {}
+    for name, (record, arrays) in of_runs.items():
+        if arrays is not None:
+            answers = np.asarray(arrays["right"])
+            texts.setdefault((record["data"]["sha256"], len(answers)), {})[name] = answers
+    lines = []
+    for answers_of in texts.values():
+        order = sorted(answers_of, key=lambda name: -_accuracy(answers_of[name]))
+        if len(order) > 1:
+            lines += [f"{title}, questions that both of two runs were asked:"]
+            lines += [
+                _answer_line(pair, [answers_of[name] for name in pair]) for pair in contrasts(order)
+            ]
+    return lines
+
+
+def _accuracy(answers):
+    asked = answers != kept_scores.SKIPPED
+    return float((answers[asked] == 1).mean()) if asked.any() else 0.0
+
+
+def _answer_line(names, answers):
+    both = (answers[0] != kept_scores.SKIPPED) & (answers[1] != kept_scores.SKIPPED)
+    one, other = (of_run[both] == 1 for of_run in answers)
+    alone = int((one & ~other).sum()), int((other & ~one).sum())
+    p = significance.mcnemar_test(*alone)
+    how = f"{alone[0]:,} and {alone[1]:,} of {int(both.sum()):,} right alone, p = {p:.3g}"
+    if p >= significance.LEVEL:
+        return f"  {names[0]} and {names[1]}: a tie ({how})"
+    better, worse = names if alone[0] > alone[1] else names[::-1]
+    return f"  {better} is above {worse} ({how})"
