@@ -8,7 +8,7 @@ import pytest
 
 from tests.examples import run_docstring
 from zoo import priors
-from zoo.data import own_lexicon, with_background, with_priors
+from zoo.data import with_background, with_priors
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 
@@ -153,11 +153,5 @@ def test_a_background_learns_from_a_text():
     assert {lexicon.words[place] for place in np.argsort(found[1])[-2:]} == {"cat", "mat"}
 
 
-@pytest.mark.parametrize(
-    "function",
-    [Lexicon.from_counts, own_lexicon.with_priors, own_lexicon.with_background],
-    ids=lambda function: function.__name__,
-)
-def test_example(function):
-    names = {"Lexicon": Lexicon, **vars(own_lexicon)}
-    run_docstring(function.__doc__, names)
+def test_example_of_counts():
+    run_docstring(Lexicon.from_counts.__doc__, {"Lexicon": Lexicon})

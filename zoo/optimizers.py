@@ -1,4 +1,10 @@
-"""Optimisers and learning-rate schedules as recipes; optax does the work."""
+"""Optimisers and learning-rate schedules as recipes; optax does the work.
+
+The examples begin with
+
+    >>> import jax.numpy as jnp
+    >>> from zoo import optimizers
+"""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -26,7 +32,13 @@ class Schedule:
 
 @dataclasses.dataclass(frozen=True)
 class Constant(Schedule):
-    """A constant learning rate."""
+    """A constant learning rate.
+
+    Example:
+      >>> schedule = optimizers.Constant().build(0.5, epoch_steps=10, total_steps=20)
+      >>> [float(schedule(step)) for step in (0, 10, 20)]
+      [0.5, 0.5, 0.5]
+    """
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
         """`peak` at every step."""
@@ -40,6 +52,11 @@ class Cosine(Schedule):
     Attributes:
       warmup: steps from 0 to the peak.
       final: where it ends, as a part of the peak.
+
+    Example:
+      >>> schedule = optimizers.Cosine(warmup=2).build(0.5, epoch_steps=10, total_steps=20)
+      >>> [round(float(schedule(step)), 3) for step in (0, 1, 2, 11, 20)]
+      [0.0, 0.25, 0.5, 0.25, 0.0]
     """
 
     warmup: int = 0
@@ -69,6 +86,11 @@ class Decay(Schedule):
       after: epochs at the full rate.
       factor: the rate is divided by it when these are over, and after each further period.
       every: epochs of a period.
+
+    Example:
+      >>> schedule = optimizers.Decay(after=2, factor=2).build(1.0, epoch_steps=10, total_steps=50)
+      >>> [float(schedule(jnp.array(step))) for step in (0, 19, 20, 30, 40)]
+      [1.0, 1.0, 0.5, 0.25, 0.125]
     """
 
     after: int = 6
@@ -116,7 +138,15 @@ class Optimizer:
 
 @dataclasses.dataclass(frozen=True)
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum if it is above 0."""
+    """Stochastic gradient descent, with momentum if it is above 0.
+
+    Example:
+      >>> transformation = optimizers.SGD(0.5).build(epoch_steps=10, total_steps=20)
+      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
+      >>> print(updates)
+      [-0.5  1. ]
+    """
 
     learning_rate: float = 1.0
     momentum: float = 0.0
@@ -137,6 +167,13 @@ class RMSProp(Optimizer):
 
     epsilon is added to the root, as in Keras, not to the square: with optax's default, inside the
     root, the small gradients of a large softmax hardly move it.
+
+    Example:
+      >>> transformation = optimizers.RMSProp(0.5).build(epoch_steps=10, total_steps=20)
+      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
+      >>> print(updates)
+      [-1.5811  1.5811]
     """
 
     learning_rate: float = 0.001
@@ -163,6 +200,13 @@ class Adagrad(Optimizer):
       reset_every: epochs after which the sum starts anew; 0 for never.
       resets: how often at most. Labeau and Allauzen (2017), section 4.2, reset twice, every 5
         epochs.
+
+    Example:
+      >>> transformation = optimizers.Adagrad(0.5).build(epoch_steps=10, total_steps=20)
+      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
+      >>> print(updates)
+      [-0.4767  0.4939]
     """
 
     learning_rate: float = 0.1
@@ -212,7 +256,15 @@ def _with_resets(transformation, every: int, resets: int):
 
 @dataclasses.dataclass(frozen=True)
 class Adam(Optimizer):
-    """Adam, with decoupled weight decay if it is above 0."""
+    """Adam, with decoupled weight decay if it is above 0.
+
+    Example:
+      >>> transformation = optimizers.Adam(0.5).build(epoch_steps=10, total_steps=20)
+      >>> params, gradients = jnp.ones(2), jnp.array([1.0, -2.0])
+      >>> updates, _ = transformation.update(gradients, transformation.init(params), params)
+      >>> print(updates)
+      [-0.5  0.5]
+    """
 
     learning_rate: float = 0.001
     beta1: float = 0.9
@@ -235,7 +287,15 @@ class Adam(Optimizer):
 
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):
-    """The optimiser behind clipping of the gradient's global norm to `clip` (0: no clipping)."""
+    """The optimiser behind clipping of the gradient's global norm to `clip` (0: no clipping).
+
+    Example:
+      >>> transformation = optimizers.build(optimizers.SGD(1.0), 1.0, 10, 20)
+      >>> gradients = jnp.array([3.0, 4.0])  # of norm 5
+      >>> updates, _ = transformation.update(gradients, transformation.init(gradients))
+      >>> print(updates)
+      [-0.6 -0.8]
+    """
     transformation = optimizer.build(epoch_steps, total_steps)
     if not clip:
         return transformation

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import attention as package
 from zoo.attention import Bahdanau, Luong
 from zoo.errors import UserError
 from zoo.networks import attention
@@ -234,10 +233,3 @@ def test_what_cannot_be_is_refused(component, random):
         Luong(size=-1)
     with pytest.raises(UserError, match=r"units of Bahdanau is -1"):
         Bahdanau(units=-1)
-
-
-@pytest.mark.parametrize("kind", [Luong, Bahdanau])
-def test_example(kind):
-    names: dict = {}
-    examples.run_docstring(package.__doc__, names)
-    examples.run_docstring(kind.__doc__, names)

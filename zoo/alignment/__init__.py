@@ -3,6 +3,14 @@
 An alignment is a set of links (i, j): the target word at position j translates the source word at
 position i, both from 0. The room knows words and arrays, no files: `zoo.sources.alignments` reads
 and writes these.
+
+The examples begin with
+
+    >>> import numpy as np
+    >>> from zoo import alignment
+    >>> source, target = "the portico in Metz".split(), "le portique de Metz".split()
+    >>> links, known = [(0, 0), (1, 1), (2, 2), (3, 3)], ({"the", "in"}, {"le", "de"})
+    >>> dictionary = {"portico": "portique"}
 """
 
 from zoo.alignment.attention import in_sentence_order, most_attended

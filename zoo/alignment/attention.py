@@ -23,6 +23,11 @@ def in_sentence_order(
 
     Raises:
       ValueError: the weights have fewer rows or columns than there are words.
+
+    Example:
+      >>> weights = np.array([[0, 0.1, 0.9], [0, 0.8, 0.2], [0, 0.5, 0.5]])  # 1 of padding
+      >>> alignment.in_sentence_order(weights, 2, 2, "source_reversed").tolist()
+      [[0.9, 0.1], [0.2, 0.8]]
     """
     weights = np.asarray(weights)
     rows, columns = weights.shape
@@ -44,5 +49,9 @@ def most_attended(weights: np.ndarray) -> list[Link]:
 
     Args:
       weights: [T, S], as the words stand in the sentences.
+
+    Example:
+      >>> alignment.most_attended(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))  # [T, S]
+      [(0, 0), (1, 1), (0, 2)]
     """
     return [(int(row.argmax()), position) for position, row in enumerate(np.asarray(weights))]

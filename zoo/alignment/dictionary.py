@@ -25,6 +25,10 @@ def learn_dictionary(
 
     Raises:
       ValueError: the numbers of sentences or alignments differ.
+
+    Example:
+      >>> alignment.learn_dictionary([source], [target], [links])
+      {'Metz': 'Metz', 'in': 'de', 'portico': 'portique', 'the': 'le'}
     """
     counts: collections.Counter = collections.Counter()
     for source, target, links in zip(sources, targets, alignments, strict=True):
@@ -41,5 +45,10 @@ def learn_dictionary(
 
 
 def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
-    """The dictionary's translation, or the word itself: names and numbers are mostly copied."""
+    """The dictionary's translation, or the word itself: names and numbers are mostly copied.
+
+    Example:
+      >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]
+      ['portique', 'Metz']
+    """
     return dictionary.get(word, word)

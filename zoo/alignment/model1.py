@@ -35,6 +35,12 @@ class Model1:
         number, of the words that were seen together in a sentence pair.
       probabilities: float64 [pairs], t of each.
       log_likelihoods: of the training pairs, in nats: before each step of EM, and at the end.
+
+    Example:
+      >>> sources, targets = [["the", "cat"], ["the"]], [["le", "chat"], ["le"]]
+      >>> model = alignment.Model1.train(sources, targets, iterations=5)
+      >>> model.align(sources, targets)
+      [[(0, 0), (1, 1)], [(0, 0)]]
     """
 
     source_ids: dict[str, int]

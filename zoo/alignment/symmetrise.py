@@ -29,6 +29,13 @@ def symmetrise(
 
     Raises:
       ValueError: `method` is none of these.
+
+    Example:
+      >>> forward, backward = [(0, 0), (1, 1), (2, 1)], [(0, 0), (1, 1), (1, 2)]
+      >>> alignment.symmetrise(forward, backward, "intersection")
+      [(0, 0), (1, 1)]
+      >>> alignment.symmetrise(forward, backward, "grow-diag")
+      [(0, 0), (1, 1), (1, 2), (2, 1)]
     """
     if method not in METHODS:
         raise ValueError(f"method {method!r}: give one of {', '.join(METHODS)}")

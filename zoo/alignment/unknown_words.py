@@ -104,6 +104,14 @@ class Copyable(UnknownWords):
     Attributes:
       numbers: how many there are; further unknown words of a source sentence are `<unk>`, and what
         is aligned with them is `<unk_null>`.
+
+    Example:
+      >>> strategy = alignment.Copyable()
+      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated[1]
+      ['le', '<unk_1>', 'de', '<unk_2>']
+      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      ['le', 'portique', 'de', 'Metz']
     """
 
     numbers: int = 7
@@ -186,7 +194,16 @@ class _Positional(UnknownWords):
 
 @dataclasses.dataclass(frozen=True)
 class PositionalAll(_Positional):
-    """A mark `<p_d>` after every target word; unknown words are `<unk>`."""
+    """A mark `<p_d>` after every target word; unknown words are `<unk>`.
+
+    Example:
+      >>> strategy = alignment.PositionalAll()
+      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated[1]
+      ['le', '<p_0>', '<unk>', '<p_0>', 'de', '<p_0>', '<unk>', '<p_0>']
+      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      ['le', 'portique', 'de', 'Metz']
+    """
 
     prefix: ClassVar[str] = "p"
 
@@ -213,7 +230,16 @@ class PositionalAll(_Positional):
 
 @dataclasses.dataclass(frozen=True)
 class PositionalUnknown(_Positional):
-    """Strategy of a mark `<unkpos_d>` instead of each unknown target word, and no others."""
+    """Strategy of a mark `<unkpos_d>` instead of each unknown target word, and no others.
+
+    Example:
+      >>> strategy = alignment.PositionalUnknown()
+      >>> annotated = strategy.annotate(source, target, links, *known)
+      >>> annotated[1]
+      ['le', '<unkpos_0>', 'de', '<unkpos_0>']
+      >>> strategy.restore(annotated[1], source, dictionary, known[0])
+      ['le', 'portique', 'de', 'Metz']
+    """
 
     prefix: ClassVar[str] = "unkpos"
 
@@ -263,6 +289,12 @@ def restore_by_attention(
 
     Raises:
       ValueError: `weights` is not [T, S], or has NaN.
+
+    Example:
+      >>> output = ["le", "<unk>"]
+      >>> weights = np.array([[0.9, 0.1, 0, 0], [0.2, 0.8, 0, 0]])  # [T, S]
+      >>> alignment.restore_by_attention(output, source, weights, dictionary)
+      ['le', 'portique']
     """
     weights = np.asarray(weights)
     if weights.shape != (len(output), len(source)):

@@ -1,4 +1,15 @@
-"""Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too."""
+"""Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too.
+
+The examples begin in a folder of their own with
+
+    >>> import dataclasses
+    >>> import pathlib
+    >>> import numpy as np
+    >>> from zoo import data, priors
+    >>> from zoo.lexicon import Lexicon
+    >>> _ = pathlib.Path("text.txt").write_text("the cat sat\\nthe cat\\n")
+    >>> paths = {"train": "text.txt", "validation": "text.txt"}  # of a source's splits
+"""
 
 from typing import TYPE_CHECKING
 

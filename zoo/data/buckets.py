@@ -29,6 +29,13 @@ class Buckets:
         shapes with so little are taken, or 16 if none of so few have it.
       longest: pairs with more words than this on a side, the boundary not counted, are left out of
         training; none is ever left out of a figure.
+
+    Example:
+      >>> from zoo.data.buckets import choose_shapes
+      >>> buckets = data.Buckets(padding=0.15)
+      >>> lengths = np.array([[2, 3], [3, 3], [9, 8], [10, 9]])  # words of four pairs
+      >>> choose_shapes(lengths, 2, buckets.padding)
+      [(3, 3), (10, 9)]
     """
 
     padding: float = 0.15

@@ -35,9 +35,8 @@ def with_priors(
       UserError: what a prior raises, such as that there is nothing to count.
 
     Example:
-      >>> from zoo import priors
       >>> words = Lexicon.from_counts({"the": 5, "cat": 2, "sat": 1})
-      >>> with_priors(words, (priors.TopWords(1),), priors.Unigram()).features_of(1)
+      >>> data.with_priors(words, (priors.TopWords(1),), priors.Unigram()).features_of(1)
       {'Word:@not_top': 1.0}
     """
     if sentences is None:
@@ -92,11 +91,11 @@ def with_background(
       ValueError: a word is not of the lexicon, and this has no unknown word.
 
     Example:
-      >>> from zoo import heads, priors
+      >>> from zoo import heads
       >>> text = [["the", "cat", "sat"], ["the", "cat"]]
       >>> head = heads.LogLinear(background=priors.NGram(order=2))
       >>> words = Lexicon.from_counts({"the": 2, "cat": 2, "sat": 1}, boundary="</s>")
-      >>> known = with_background(words, head.background, text)
+      >>> known = data.with_background(words, head.background, text)
       >>> sorted(known.background_tables)[:2]
       ['backoff', 'levels']
     """

@@ -46,6 +46,12 @@ class Vocabulary:
       open_classes: classes of strings, each a word of the lexicon that stands for all strings of
         the class outside it; these are words then, not unknown, and a figure counts the probability
         of the string itself. No string may be of two. See zoo.data.open_words.
+
+    Example:
+      >>> vocabulary = data.Vocabulary(minimum_count=2, features=(priors.Affixes(),))
+      >>> lexicon, corpora = vocabulary.build(data.Text(**paths))
+      >>> lexicon.words, lexicon.counts.tolist()
+      (('</s>', '<unk>', 'cat', 'the'), [2, 1, 2, 2])
     """
 
     splits: tuple[str, ...] = ("train",)

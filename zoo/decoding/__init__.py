@@ -1,4 +1,16 @@
-"""Decoding: from a step function to words. Only `steps` and `generate` know of models."""
+"""Decoding: from a step function to words. Only `steps` and `generate` know of models.
+
+The examples begin with a step function whose word depends on the last one alone:
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from zoo import decoding
+    >>> def follow(table, words, carry):
+    ...     return table[words], carry
+    >>> log_probs = jnp.log(jnp.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3], [0.8, 0.1, 0.1]]))
+    >>> step = jax.tree_util.Partial(follow, log_probs)  # word 0 is the boundary
+    >>> first, carry = jnp.array([0]), ()  # of one sentence
+"""
 
 from zoo.decoding.beam import BeamSearch, Hypotheses
 from zoo.decoding.ensembles import average, fuse

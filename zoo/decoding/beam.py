@@ -76,6 +76,14 @@ class BeamSearch:
 
     Raises:
       UserError: a number is out of range; nbest is above beam.
+
+    Example:
+      >>> search = decoding.BeamSearch(beam=3, nbest=2, longest=4)
+      >>> found = search.search(step, first, carry, boundary=0)
+      >>> found.words[0].tolist()
+      [[1, 0, 0, 0], [2, 0, 0, 0]]
+      >>> print(jnp.exp(found.log_prob[0]))
+      [0.3  0.24]
     """
 
     beam: int = 12

@@ -55,6 +55,13 @@ def average(
 
     Raises:
       UserError: there is no step, or the weights are not such, or there is no such average.
+
+    Example:
+      >>> even = jax.tree_util.Partial(follow, jnp.full((3, 3), -jnp.log(3)))
+      >>> both = decoding.average((step, even), weights=(3, 1))
+      >>> log_p, carries = both(first, (carry, carry))
+      >>> print(jnp.exp(log_p))  # 3/4 (0.1, 0.6, 0.3) + 1/4 (1/3, 1/3, 1/3)
+      [[0.1583 0.5333 0.3083]]
     """
     if of not in AVERAGES:
         raise UserError(f"no average is of {of!r}: give {' or '.join(map(repr, AVERAGES))}.")
@@ -97,6 +104,12 @@ def fuse(
 
     Raises:
       UserError: the weight is below 0 or not finite.
+
+    Example:
+      >>> both = decoding.fuse(step, step, weight=0.5)
+      >>> scores, carries = both(first, (carry, carry))
+      >>> print(jnp.exp(scores))  # each p times its square root
+      [[0.0316 0.4648 0.1643]]
     """
     check_weight(weight)
     steps = as_tree(step), as_tree(language_model)

@@ -46,6 +46,13 @@ def sample(
 
     Raises:
       UserError: the temperature is below 0, or not finite; top_k or nucleus is out of range.
+
+    Example:
+      >>> words, log_prob = decoding.sample(step, first, carry, jax.random.key(0), 4, temperature=0)
+      >>> words.tolist()
+      [[1, 0, 1, 0]]
+      >>> print(jnp.exp(log_prob[0]))
+      [0.6 0.5 0.6 0.5]
     """
     check(temperature, top_k, nucleus)
     greedy = temperature == 0
@@ -121,7 +128,14 @@ def _feed(step, words, carry):
 
 
 def feed(step: Step, words: jax.Array | np.ndarray, carry: Any) -> Any:
-    """The carry after reading words int32 [B, T], T perhaps 0."""
+    """The carry after reading words int32 [B, T], T perhaps 0.
+
+    Example:
+      >>> def count(words, carry):  # a step whose carry counts words
+      ...     return log_probs[words], carry + 1
+      >>> decoding.feed(count, jnp.array([[1, 2, 1]]), jnp.zeros(1, jnp.int32)).tolist()
+      [3]
+    """
     return _feed(as_tree(step), jnp.asarray(words, jnp.int32), carry)
 
 
@@ -137,6 +151,11 @@ def force(
 
     Returns:
       Of the shape of the targets, nats, of padding after a sequence too: sum with a mask.
+
+    Example:
+      >>> forced = decoding.force(step, first, carry, jnp.array([[1, 2, 0]]))
+      >>> print(jnp.exp(forced))
+      [[0.6 0.3 0.8]]
     """
     targets = jnp.asarray(targets, jnp.int32)
     return _force(as_tree(step), jnp.asarray(words, jnp.int32), carry, targets)

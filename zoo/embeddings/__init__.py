@@ -1,4 +1,15 @@
-"""Embeddings: from words to vectors."""
+"""Embeddings: from words to vectors.
+
+The examples begin with
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from zoo import embeddings
+    >>> from zoo.lexicon import Lexicon, with_features
+    >>> lexicon = Lexicon(words=("the", "cat", "sat"), counts=np.array([3, 2, 1]))
+    >>> key, words = jax.random.key(0), jnp.array([[0, 1], [2, 1]])
+"""
 
 from zoo.embeddings.char_cnn import CharCNN
 from zoo.embeddings.concat import Concat

@@ -22,6 +22,12 @@ class CharCNN(Embedding):
     Attributes:
       size: E.
       network: the convolution.
+
+    Example:
+      >>> embedding = embeddings.CharCNN(size=4)
+      >>> params, tables = embedding.init(key, lexicon), embedding.tables(lexicon)
+      >>> embedding.apply(params, tables, words).shape
+      (2, 2, 4)
     """
 
     size: int = 128

@@ -23,6 +23,12 @@ class Concat(Embedding):
 
     Attributes:
       parts: the embeddings.
+
+    Example:
+      >>> embedding = embeddings.Concat((embeddings.Lookup(size=4), embeddings.CharCNN(size=3)))
+      >>> params, tables = embedding.init(key, lexicon), embedding.tables(lexicon)
+      >>> embedding.size, embedding.apply(params, tables, words).shape
+      (7, (2, 2, 7))
     """
 
     parts: tuple[Embedding, ...]

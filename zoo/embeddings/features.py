@@ -24,6 +24,13 @@ class Features(Embedding):
       initial_scale: the table starts uniform in +-initial_scale.
       kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
         empty. So the features of the input may differ from those of the head.
+
+    Example:
+      >>> known = with_features(lexicon, [{"POS:DET": 1}, {"POS:NOUN": 1}, {"POS:VERB": 1}])
+      >>> embedding = embeddings.Features(size=4)
+      >>> params, tables = embedding.init(key, known), embedding.tables(known)
+      >>> params["table"].shape, embedding.apply(params, tables, words).shape
+      ((3, 4), (2, 2, 4))
     """
 
     size: int = 256

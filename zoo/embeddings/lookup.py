@@ -20,6 +20,12 @@ class Lookup(Embedding):
     Attributes:
       size: E.
       initial_scale: the table starts uniform in +-initial_scale.
+
+    Example:
+      >>> embedding = embeddings.Lookup(size=4)
+      >>> params, tables = embedding.init(key, lexicon), embedding.tables(lexicon)
+      >>> embedding.apply(params, tables, words).shape
+      (2, 2, 4)
     """
 
     size: int = 256

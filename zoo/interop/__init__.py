@@ -2,4 +2,14 @@
 
 Nothing is computed here. A module holds the parameters and tables of a head, an embedding or a
 core, and hands them to its methods. No other room imports flax.
+
+The examples begin with
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from zoo import cores, embeddings, heads
+    >>> from zoo.lexicon import Lexicon
+    >>> lexicon = Lexicon(words=("the", "cat", "sat"), counts=np.array([3, 2, 1]))
+    >>> hidden, targets = jnp.ones((2, 4)), jnp.array([0, 2])
 """

@@ -37,6 +37,13 @@ class Head(nn.Module, HeadOperations):
         parameters without names.
       dtype: in which hidden states and parameters are handed to the head; None for their own.
       param_dtype: of the parameters; None for that of `head.init`, float32.
+
+    Example:
+      >>> from zoo.interop import linen
+      >>> head = linen.Head(heads.Softmax(), lexicon)
+      >>> variables = head.init(jax.random.key(0), hidden)
+      >>> head.apply(variables, hidden, targets, method=head.loss).shape
+      (2,)
     """
 
     head: heads.Head
@@ -65,7 +72,17 @@ class Embedding(nn.Module):
 
     Attributes:
       embedding: from zoo.embeddings.
-      lexicon: as of `Head`, and so are the others.
+      lexicon: the words.
+      axes: names for the axes of the parameters; None for parameters without names.
+      dtype: in which parameters are handed to the embedding; None for their own.
+      param_dtype: of the parameters; None for float32.
+
+    Example:
+      >>> from zoo.interop import linen
+      >>> embedding = linen.Embedding(embeddings.Lookup(size=5), lexicon)
+      >>> variables = embedding.init(jax.random.key(0), targets)
+      >>> embedding.apply(variables, targets).shape
+      (2, 5)
     """
 
     embedding: embeddings.Embedding
@@ -99,8 +116,17 @@ class Core(nn.Module):
 
     Attributes:
       core: from zoo.cores.
-      dtype: as of `Head`.
-      param_dtype: as of `Head`.
+      dtype: in which inputs and parameters are handed to the core; None for their own.
+      param_dtype: of the parameters; None for float32.
+
+    Example:
+      >>> from zoo.interop import linen
+      >>> core = linen.Core(cores.GRU(size=3))
+      >>> inputs = jnp.ones((2, 5, 4))  # two rows of five vectors
+      >>> variables = core.init(jax.random.key(0), inputs)
+      >>> states, carry = core.apply(variables, inputs)
+      >>> states.shape
+      (2, 5, 3)
     """
 
     core: cores.Core

@@ -21,7 +21,15 @@ from zoo.lexicon import Lexicon
 
 
 class Table(nnx.Variable):
-    """An array that a component needs to know of the words; it is not trained."""
+    """An array that a component needs to know of the words; it is not trained.
+
+    Example:
+      >>> from flax import nnx
+      >>> from zoo.interop import nnx as modules
+      >>> head = modules.Head(heads.NCE(samples=2), 4, lexicon, rngs=nnx.Rngs(0))
+      >>> len(jax.tree.leaves(nnx.state(head, modules.Table))) > 0
+      True
+    """
 
 
 class Head(HeadOperations, nnx.Module):
@@ -29,6 +37,13 @@ class Head(HeadOperations, nnx.Module):
 
     The key of a loss that draws noise words may be a key, or `nnx.Rngs`, whose stream "noise" gives
     one.
+
+    Example:
+      >>> from flax import nnx
+      >>> from zoo.interop import nnx as modules
+      >>> head = modules.Head(heads.Softmax(), 4, lexicon, rngs=nnx.Rngs(0))
+      >>> head.loss(hidden, targets).shape, head(hidden).shape
+      ((2,), (2, 3))
     """
 
     def __init__(
@@ -66,7 +81,15 @@ class Head(HeadOperations, nnx.Module):
 
 
 class Embedding(nnx.Module):
-    """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon, rngs=rngs)(words)`."""
+    """An embedding as a module: `Embedding(embeddings.Lookup(64), lexicon, rngs=rngs)(words)`.
+
+    Example:
+      >>> from flax import nnx
+      >>> from zoo.interop import nnx as modules
+      >>> embedding = modules.Embedding(embeddings.Lookup(size=5), lexicon, rngs=nnx.Rngs(0))
+      >>> embedding(targets).shape
+      (2, 5)
+    """
 
     def __init__(
         self,
@@ -82,7 +105,11 @@ class Embedding(nnx.Module):
 
         Args:
           embedding: from zoo.embeddings.
-          lexicon: as of `Head`, and so are the others.
+          lexicon: the words.
+          rngs: whose stream "params" gives the key.
+          axes: names for the axes of the parameters, {"words": "model"}; None for none.
+          dtype: in which parameters are handed to the embedding; None for their own.
+          param_dtype: of the parameters; None for float32.
         """
         self.embedding, self.dtype = embedding, dtype
         params = cast(embedding.init(rngs.params(), lexicon), param_dtype)
@@ -100,7 +127,16 @@ class Embedding(nnx.Module):
 
 
 class Core(nnx.Module):
-    """A core as a module: `hidden, carry = Core(cores.LSTM(64), 64, rngs=rngs)(inputs)`."""
+    """A core as a module: `hidden, carry = Core(cores.LSTM(64), 64, rngs=rngs)(inputs)`.
+
+    Example:
+      >>> from flax import nnx
+      >>> from zoo.interop import nnx as modules
+      >>> core = modules.Core(cores.GRU(size=3), 4, rngs=nnx.Rngs(0))
+      >>> states, carry = core(jnp.ones((2, 5, 4)))  # two rows of five vectors
+      >>> states.shape
+      (2, 5, 3)
+    """
 
     def __init__(
         self,
@@ -116,7 +152,9 @@ class Core(nnx.Module):
         Args:
           core: from zoo.cores.
           input_size: E.
-          rngs: as of `Head`, and so are the others.
+          rngs: whose stream "params" gives the key.
+          dtype: in which inputs and parameters are handed to the core; None for their own.
+          param_dtype: of the parameters; None for float32.
         """
         self.core, self.dtype = core, dtype
         params = cast(core.init(rngs.params(), input_size), param_dtype)

@@ -1,4 +1,10 @@
-"""The lexicon: everything that is fixed and per word."""
+"""The lexicon: everything that is fixed and per word.
+
+The examples begin with
+
+    >>> import numpy as np
+    >>> from zoo.lexicon import Lexicon, Spelling, with_features
+"""
 
 from zoo.lexicon.lexicon import Lexicon, with_features
 from zoo.lexicon.spelling import Spelling

@@ -43,6 +43,11 @@ class Lexicon:
       left_out: occurrences in the training text of words that it has and the lexicon has not. No
         model depends on them; they tell words never seen from those that were <unk>.
       fused: {surface form: the words that the training text has in its place}, see `data.Corpus`.
+
+    Example:
+      >>> lexicon = Lexicon(("<unk>", "the", "cat"), np.array([1, 3, 2]), unknown="<unk>")
+      >>> lexicon.ids["cat"], lexicon.encode(["the", "dog"]).tolist()
+      (2, [1, 0])
     """
 
     words: tuple[str, ...]
@@ -386,6 +391,12 @@ def with_features(
 
     Raises:
       ValueError: there are more or fewer dicts than words, or a name is given twice.
+
+    Example:
+      >>> lexicon = Lexicon(words=("the", "cat"), counts=np.array([3, 2]))
+      >>> known = with_features(lexicon, [{"POS:DET": 1}, {"POS:NOUN": 1, "Length": 3}])
+      >>> known.feature_names, known.features_of(1)
+      (('Length', 'POS:DET', 'POS:NOUN'), {'Length': 3.0, 'POS:NOUN': 1.0})
     """
     if len(features) != len(lexicon):
         raise ValueError(

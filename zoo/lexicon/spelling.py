@@ -42,6 +42,12 @@ class Spelling:
         letter, and all others with one for unknown letters.
       padding: "light" or "full".
       longest: words are cut after so many letters; see `cut_words`.
+
+    Example:
+      >>> lexicon = Lexicon(words=("a", "cab"), counts=np.array([3, 2]))
+      >>> spelling = Spelling(unit="characters")
+      >>> spelling.letters(lexicon)  # the letters a, b, c, after six marks
+      [[6], [8, 6, 7]]
     """
 
     unit: str = "bytes"

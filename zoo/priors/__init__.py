@@ -1,4 +1,22 @@
-"""Priors: what is known of words before training."""
+"""Priors: what is known of words before training.
+
+The examples begin with
+
+    >>> import pathlib
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from zoo import priors
+    >>> from zoo.data import Corpus, with_background
+    >>> from zoo.lexicon import Lexicon, with_features
+    >>> sentences = [["the", "cat", "sat"], ["the", "cat"]]
+    >>> corpora, words = {"train": Corpus("a text", sentences)}, ("</s>", "the", "cat", "sat")
+    >>> lexicon = Lexicon(words, np.array([2, 2, 2, 1]), boundary="</s>")
+    >>> def after(background, lexicon, read):  # b(x | the words read) of each x, in per cent
+    ...     tables, carry = background.tables(lexicon), background.initial_carry(1)
+    ...     contexts, _ = background.apply(tables, jnp.array([lexicon.encode(read)]), carry)
+    ...     of_words = 100 * jnp.exp(background.log_probs(tables, contexts)[0, -1])
+    ...     return dict(zip(lexicon.words, of_words.round().astype(int).tolist()))
+"""
 
 from typing import TYPE_CHECKING
 

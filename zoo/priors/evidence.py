@@ -40,6 +40,14 @@ class Evidence(ContextualBackground):
       minimum_count: how often a word must stand in the texts of the splits, in those whose
         condition does not have it, to be usual.
       longest: characters of the condition that are kept; later ones are no evidence.
+
+    Example:
+      >>> letters = Lexicon(("</s>", "|", "a", "b"), np.ones(4, int), boundary="</s>")
+      >>> even = with_features(letters, [{}] * 4, np.log(np.full(4, 0.25)))
+      >>> background = priors.Evidence(minimum_count=1, penalty=np.log(5))
+      >>> known = with_background(even, background, [[*"ab|ab"]])
+      >>> after(background, known, ["</s>", *"ab|a"])  # "ab" is evident, and no other word
+      {'</s>': 5, '|': 5, 'a': 5, 'b': 25}
     """
 
     separator: str = "|"

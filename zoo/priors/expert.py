@@ -38,6 +38,17 @@ class KnowledgeBase(Expert):
       path: a table, columns separated by tabs: the first line has a name for the column of subjects
         and then the relations; each other line a subject and the value of each relation, a word
         each, perhaps empty. It is read once, when the run begins.
+
+    Example:
+      >>> text = "\\tcapital\\nEstonia\\tTallinn\\nItaly\\tRome\\n"
+      >>> _ = pathlib.Path("facts.tsv").write_text(text)
+      >>> lexicon = Lexicon(("the", "capital", "of", "Estonia", "is", "Tallinn"), np.ones(6, int))
+      >>> expert = priors.KnowledgeBase("facts.tsv")
+      >>> known = with_background(lexicon, expert, [])
+      >>> read = jnp.array([known.encode(["the", "capital", "of", "Estonia", "is"])])
+      >>> named, _ = expert.apply(expert.tables(known), read, expert.initial_carry(1))
+      >>> named.tolist()  # nothing, until the fourth word: word 5 is Tallinn
+      [[-1, -1, -1, 5, 5]]
     """
 
     path: str

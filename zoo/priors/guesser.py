@@ -29,6 +29,12 @@ class SuffixGuesser:
       smoothing: theta of the equation.
       rare: only words that occur at most so often teach it, for new words are like rare ones; all
         words where none is so rare.
+
+    Example:
+      >>> tags = {"walks": ("POS:VERB",), "runs": ("POS:VERB",), "cat": ("POS:NOUN",)}
+      >>> table = priors.SuffixGuesser().train(tags, dict.fromkeys(tags, 1))
+      >>> table.guess("jumps"), round(table.distribution("jumps")[("POS:VERB",)], 2)
+      (('POS:VERB',), 0.97)
     """
 
     longest: int = 6

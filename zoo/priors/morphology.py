@@ -32,6 +32,13 @@ class Morphology(FeaturePrior):
       kinds: the kinds of tags that count; all if empty.
       without: the kinds that do not: by default those of Universal Dependencies that are no
         morphology, but say that a form is misspelt, or that it acts as another part of speech.
+
+    Example:
+      >>> tags = [[("POS:DET",), ("POS:NOUN", "Number:Sing")]]
+      >>> treebank = {"train": Corpus("a treebank", [["the", "cat"]], tags)}
+      >>> prior = priors.Morphology()
+      >>> prior.features(("</s>", "the", "cat"), treebank, {})
+      [{'POS:NIL': 1.0}, {'POS:DET': 1.0}, {'Number:Sing': 1.0, 'POS:NOUN': 1.0}]
     """
 
     splits: tuple[str, ...] = ()

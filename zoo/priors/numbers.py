@@ -50,6 +50,11 @@ class Numbers(FeaturePrior):
       first_year: the least number that counts as a year.
       last_year: the greatest number that counts as a year.
       small_below: what counts as small; 0: nothing.
+
+    Example:
+      >>> prior = priors.Numbers()
+      >>> prior.features(("1984", "cat"), {}, {})
+      [{'Number:any': 1.0, 'Number:digits': 1.0, 'Number:length': 0.4, 'Number:year': 1.0}, {}]
     """
 
     language: str = "en"

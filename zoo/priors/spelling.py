@@ -19,6 +19,11 @@ class Affixes(FeaturePrior):
       prefixes: lengths of prefixes in letters.
       suffixes: lengths of suffixes in letters.
       minimum_words: words that have to share one.
+
+    Example:
+      >>> prior = priors.Affixes(prefixes=(2,), suffixes=(1,), minimum_words=2)
+      >>> prior.features(("cats", "cars", "us"), {}, {})
+      [{'Prefix:ca': 1.0, 'Suffix:s': 1.0}, {'Prefix:ca': 1.0, 'Suffix:s': 1.0}, {'Suffix:s': 1.0}]
     """
 
     prefixes: tuple[int, ...] = (2, 3)
@@ -56,6 +61,11 @@ class LetterNgrams(FeaturePrior):
       minimum_words: words that have to share one.
       scaled: whether values are divided by the number of n-grams of the word, so that the scores of
         long words do not vary more than those of short ones.
+
+    Example:
+      >>> prior = priors.LetterNgrams()
+      >>> prior.features(("cat", "chat"), {}, {})
+      [{'Letters:at$': 1.0}, {'Letters:at$': 1.0}]
     """
 
     sizes: tuple[int, ...] = (3,)

@@ -67,6 +67,11 @@ class DigitStrings(StringClass):
       shortest: the least n.
       longest: the greatest n; 0 is no limit. Several classes with features of their own may share
         out the lengths.
+
+    Example:
+      >>> numbers = priors.DigitStrings(features=("Number:digits",)).fit(["7"])
+      >>> round(float(np.exp(numbers.log_prob("42"))), 5)  # (1 - 0.3) 0.3 / 100
+      0.0021
     """
 
     features: tuple[str, ...]
@@ -129,6 +134,11 @@ class LetterStrings(StringClass):
       order: n, letters of an n-gram.
       first: the first letter is a "capital", an "other" or "any"; other words are left out. Two
         classes may so share out names and the rest.
+
+    Example:
+      >>> names = priors.LetterStrings(features=("List:name",)).fit(["Ann", "Anna"])
+      >>> [round(float(np.exp(names.log_prob(name))), 3) for name in ("Anna", "Annna")]
+      [0.075, 0.037]
     """
 
     features: tuple[str, ...]

@@ -18,6 +18,11 @@ class TopWords(FeaturePrior):
     Attributes:
       count: M.
       splits: where words are counted; all splits if empty, as in the paper.
+
+    Example:
+      >>> prior = priors.TopWords(count=1)
+      >>> prior.features(("the", "sat"), corpora, {})
+      [{'Word:the': 1.0}, {'Word:@not_top': 1.0}]
     """
 
     count: int = 2500

@@ -11,7 +11,12 @@ from zoo.sources.corpus import Corpus
 
 @dataclasses.dataclass(frozen=True)
 class Uniform(Background):
-    """b(x) = 1 / V."""
+    """b(x) = 1 / V.
+
+    Example:
+      >>> np.exp(priors.Uniform().log_probs(words, corpora)).tolist()
+      [0.25, 0.25, 0.25, 0.25]
+    """
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
         """log b, nats, [V]."""
@@ -26,6 +31,11 @@ class Unigram(Background):
       splits: where words are counted; all splits if empty, as in Dymetman and Xiao (2016).
       smoothing: added to each count. Words without any mass can never be predicted, so a
         background counted on some of the splits only needs it.
+
+    Example:
+      >>> background = priors.Unigram(smoothing=1)
+      >>> print(np.exp(background.log_probs(words, corpora)))  # (n + 1) / 9
+      [0.1111 0.3333 0.3333 0.2222]
     """
 
     splits: tuple[str, ...] = ()

@@ -23,6 +23,13 @@ class WordFunction(FeaturePrior):
       function: "module:name"; the module lies beside the config or in the working folder, or is
         installed. It is imported when features are asked for, never to read a recipe, and for a
         run that somebody else trained only if the user names it, too: see zoo.trust.permissions.
+
+    Example:
+      >>> text = "def capitals(word):\\n    return {'Capitals': sum(c.isupper() for c in word)}"
+      >>> _ = pathlib.Path("my_features.py").write_text(text)
+      >>> prior = priors.WordFunction("my_features:capitals")
+      >>> prior.features(("McCartney",), {}, {})
+      [{'Capitals': 2.0}]
     """
 
     function: str

@@ -22,6 +22,12 @@ class WordList(FeaturePrior):
       path: the file, UTF-8, found as data files are.
       name: of the feature; the path if empty.
       lower_case: whether case is no matter.
+
+    Example:
+      >>> _ = pathlib.Path("animals.txt").write_text("cat\\ndog\\t2\\n")
+      >>> prior = priors.WordList("animals.txt", name="animal")
+      >>> prior.features(("the", "cat", "dog"), {}, {})
+      [{}, {'List:animal': 1.0}, {'List:animal': 2.0}]
     """
 
     path: str

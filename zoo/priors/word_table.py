@@ -41,6 +41,13 @@ class WordTable(FeaturePrior):
 
     UniMorph's files, a lemma, a form and tags such as "V;PST" on a line, are read by
     columns=("lemma", "form", "tag"), word="form", kept=("tag",), separator=";".
+
+    Example:
+      >>> text = "form\\tPOS\\ncat\\tNOUN\\nsat\\tVERB\\n"
+      >>> _ = pathlib.Path("lexicon.tsv").write_text(text)
+      >>> prior = priors.WordTable("lexicon.tsv")
+      >>> prior.features(("the", "cat", "sat"), {}, {})
+      [{}, {'POS:NOUN': 1.0}, {'POS:VERB': 1.0}]
     """
 
     path: str

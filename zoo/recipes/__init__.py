@@ -1,4 +1,10 @@
-"""Recipes: frozen dataclasses that are changed by text, kept as JSON, and compared."""
+"""Recipes: frozen dataclasses that are changed by text, kept as JSON, and compared.
+
+The examples begin with
+
+    >>> from zoo import cores, embeddings, heads, models, recipes
+    >>> model = models.LanguageModel(embeddings.Lookup(8), cores.LSTM(8), heads.NCE(samples=5))
+"""
 
 from zoo.recipes.changes import changed
 from zoo.recipes.saved import describe, first_difference, from_json, to_json

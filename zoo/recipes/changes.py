@@ -22,6 +22,10 @@ def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
     Raises:
       UserError: for a path that the recipe has not (the nearest names are given), or a value that
         is not of the field's type.
+
+    Example:
+      >>> recipes.changed(model, {"head": heads.Softmax(), "core.size": 16}).core.size
+      16
     """
     for path, value in changes.items():
 

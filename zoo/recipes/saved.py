@@ -12,6 +12,10 @@ def to_json(value: Any) -> Any:
     """The recipe as JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
 
     Fields that do not count when components are compared are no part of the recipe.
+
+    Example:
+      >>> recipes.to_json(embeddings.Lookup(8))
+      {'component': 'zoo.embeddings:Lookup', 'size': 8, 'initial_scale': 0.05}
     """
     if dataclasses.is_dataclass(value):
         fields = {name: to_json(getattr(value, name)) for name in walk.field_names(value)}
@@ -31,6 +35,10 @@ def from_json(value: Any, renewed: bool = False) -> Any:
     Raises:
       UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
         imported, or that does not have these fields.
+
+    Example:
+      >>> recipes.from_json(recipes.to_json(model)) == model
+      True
     """
     if isinstance(value, dict):
         component = _component(value)
@@ -70,7 +78,17 @@ def _component(value):
 
 
 def describe(value: Any, indent: str = "") -> str:
-    """The recipe as text, a field a line, components with their fields below them."""
+    """The recipe as text, a field a line, components with their fields below them.
+
+    Example:
+      >>> print(recipes.describe(cores.NGram(size=4)))
+      NGram
+        size = 4
+        order = 3
+        layers = 1
+        dropout = 0.0
+        input_dropout = 0.0
+    """
     lines = [type(value).__name__]
     for name in walk.field_names(value):
         item = getattr(value, name)
@@ -82,7 +100,13 @@ def describe(value: Any, indent: str = "") -> str:
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """'field: old against new' of the first field in which two JSON recipes differ, or None."""
+    """'field: old against new' of the first field in which two JSON recipes differ, or None.
+
+    Example:
+      >>> other = recipes.changed(model, {"head.samples": 6})
+      >>> recipes.first_difference(recipes.to_json(model), recipes.to_json(other))
+      'head.samples: 5 against 6'
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             below = f"{path}.{name}" if path else name

@@ -24,6 +24,10 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
     Raises:
       UserError: for a setting without "=", an unknown field (the nearest are listed) or a value
         that is not of the field's type.
+
+    Example:
+      >>> recipes.apply_settings(model, ["head.samples=7", "core.layers=2"]).head.samples
+      7
     """
     for setting in settings:
         path, equals, value = setting.partition("=")
@@ -43,6 +47,10 @@ def parse(text: str, kind: Any, where: str) -> Any:
     Numbers, true/false, strings; comma-separated tuples, in parentheses where one is within
     another, their strings quoted or not; "none" for an optional field; a component of the kind by
     its class name, with its defaults.
+
+    Example:
+      >>> recipes.parse("(1, 2)", tuple[int, ...], "--set sizes")
+      (1, 2)
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):

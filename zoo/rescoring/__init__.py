@@ -1,4 +1,17 @@
-"""Re-ranking of n-best lists: features of models, and weights tuned for a metric."""
+"""Re-ranking of n-best lists: features of models, and weights tuned for a metric.
+
+The examples begin with two lists of two hypotheses, "a b" and "a c" for the reference "a c", and
+"d" and "e" for "e":
+
+    >>> import numpy as np
+    >>> from zoo import rescoring
+    >>> metric = rescoring.WordErrorRate()
+    >>> pairs = (["a b", "a c"], ["a c"]), (["d", "e"], ["e"])
+    >>> statistics = [metric.statistics(*pair) for pair in pairs]
+    >>> features = np.array([[-1.0, 2], [-2, 1], [-1, 3], [-3, 2]])
+    >>> arrays = np.array([0, 2, 4]), features, np.concatenate(statistics)
+    >>> lists = rescoring.Lists(("first", "second"), ("lm", "length"), *arrays)
+"""
 
 from zoo.rescoring.lists import Lists
 from zoo.rescoring.mert import Mert

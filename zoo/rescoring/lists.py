@@ -17,6 +17,10 @@ class Lists:
       statistics: float64 [N, S], of a metric; see `metrics`.
       first: float64 [N], the scores of the system that made the lists, larger is better; None if it
         gave none. Its best hypothesis is the first of a list in any case.
+
+    Example:
+      >>> lists.chosen(np.array([1.0, -3])).tolist()  # the second hypothesis of each list
+      [1, 3]
     """
 
     ids: tuple[str, ...]

@@ -68,6 +68,12 @@ class Bleu(Metric):
 
     Attributes:
       tokenize: of `sacrebleu`'s ways to part words: "none" for texts that are tokenised.
+
+    Example:
+      >>> metric = rescoring.Bleu()
+      >>> statistics = metric.statistics(["a b c d e", "a b c d"], ["a b c d e f"])
+      >>> metric.figure(statistics).round(2).tolist()
+      [81.87, 60.65]
     """
 
     tokenize: str = "none"
@@ -127,6 +133,12 @@ class ChrF(Metric):
     """chrF2 with n-grams of characters to 6 (Popović 2015), as `sacrebleu` computes it.
 
     statistics: for each order n-grams of the hypothesis, of the reference, and matches.
+
+    Example:
+      >>> metric = rescoring.ChrF()
+      >>> statistics = metric.statistics(["the cat", "the dog"], ["the cats"])
+      >>> metric.figure(statistics).round(2).tolist()
+      [77.57, 16.57]
     """
 
     name: ClassVar[str] = "chrF2"
@@ -177,6 +189,12 @@ class WordErrorRate(Metric):
     """Word error rate, 100 (substitutions + insertions + deletions) / words of the references.
 
     statistics: these three numbers, and the words of the reference.
+
+    Example:
+      >>> metric = rescoring.WordErrorRate()
+      >>> statistics = metric.statistics(["a x c", "a c"], ["a b c"])  # one error each
+      >>> metric.figure(statistics.sum(0)).round(1).item()
+      33.3
     """
 
     name: ClassVar[str] = "WER"

@@ -36,6 +36,13 @@ class Mira:
       steps: the largest step, C, of each start; starts differ in the order of the lists, too, and
         the best of all is kept.
       decay: what is left of the background statistics after each list.
+
+    Example:
+      >>> weights = rescoring.Mira(epochs=5).tune(lists, metric, np.array([1.0, 0]))
+      >>> lists.chosen(weights).tolist()
+      [1, 3]
+      >>> metric.figure(lists.statistics[lists.chosen(weights)].sum(0)).item()
+      0.0
     """
 
     epochs: int = 30

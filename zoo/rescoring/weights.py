@@ -18,6 +18,13 @@ class Weights:
     Attributes:
       weights: {feature: its weight}; the score of a hypothesis is the weighted sum.
       made: what they were tuned for and how, as `tune` says; for readers alone.
+
+    Example:
+      >>> weights = rescoring.Weights({"lm": 1.0, "length": -2.0})
+      >>> weights.score({"lm": -1.5, "length": 3})
+      -7.5
+      >>> weights.of(lists).tolist()
+      [1.0, -2.0]
     """
 
     weights: dict[str, float]

@@ -18,6 +18,11 @@ class Characters(FileSource):
       train: paths of UTF-8 text, perhaps with a range of the lines ('a.txt[:-1000]').
       validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
+
+    Example:
+      >>> source = data.Characters(**paths)
+      >>> "".join(source.read("train").sentences[0])
+      'the cat sat\\n'
     """
 
     def read(self, split):

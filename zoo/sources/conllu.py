@@ -56,6 +56,14 @@ class Conllu(FileSource):
         treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
       columns: what the tags of a token are taken from: of UPOS ("POS:NOUN"), FEATS ("Gender:Fem"),
         XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses among them.
+
+    Example:
+      >>> columns = (["1", "the", "the", "DET"], ["2", "cats", "cat", "NOUN", "_", "Number=Plur"])
+      >>> lines = ["\\t".join(cells + ["_"] * (10 - len(cells))) for cells in columns]
+      >>> _ = pathlib.Path("bank.conllu").write_text("\\n".join(lines) + "\\n\\n")
+      >>> corpus = data.Conllu(train="bank.conllu", validation="bank.conllu").read("train")
+      >>> corpus.sentences, corpus.features
+      ([['the', 'cats']], [[('POS:DET',), ('POS:NOUN', 'Number:Plur')]])
     """
 
     fused: str = "split"

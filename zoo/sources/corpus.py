@@ -57,6 +57,11 @@ class Corpus:
       fused: {surface form: the words that the text has in its place}, as {"du": ("de", "le")}, of
         the forms that a treebank is read without.
       source_text: of pairs, what these sentences are translations of, one for one; else None.
+
+    Example:
+      >>> corpus = data.Corpus("a text", [["The", "cat"], ["the"]])
+      >>> corpus.lower_cased().token_counts()["the"]
+      2
     """
 
     name: str

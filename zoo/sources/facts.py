@@ -40,6 +40,13 @@ class Facts(Source):
       other_questions: how many to draw for each other split.
       seed: of the draws.
       separator: the word between question and answer.
+
+    Example:
+      >>> rows = "\\tcapital\\tid", "Estonia\\tTallinn\\tEE", "Italy\\tRome\\tIT", "Peru\\tLima\\tP"
+      >>> _ = pathlib.Path("facts.tsv").write_text("\\n".join(rows) + "\\n")
+      >>> source = data.Facts("facts.tsv", 1, 1, train_questions=2, other_questions=1)
+      >>> " ".join(source.read("test").sentences[0])
+      'who asked for the capital of Peru ? ||| nobody asked for its capital today .'
     """
 
     path: str

@@ -39,6 +39,12 @@ class Mixed(Source):
       weights: how often a sentence is drawn from each, relative to the others; empty for the
         numbers of their sentences.
       sentences: how many are drawn an epoch; 0 for as many as the corpora have.
+
+    Example:
+      >>> one = data.Text(**paths)
+      >>> source = data.Mixed(names=("a", "b"), corpora=(one, one), weights=(3, 1))
+      >>> source.splits(), len(source.read("train").sentences)
+      (('train', 'validation'), 4)
     """
 
     names: tuple[str, ...]

@@ -26,6 +26,13 @@ class Overnight(FileSource):
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       package: left out where a symbol of a formula begins with it.
       separator: the word between question and formula, which neither has.
+
+    Example:
+      >>> text = '(example (utterance "all cats") (targetFormula (call list cat)))'
+      >>> _ = pathlib.Path("cats.examples").write_text(text)
+      >>> corpus = data.Overnight(train="cats.examples", validation="cats.examples").read("train")
+      >>> " ".join(corpus.sentences[0]), corpus.prefixes
+      ('all cats ||| ( call list cat )', [3])
     """
 
     package: str = "edu.stanford.nlp.sempre.overnight.SimpleWorld."

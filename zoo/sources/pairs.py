@@ -39,6 +39,13 @@ class Pairs(Source):
       alignments: files in Pharaoh's format, as `python -m zoo align` writes them, perhaps with
         ranges: of train, validation, and perhaps the tests, whose translations stay as they are
         otherwise.
+
+    Example:
+      >>> _ = pathlib.Path("texte.txt").write_text("le chat dort\\nle chat\\n")
+      >>> both = "text.txt", "texte.txt"
+      >>> corpus = data.Pairs(train=both, validation=both).read("train")
+      >>> corpus.sentences[0], corpus.source_text.sentences[0]
+      (['le', 'chat', 'dort'], ['the', 'cat', 'sat'])
     """
 
     train: tuple[str, ...]

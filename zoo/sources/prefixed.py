@@ -19,6 +19,12 @@ class Prefixed(FileSource):
       validation: as `train`.
       tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
       separator: the word between question and answer, which neither has.
+
+    Example:
+      >>> _ = pathlib.Path("questions.tsv").write_text("how many ?\\tcount A\\n")
+      >>> corpus = data.Prefixed(train="questions.tsv", validation="questions.tsv").read("train")
+      >>> corpus.sentences, corpus.prefixes
+      ([['how', 'many', '?', '|||', 'count', 'A']], [4])
     """
 
     separator: str = "|||"

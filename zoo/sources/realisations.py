@@ -33,6 +33,13 @@ class Realisations(FileSource):
       last_first: whether the slots of a meaning are read from the last to the first: the name, with
         which most sentences begin, then stands right before them, which a state carries more easily
         (Sutskever, Vinyals and Le 2014 turn their sources round).
+
+    Example:
+      >>> text = 'mr,ref\\n"name[One], food[two]",One has two .\\n'
+      >>> _ = pathlib.Path("meanings.csv").write_text(text)
+      >>> corpus = data.Realisations(train="meanings.csv", validation="meanings.csv").read("train")
+      >>> "".join(corpus.sentences[0]), corpus.prefixes
+      ('name[One], food[two]|One has two.', [21])
     """
 
     meaning: str = "mr"

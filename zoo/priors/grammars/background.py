@@ -42,6 +42,14 @@ class Grammar(ContextualBackground):
       depth: levels of the stack; forms that are nested more deeply are left out.
       stacks: readings of an ambiguous beginning that are kept.
       splits: whose forms must be of the grammar.
+
+    Example:
+      >>> _ = pathlib.Path("forms.grammar").write_text('form: "the" ("cat" | "sat")')
+      >>> background = priors.Grammar("forms.grammar")
+      >>> even = with_features(lexicon, [{}] * 4, np.log(np.full(4, 0.25)))
+      >>> known = with_background(even, background, [["the", "cat"]])
+      >>> after(background, known, ["</s>", "the"])
+      {'</s>': 0, 'the': 0, 'cat': 25, 'sat': 25}
     """
 
     path: str

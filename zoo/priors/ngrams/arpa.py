@@ -47,6 +47,16 @@ class Arpa(backoff.Backoff):
     Attributes:
       path: the file, perhaps compressed with gzip; read once, when the run begins.
       order: longest n-grams to take from it.
+
+    Example:
+      >>> entries = ["-0.6\\t</s>", "-0.6\\tthe\\t-0.3", "-0.6\\tcat", "-0.6\\tsat", "-99\\t<s>"]
+      >>> lines = ["\\\\data\\\\", "ngram 1=5", "ngram 2=1", "", "\\\\1-grams:", *entries, ""]
+      >>> lines += ["\\\\2-grams:", "-0.1\\tthe cat", "", "\\\\end\\\\", ""]
+      >>> _ = pathlib.Path("two.arpa").write_text("\\n".join(lines))
+      >>> background = priors.Arpa("two.arpa", order=2)
+      >>> known = with_background(lexicon, background, [])
+      >>> after(background, known, ["the"])  # 10^-0.1 the cat, else 10^-0.9
+      {'</s>': 13, 'the': 13, 'cat': 79, 'sat': 13}
     """
 
     path: str

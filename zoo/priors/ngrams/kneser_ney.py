@@ -32,6 +32,12 @@ class NGram(backoff.Backoff):
     Attributes:
       order: n.
       splits: whose text is counted; what a model is tested on should not be among them.
+
+    Example:
+      >>> background = priors.NGram(order=2)
+      >>> known = with_background(lexicon, background, sentences)
+      >>> after(background, known, ["the"])
+      {'</s>': 16, 'the': 11, 'cat': 61, 'sat': 11}
     """
 
     order: int = 3

@@ -96,6 +96,12 @@ class Micro(Source):
     strings; within a class the lemma of rank r has a probability proportional to r^-exponent.
     `seed` sets both the shapes of the words and the sentences drawn, but no probability: the
     exact entropies do not depend on it. Raises UserError for too few lemmas.
+
+    Example:
+      >>> source = data.Micro(nouns=2, adjectives=2, verbs=2, places=2, train_sentences=2)
+      >>> corpus = source.read("train")
+      >>> len(corpus.sentences), len(corpus.sentences[0]) == len(corpus.features[0])
+      (2, True)
     """
 
     nouns: int = 600

@@ -19,6 +19,14 @@ class MicroPairs(Source):
     Attributes:
       language: the sources' language.
       longest: words of the longest sentence that is kept.
+
+    Example:
+      >>> language = data.MicroPairs().language
+      >>> small = dict.fromkeys(("train_sentences", "validation_sentences", "test_sentences"), 9)
+      >>> corpus = data.MicroPairs(dataclasses.replace(language, **small)).read("train")
+      >>> said = corpus.sentences[0], corpus.source_text.sentences[0]
+      >>> said[0] == [word[::-1] for word in said[1][::-1]]
+      True
     """
 
     language: Micro = Micro(
