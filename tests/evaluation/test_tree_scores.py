@@ -95,14 +95,15 @@ def test_strings_of_classes_are_scored_too(random):
 def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     """Ten sentences of six words that differ in the last: five nodes, ten words after the last."""
     monkeypatch.setattr(tree_scores, "BLOCK", 1)
+    monkeypatch.setattr(tree_scores, "LARGE", 1)
     read, asked = [], []
 
     def compiled(model):
-        def advance(params, tables, above, level, rows, words, start):
+        def advance(params, tables, prepared, above, level, rows, words, start):
             read.append(int(words[0]))
             return level
 
-        def log_prob(params, tables, prepared, hidden, context, rows, targets):
+        def log_prob(params, tables, prepared, states, rows, targets):
             asked.append(int(targets[0]))
             return np.zeros(1, np.float32)
 
@@ -115,3 +116,20 @@ def test_what_sentences_begin_with_is_computed_once(random, monkeypatch):
     tree_scores.score(model, params, model.evaluation_tables(lexicon), text, BOUNDARY)
     assert read == [BOUNDARY, 7, 1, 2, 3, 4, *range(10)]
     assert sorted(asked) == sorted([7, 1, 2, 3, 4, *range(10), *[BOUNDARY] * 10])
+
+
+@pytest.mark.parametrize("name", ["softmax", "log-linear", "CNN", "contexts"])
+def test_log_z_is_summed_once_for_each_prefix(name, random):
+    """What target_scores gives is log p + log Z of the same head."""
+    lexicon, model = examples.lexicon(), MODELS[name]
+    head = model.head
+    params = examples.random_params(model, random, lexicon, scale=0.6)
+    tables = head.evaluation_tables(lexicon)
+    own = model.head_params(params)
+    hidden = random.normal(size=(3, 6 if name == "log-linear" else 5)).astype(np.float32)
+    targets = np.array([4, 0, 12], np.int32)
+    prepared = head.prepared(own, tables)
+    given = own, tables, hidden, targets
+    log_prob, log_z = head.log_prob_and_log_z(*given, prepared=prepared)
+    found = head.target_scores(*given, None, prepared)
+    np.testing.assert_allclose(found, log_prob + log_z, rtol=1e-5, atol=1e-5)

@@ -1,9 +1,11 @@
 """Exact log-probabilities of many sentences, of which each beginning is computed once.
 
 The hypotheses of an n-best list begin alike. Their prefixes are a tree; its nodes are computed
-depth by depth, in blocks of one shape, whichever sentences they belong to:
+depth by depth, in blocks of two shapes, whichever sentences they belong to:
 
     h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
+
+Of a softmax and the like log Z is computed once for each prefix, however many words follow it.
 
 Only the states of two depths are held. A sentence's figures do not depend on those beside it, but
 for the rounding of sums in products of other shapes.
@@ -22,8 +24,9 @@ from zoo.data.encoded import EncodedText
 from zoo.evaluation.perplexity import PRECISION
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 
-# Nodes computed together: enough for efficient products, few enough that little is filling.
-BLOCK = 128
+# Nodes of a level are filled up to a multiple of BLOCK. While they last, LARGE blocks are computed
+# together, for efficient products.
+BLOCK, LARGE = 32, 4
 # Sentences of a tree, and their words with filling: what bounds the memory.
 TOGETHER, WORDS = 4096, 1 << 22
 
@@ -97,21 +100,23 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
     advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
-    level, before = levels(model, params, tables, BLOCK * _capacity(int(np.diff(starts).max())))
+    room = LARGE * BLOCK * _capacity(-(-int(np.diff(starts).max()) // LARGE))
+    level, before = levels(model, params, tables, prepared, room)
     order = np.argsort(tree.node, kind="stable")
     scores = np.zeros(BLOCK * (1 + len(tree.parent)) + len(tree.node), np.float32)
     asked = []
     for depth, (first, end) in enumerate(itertools.pairwise(starts)):
         above = BLOCK * (1 + starts[depth - 1]) if depth else 0
-        for number in range(first, end):
-            rows = np.maximum(tree.parent[number] - above, 0)  # filling has the parent 0
-            start = np.int32(BLOCK * (number - first))
-            level = advance(params, tables, before[2], level, rows, tree.letter[number], start)
+        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # filling has the parent 0
+        letters = tree.letter[first:end].ravel()
+        for some in chunks(len(parents)):
+            rows, words = (filled(x[some], some.stop - some.start) for x in (parents, letters))
+            start = np.int32(some.start)
+            level = advance(params, tables, prepared, before[2], level, rows, words, start)
         nodes, targets, slots = _next_words(tree, order, first, end, starts[depth + 1 : depth + 3])
-        for begin in range(0, len(nodes), BLOCK):
-            some = slice(begin, begin + BLOCK)
-            rows, words = _filled(nodes[some]), _filled(targets[some])
-            log_probs = log_prob(params, tables, prepared, *level[:2], rows, words)
+        for some in chunks(len(nodes)):
+            rows, words = (filled(x[some], some.stop - some.start) for x in (nodes, targets))
+            log_probs = log_prob(params, tables, prepared, outputs(level), rows, words)
             asked.append((slots[some], log_probs))
         level, before = before, level
     for slots, log_probs in asked:
@@ -119,13 +124,35 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
     return scores
 
 
-def levels(model, params, tables, rows):
+def chunks(rows: int) -> Iterator[slice]:
+    """Slices of rows that are computed together, of two sizes; the last may end behind them."""
+    start = 0
+    while start < rows:
+        # Half of a large chunk of filling costs less than as many small ones.
+        size = LARGE * BLOCK if 2 * (rows - start) > LARGE * BLOCK else BLOCK
+        yield slice(start, start + size)
+        start += size
+
+
+def filled(values: np.ndarray, size: int) -> np.ndarray:
+    """Values int32 [size], those that are missing 0."""
+    return np.pad(values, (0, size - len(values))).astype(np.int32)
+
+
+def outputs(states):
+    """What log-probabilities are computed from: hidden states, contexts, log Z."""
+    hidden, context, _, log_z = states
+    return hidden, context, log_z
+
+
+def levels(model, params, tables, prepared, rows):
     """Room for the states of the nodes of two depths; the second has those before any word."""
     carry = model.initial_carry(rows)
     words = jnp.zeros(rows, jnp.int32)
-    shapes = jax.eval_shape(functools.partial(states_after, model), params, tables, words, carry)
+    after = functools.partial(states_after, model)
+    shapes = jax.eval_shape(after, params, tables, prepared, words, carry)
     first, second = (jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes) for _ in range(2))
-    return first, (*second[:2], carry)
+    return first, (*second[:2], carry, second[3])
 
 
 def _next_words(tree, order, first, end, below):
@@ -161,38 +188,37 @@ def _capacity(blocks):
     return capacity
 
 
-def _filled(values):
-    return np.pad(values, (0, BLOCK - len(values))).astype(np.int32)
-
-
-def states_after(model, params, tables, words, carry):
-    """(hidden [rows, D], context, carry) after a word in each row."""
+def states_after(model, params, tables, prepared, words, carry):
+    """(hidden [rows, D], context, carry, log Z [rows]) after a word in each row; log Z is 0 where
+    the head needs none: see `Head.target_scores`."""
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
-    return hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context), carry
+    hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
+    given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)
+    if model.head.target_scores(*given, context, prepared) is None:
+        return hidden, context, carry, jnp.zeros(len(words))
+    arguments = {"context": context, "prepared": prepared}
+    return hidden, context, carry, model.head.log_prob_and_log_z(*given, **arguments)[1]
 
 
 @functools.cache
 def compiled(model):
-    """(a block of nodes from the carries above them, log p of words after nodes)."""
+    """(nodes from the carries above them, log p of words after nodes)."""
 
-    def advance(params, tables, above, level, rows, words, start):
+    def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)
-        states = states_after(model, params, tables, words, carry)
+        states = states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(
             lambda room, new: jax.lax.dynamic_update_slice_in_dim(room, new, start, 0),
             level,
             states,
         )
 
-    def log_prob(params, tables, prepared, hidden, context, rows, targets):
-        hidden, context = jax.tree.map(lambda leaf: leaf[rows], (hidden, context))
-        return model.head.log_prob(
-            model.head_params(params),
-            tables["head"],
-            hidden,
-            targets,
-            context=context,
-            prepared=prepared,
-        )
+    def log_prob(params, tables, prepared, states, rows, targets):
+        hidden, context, log_z = jax.tree.map(lambda leaf: leaf[rows], states)
+        given = model.head_params(params), tables["head"], hidden, targets
+        scores = model.head.target_scores(*given, context, prepared)
+        if scores is not None:
+            return scores - log_z
+        return model.head.log_prob(*given, context=context, prepared=prepared)
 
     return jax.jit(advance, donate_argnames="level"), jax.jit(log_prob)

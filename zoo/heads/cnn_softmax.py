@@ -262,6 +262,13 @@ class CNNSoftmax(Head):
             self._formed(params, tables, prepared), tables["sampled"], hidden, targets
         )
 
+    def target_scores(self, params, tables, hidden, targets, context, prepared):
+        """w_x . h + c_x, the vectors formed of letters."""
+        formed = self._formed(params, tables, prepared)
+        return self._softmax.target_scores(
+            formed, tables["sampled"], hidden, targets, context, None
+        )
+
     def _log_probs(self, params, tables, hidden, context, prepared):
         return self._softmax.log_probs(
             self._formed(params, tables, prepared), tables["sampled"], hidden

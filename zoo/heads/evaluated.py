@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
-from zoo.arrays.types import Params, Prepared, Tables
+import jax
+
+from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.recipes.former_names import FormerNames
@@ -53,6 +55,33 @@ class Evaluated(FormerNames):
 
         Returns:
           A pytree of arrays, which those methods take as `prepared`; None for nothing.
+        """
+        return None
+
+    def target_scores(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ) -> jax.Array | None:
+        """Computes log p(targets | hidden) + log Z without the sum over the words, where that pays.
+
+        Several words after one state then need its log Z once.
+
+        Args:
+          params: the parameters.
+          tables: `evaluation_tables` or `tables` of the lexicon.
+          hidden: h, [n, D].
+          targets: x, int [n], each in [0, V).
+          context: of a background or expert, leaves [n, ?]; or None.
+          prepared: what `prepared` gave, or None.
+
+        Returns:
+          [n], nats; None of a head whose log-probabilities are no difference of the two, or cost
+          as little.
         """
         return None
 

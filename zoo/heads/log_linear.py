@@ -256,6 +256,15 @@ class LogLinear(Head):
         loss, log_z = measured.measured_softmax_loss(hidden, weights, bias, of_targets, *measure)
         return self._log_background(tables, context, targets) - loss, log_z
 
+    def target_scores(self, params, tables, hidden, targets, context, prepared):
+        """a . f(x) and the background's share; None in the sparse form, or of a background that
+        depends on the context."""
+        if self._is_sparse(tables) or self.background is not None:
+            return None
+        weights, bias = prepared or self._signature_weights(params, tables)
+        logits = softmax.target_logits(hidden, weights, bias, tables["signature"][targets])
+        return tables["log_within"][targets] + logits
+
     # The best words and draws are the base's, over the words of some tokens at a time. A walk over
     # the S signatures would need the words of each in order, tables that nothing else needs; of
     # words with vectors gathered from their signatures, it would cost V D products a token.

@@ -63,6 +63,10 @@ class SoftmaxScores(WordVectors):
         loss, log_z = softmax.softmax_loss(*self._scores_of(params, hidden), targets)
         return -loss, log_z
 
+    def target_scores(self, params, tables, hidden, targets, context, prepared):
+        """w_x . h + c_x."""
+        return softmax.target_logits(*self._scores_of(params, hidden), targets)
+
     def _log_probs(self, params, tables, hidden, context, prepared):
         return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
 

@@ -65,6 +65,14 @@ def logits(hidden, weights, bias):
     return products + jnp.broadcast_to(bias.astype(products.dtype), products.shape)
 
 
+def target_logits(hidden, weights, bias, targets):
+    """w_x . h + c_x of a target for each of hidden [N, D], [N], in at least float32."""
+    products = jnp.einsum(
+        "nd,nd->n", hidden, weights[targets], preferred_element_type=accumulator(hidden)
+    )
+    return products + bias[targets].astype(products.dtype)
+
+
 def accumulator(array):
     """The type in which long sums are kept: bfloat16 stands still after some hundred additions."""
     return jnp.promote_types(array.dtype, jnp.float32)
@@ -179,10 +187,7 @@ def blocked_softmax_loss(hidden, weights, bias, targets, block):
       memory is O(N * block) forward and backward.
     """
     log_z = blocked_log_z(hidden, weights, bias, block)
-    target_logits = jnp.einsum(
-        "nd,nd->n", hidden, weights[targets], preferred_element_type=log_z.dtype
-    )
-    return log_z - target_logits - bias[targets], log_z
+    return log_z - target_logits(hidden, weights, bias, targets), log_z
 
 
 def _blocked_forward(hidden, weights, bias, targets, block):
