@@ -1,5 +1,6 @@
 """Lattices: what is read of their files, and paths against all paths, scored one by one."""
 
+import dataclasses
 import gzip
 import itertools
 import math
@@ -13,8 +14,10 @@ import zoo
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.rescoring import lattices as searching
+from zoo.evaluation import tree_scores
+from zoo.rescoring import model_states
 from zoo.rescoring.lattices import LatticeSearch
+from zoo.sources import lattice_text
 from zoo.sources.lattices import Lattice, Link, read_lattices
 
 ON_LINKS = """# a comment
@@ -161,8 +164,8 @@ def by_hand(run, lattice, weight, language_weight, penalty):
 
 
 def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
-    monkeypatch.setattr(searching, "BLOCK", 8)
-    monkeypatch.setattr(searching, "ROOM", 16)  # has to grow
+    monkeypatch.setattr(tree_scores, "BLOCK", 8)
+    monkeypatch.setattr(model_states, "ROOM", 16)  # has to grow
     run = zoo.load(trained)
     for _ in range(3):
         lattice = random_lattice(random)
@@ -183,6 +186,106 @@ def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
             if settings == {"history": 5}:
                 assert some.words == best[0][0]
             assert some.words in expected
+
+
+def without_lines(lattice):
+    links = tuple(dataclasses.replace(link, line=0) for link in lattice.links)
+    return dataclasses.replace(lattice, links=links)
+
+
+@pytest.mark.parametrize("history", [None, 1, 2])
+def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp_path, history):
+    run = zoo.load(trained)
+    lattice = random_lattice(random)
+    search = LatticeSearch(0.8, 0.6, 0.3, history=history)
+    (found,) = search.search_all(run.run, [lattice], expand=True)
+    new = found.lattice
+    # The best path by the lattice's own scores is the search's, and has its score.
+    own = by_hand(run, new, 0, 1, 0)
+    best = max(own, key=own.get)
+    assert best == found.paths[0].words
+    np.testing.assert_allclose(own[best], found.paths[0].score, rtol=1e-6)
+    if history is None:  # every path has its exact score
+        exact = by_hand(run, lattice, 0.8, 0.6, 0.3)
+        assert own.keys() == exact.keys()
+        np.testing.assert_allclose([own[words] for words in exact], [*exact.values()], rtol=1e-5)
+    (tmp_path / "l.slf").write_text("".join(lattice_text.slf_lines(new)), encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(again) == without_lines(new)
+    (tmp_path / "l.txt").write_text("".join(lattice_text.kaldi_lines(new)) * 1, encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.txt"))
+    assert (again.id, said(again)) == (new.id, said(new))
+    theirs = by_hand(run, again, 0, 1, 0)
+    np.testing.assert_allclose([theirs[words] for words in own], [*own.values()], rtol=1e-9)
+    (tmp_path / "l.txt").write_text("".join(lattice_text.kaldi_lines(again)), encoding="utf-8")
+    assert [without_lines(x) for x in read_lattices(str(tmp_path / "l.txt"))] == [
+        without_lines(again)
+    ]
+
+
+def test_words_that_need_quotation_marks(tmp_path):
+    words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>"]
+    links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
+    lattice = Lattice('the "first" one', len(links) + 1, links)
+    (tmp_path / "l.slf").write_text("".join(lattice_text.slf_lines(lattice)), encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(again) == without_lines(lattice)
+    with pytest.raises(UserError, match="cannot hold 'the \"first\" one' in the lattice"):
+        [*lattice_text.kaldi_lines(lattice)]
+
+
+def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained, random):
+    run = zoo.load(trained).run
+    lattices = [
+        dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
+    ]
+    search = LatticeSearch(0.8, history=2, nbest=2)
+    programs = model_states.compiled(run.experiment.language_model)
+    for one in programs:
+        one.clear_cache()
+    single = [search.search(run, lattice) for lattice in lattices]
+    compiled = [one._cache_size() for one in programs]
+    together = [*search.search_all(run, iter(lattices), together=3)]
+    assert [found.id for found in together] == ["3", "9", "6", "2"]
+    for found, paths in zip(together, single, strict=True):
+        assert [one.words for one in found.paths] == [one.words for one in paths]
+        np.testing.assert_allclose(
+            [one.score for one in found.paths], [one.score for one in paths], rtol=1e-5
+        )
+    more = [random_lattice(random, nodes) for nodes in (4, 7, 8)]
+    for lattice in more:
+        search.search(run, lattice)
+    # One program for each of two sizes of blocks, of which the small one may be all there is.
+    assert [one._cache_size() for one in programs] == compiled
+    assert all(count <= 2 for count in compiled)
+
+
+def chain_of_choices(random, positions, words):
+    """A lattice of words ** positions paths."""
+    links = [
+        Link(n, n + 1, word, *random.normal(size=2).tolist(), 0)
+        for n in range(positions)
+        for word in words
+    ]
+    return Lattice("choices", positions + 1, tuple(links))
+
+
+def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
+    """4 ** 10 paths, of which no two are merged by their words."""
+    run = zoo.load(trained).run
+    lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
+    (found,) = LatticeSearch(0.5, most=20).search_all(run, [lattice])
+    assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
+    (beam,) = LatticeSearch(0.5, most=20, look_ahead=3.0).search_all(run, [lattice])
+    assert beam.dropped < found.dropped
+    for one in (found.paths[0], beam.paths[0]):
+        assert len(one.words) == 10
+    # The heuristic is exact for a model without weight: a beam of next to nothing finds the best.
+    (best,) = LatticeSearch(0.0, look_ahead=1e-6, most=None).search(run, lattice)
+    by_acoustics = sum(
+        max(x.acoustic + x.language for x in lattice.links if x.start == n) for n in range(10)
+    )
+    np.testing.assert_allclose(best.score, by_acoustics, rtol=1e-6)
 
 
 def test_one_word_of_history_is_exact_for_a_model_that_does_not_look_back(trained, random):
@@ -215,6 +318,20 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     lines = (tmp_path / "n.txt").read_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("utt-1 ||| le")
     assert call(trained, "none.txt")[0] == 2
+    code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
+    assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
+    (first,) = read_lattices("utt-1.slf.gz")
+    assert (first.id, first.words) == ("utt-1", ["le", "chat"])
+    for words, message in (
+        (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
+        (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
+        (("l.txt", "--together", 0), "--together 0: give at least 1"),
+        (("l.txt", "--look-ahead", 0), "look-ahead 0.0 and most"),
+        (("l.txt", "--weight", "nan"), "weight is nan: give a finite number"),
+        (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
+    ):
+        code, out, errors = call(trained, *words)
+        assert (code, out) == (2, "") and message in errors
 
 
 @pytest.mark.realdata("speech")

@@ -1,9 +1,12 @@
-"""zoo rescore lattices: the best paths of lattices under a run."""
+"""zoo rescore lattices: the best paths of lattices under a run, or lattices with its scores."""
 
 import argparse
+import gzip
 import pathlib
 import sys
 from collections.abc import Iterator
+
+from zoo.errors import UserError, shortened
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -16,43 +19,114 @@ def add_to(parser: argparse.ArgumentParser):
     add("--word-penalty", type=float, default=0.0, metavar="P", help="added for each word")
     add("--history", type=int, metavar="N", help="merges paths that share N words; default: all")
     add("--beam", type=float, default=float("inf"), help="in score, at each node; default: none")
+    add(
+        "--look-ahead",
+        type=float,
+        default=float("inf"),
+        metavar="BEAM",
+        help="in score with the recogniser's best way to the end; default: none",
+    )
+    add("--most", type=int, default=1000, metavar="N", help="hypotheses of a node; 0: no limit")
+    add("--together", type=int, default=16, metavar="N", help="lattices side by side; default 16")
     add("--nbest", type=int, metavar="N", help="lists in Moses' format: id ||| words ||| ...")
+    add("--slf", metavar="FOLDER", help="writes lattices with new scores, ID.slf.gz, there")
+    add("--kaldi", action="store_true", help="lattices with new scores in Kaldi's text form")
     add("--output", metavar="FILE", help="default: prints them")
 
 
 def run(arguments: argparse.Namespace):
-    """Prints or writes a line a lattice, its id and the words; or n-best lists."""
+    """Prints or writes a line a lattice, its id and the words; or n-best lists; or lattices."""
     from zoo.evaluation.run import Run
     from zoo.rescoring.lattices import LatticeSearch
     from zoo.runs import outputs
 
+    if arguments.kaldi and arguments.nbest is not None:
+        raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
+    if arguments.together < 1:
+        raise UserError(f"--together {arguments.together}: give at least 1.")
     search = LatticeSearch(
         weight=arguments.weight,
         language_weight=arguments.language_weight,
         word_penalty=arguments.word_penalty,
         history=arguments.history,
         beam=arguments.beam,
+        look_ahead=arguments.look_ahead,
+        most=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
     if arguments.output:
         outputs.check(arguments.output, "the paths")
+    if arguments.slf:
+        outputs.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
     lines = _lines(search, Run.load(arguments.workdir), arguments)
     if arguments.output:
-        outputs.write_lines(arguments.output, list(lines), "the paths")
+        outputs.write_lines(arguments.output, lines, "the paths")
     else:
         sys.stdout.writelines(lines)
 
 
 def _lines(search, run, arguments) -> Iterator[str]:
-    from zoo.sources import nbest
+    from tqdm import tqdm
+
+    from zoo.sources import lattice_text, nbest
+
+    searched = search.search_all(
+        run,
+        _read(arguments.lattices),
+        together=arguments.together,
+        expand=bool(arguments.slf or arguments.kaldi),
+    )
+    for one in tqdm(searched, unit=" lattices", disable=None):
+        if one.dropped:
+            _warn(one, search.most)
+        if arguments.slf:
+            _write_slf(one, arguments.slf)
+        if arguments.kaldi:
+            yield from lattice_text.kaldi_lines(one.lattice)
+        elif arguments.nbest is None:
+            yield " ".join((one.id, *one.paths[0].words)) + "\n"
+        else:
+            for path in one.paths:
+                features = {"first": path.first, "lm": path.log_prob}
+                yield nbest.line(one.id, path.words, features, path.score) + "\n"
+
+
+def _read(paths):
+    """The lattices of files, one after the other; UserError for an id that comes twice."""
     from zoo.sources.lattices import read_lattices
 
-    for path in arguments.lattices:
+    seen: dict[str, str] = {}
+    for path in paths:
         for lattice in read_lattices(path, pathlib.Path(path).name.partition(".")[0]):
-            paths = search.search(run, lattice)
-            if arguments.nbest is None:
-                yield " ".join((lattice.id, *paths[0].words)) + "\n"
-                continue
-            for one in paths:
-                features = {"first": one.first, "lm": one.log_prob}
-                yield nbest.line(lattice.id, one.words, features, one.score) + "\n"
+            if lattice.id in seen:
+                raise UserError(
+                    f"{path}: the lattice {shortened(lattice.id, 80)!r} was read from "
+                    f"{seen[lattice.id]} already: give each once."
+                )
+            seen[lattice.id] = path
+            yield lattice
+
+
+def _warn(searched, most):
+    print(
+        f"note: {searched.id}: {searched.dropped:,} hypotheses were let go at nodes that had more than "
+        f"{most:,}: the best path may be among them; --history N merges more, --most N keeps more.",
+        file=sys.stderr,
+    )
+
+
+def _write_slf(searched, folder):
+    """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
+    from zoo.runs import outputs
+    from zoo.sources import lattice_text
+
+    if pathlib.PurePath(searched.id).name != searched.id:
+        raise UserError(
+            f"the lattice {shortened(searched.id, 80)!r} cannot have a file of its name: give --kaldi."
+        )
+    content = "".join(lattice_text.slf_lines(searched.lattice)).encode()
+
+    def write(path):
+        path.write_bytes(gzip.compress(content, mtime=0))
+
+    outputs.write(pathlib.Path(folder) / f"{searched.id}.slf.gz", write, "the lattice")

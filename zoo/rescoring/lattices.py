@@ -7,28 +7,29 @@ A path's score is, over its links,
 Hypotheses are passed along the lattice from node to node. At a node those with the same last n
 words are merged, the best ones stay, and the state of the best stands for all; with n unbounded
 only those of equal words are, and the result is exact (Sundermeyer et al. 2014, section III).
+Nodes that no path joins, of several lattices, are computed together.
 """
 
 import collections
 import dataclasses
-import functools
 import heapq
+import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from zoo.data import Corpus
 from zoo.errors import UserError
-from zoo.evaluation import tree_scores
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
-from zoo.sources.lattices import Lattice
+from zoo.rescoring import model_states
+from zoo.sources.lattices import Lattice, lattice_of
 
-# States that there is room for at first, and rows computed together.
-ROOM, BLOCK = 1024, 64
+# Hypotheses of a node, and lattices side by side, by default.
+MOST, TOGETHER = 1000, 16
 
 
 class Path(NamedTuple):
@@ -47,6 +48,23 @@ class Path(NamedTuple):
     log_prob: float
 
 
+class Searched(NamedTuple):
+    """The result of a search in a lattice.
+
+    Attributes:
+      id: of the lattice.
+      paths: the best, of different words, the best first.
+      dropped: how many hypotheses were let go because a node had too many; 0 where nothing but
+        history and beams bounds the search.
+      lattice: the lattice with new scores, if it was asked for: see `LatticeSearch.search_all`.
+    """
+
+    id: str
+    paths: list[Path]
+    dropped: int
+    lattice: Lattice | None
+
+
 @dataclasses.dataclass(frozen=True)
 class LatticeSearch:
     """How paths are searched for.
@@ -57,6 +75,10 @@ class LatticeSearch:
       word_penalty: added for each word, beside the header's.
       history: n, how many last words hypotheses of a node share to be merged; None: all.
       beam: hypotheses of a node that are so much below its best, in score, are let go.
+      look_ahead: of all nodes that are computed together, hypotheses are let go whose score with
+        the recogniser's best way to the end is so much below the best such sum.
+      most: hypotheses of a node, the best ones; None for no limit, which takes a time and memory
+        that grow with the number of paths where `history` is None.
       nbest: how many paths the search returns, of different words.
 
     Raises:
@@ -68,6 +90,8 @@ class LatticeSearch:
     word_penalty: float = 0.0
     history: int | None = None
     beam: float = math.inf
+    look_ahead: float = math.inf
+    most: int | None = MOST
     nbest: int = 1
 
     def __post_init__(self):
@@ -75,6 +99,13 @@ class LatticeSearch:
             raise UserError(f"history is {self.history}: give 1 or more, or None for all words.")
         if not self.beam > 0 or self.nbest < 1:
             raise UserError(f"beam {self.beam} and nbest {self.nbest}: give more than 0 of each.")
+        if not self.look_ahead > 0 or (self.most is not None and self.most < 1):
+            raise UserError(
+                f"look-ahead {self.look_ahead} and most {self.most}: give more than 0 of each."
+            )
+        for name in ("weight", "language_weight", "word_penalty"):
+            if not math.isfinite(getattr(self, name)):
+                raise UserError(f"{name} is {getattr(self, name)}: give a finite number.")
 
     def search(self, run: Run, lattice: Lattice) -> list[Path]:
         """The best paths of a lattice, of different words, the best first.
@@ -82,8 +113,40 @@ class LatticeSearch:
         Args:
           run: of a language model whose words are words.
         """
-        with jax.default_matmul_precision(PRECISION):
-            return _Search(self, run, lattice).paths()
+        (searched,) = self.search_all(run, [lattice])
+        return searched.paths
+
+    def search_all(
+        self,
+        run: Run,
+        lattices: Iterable[Lattice],
+        together: int = TOGETHER,
+        expand: bool = False,
+    ) -> Iterator[Searched]:
+        """Searches several lattices, and gives their results in their order.
+
+        Args:
+          run: of a language model whose words are words.
+          lattices: are taken as they are needed.
+          together: how many are searched side by side.
+          expand: whether each is given back with new scores: a node for each node and history that
+            the search kept, and on each link the language score
+
+                language_weight * language_scale * l + weight * log p(word | history),
+
+            whose scale is 1, so that a path's score is the search's. log p(</s> | history) is on
+            links without a word to a last node.
+        """
+        waiting = iter(lattices)
+        states = None
+        while some := [*itertools.islice(waiting, together)]:
+            states = states or model_states.ModelStates(run)
+            with jax.default_matmul_precision(PRECISION):
+                fronts = [_Front(self, run, lattice, expand) for lattice in some]
+                for level in range(max(len(front.levels) for front in fronts)):
+                    _pass_on([f for f in fronts if level < len(f.levels)], level, states)
+                    states.keep(slot for front in fronts for slot in front.slots(states))
+            yield from (front.result() for front in fronts)
 
 
 class _Hypothesis(NamedTuple):
@@ -104,12 +167,29 @@ class _Hypothesis(NamedTuple):
     state: tuple[int, int]
 
 
-class _Search:
-    """A search in one lattice."""
+def _pass_on(fronts, level, states):
+    """Passes the hypotheses of a level of each lattice on along the links behind its nodes."""
+    for front in fronts:
+        front.merge(level)
+    states.read(one.state for front in fronts for some in front.kept.values() for one in some)
+    asked = [front.asked(states) for front in fronts]
+    pairs = [*dict.fromkeys(pair for some in asked for _, _, _, pair in some if pair is not None)]
+    values = states.log_probs([slot for slot, _ in pairs], np.array([i for _, i in pairs], int))
+    log_probs = dict(zip(pairs, values.tolist(), strict=True))
+    for front, some in zip(fronts, asked, strict=True):
+        front.extend(some, log_probs)
 
-    def __init__(self, settings, run, lattice):
-        self.settings, self.lattice = settings, lattice
-        self.words = lattice.words
+
+class _Front:
+    """The hypotheses of one lattice that wait at its nodes.
+
+    Attributes:
+      levels: lists of nodes that are computed together; see `_levels`.
+      kept: {node: its hypotheses that are passed on}, of the level that is computed.
+    """
+
+    def __init__(self, settings, run, lattice, expand):
+        self.settings, self.lattice, self.words = settings, lattice, lattice.words
         if run.lexicon.boundary_id is None:
             raise UserError("a path begins and ends with the boundary, and this run has none.")
         text = run.experiment.vocabulary.encode(
@@ -118,159 +198,161 @@ class _Search:
         within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
         starts = text.starts[: len(self.words)]
         # The boundary is the last of the words.
-        self.ids = np.append(text.words[starts], run.lexicon.boundary_id).astype(np.int32)
-        self.within = np.append(within[starts], 0.0)
-        self.states = _States(run)
+        self.ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]
+        self.within = [*map(float, within[starts]), 0.0]
         self.numbers = {word: number for number, word in enumerate(self.words)}
+        self.links = collections.defaultdict(list)
+        for link in lattice.links:
+            self.links[link.start].append(link)
+        self.levels, self.ahead = _levels(lattice), self._completions()
+        self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
+        before = (model_states.BEFORE, self.ids[-1])
+        self.arrived[0] = [_Hypothesis(0.0, (), 0.0, 0.0, before)]
+        self.kept: dict[int, list[_Hypothesis]] = {}
+        self.dropped = 0
+        self.records: list | None = [] if expand else None
 
-    def paths(self) -> list[Path]:
-        """The best paths, the best first."""
-        links = collections.defaultdict(list)
-        for link in self.lattice.links:
-            links[link.start].append(link)
-        arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
-        arrived[0] = [_Hypothesis(0.0, (), 0.0, 0.0, (0, int(self.ids[-1])))]
-        for nodes in self._levels():
-            kept = {node: self._merged(arrived.pop(node)) for node in nodes}
-            self.states.read([one.state for some in kept.values() for one in some])
-            asked = [
-                (one, link)
-                for node, some in kept.items()
-                for link in (links[node] or [None])
-                for one in some
-            ]
-            for (one, link), number, log_prob in zip(asked, *self._next(asked), strict=True):
-                node = self.lattice.nodes if link is None else link.end
-                arrived[node].append(self._longer(one, link, number, log_prob))
-        by_words: dict[tuple[int, ...], _Hypothesis] = {}
-        for one in sorted(arrived[self.lattice.nodes], key=lambda one: -one.score):
-            by_words.setdefault(one.words, one)
-        return [
-            Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_prob)
-            for one in [*by_words.values()][: self.settings.nbest]
-        ]
+    def _part(self, link):
+        """The recogniser's score of a link, scaled."""
+        settings, lattice = self.settings, self.lattice
+        part = lattice.acoustic_scale * link.acoustic + self._language(link)
+        return part + (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
 
-    def _levels(self):
-        """Lists of nodes that are computed together: no path joins two of a list, and no link goes
-        back to an earlier list."""
-        depth = [0] * self.lattice.nodes
-        for link in self.lattice.links:
-            depth[link.end] = max(depth[link.end], depth[link.start] + 1)
-        levels = collections.defaultdict(list)
-        for node, number in enumerate(depth):
-            levels[number].append(node)
-        return [levels[number] for number in sorted(levels)]
+    def _language(self, link):
+        return self.settings.language_weight * self.lattice.language_scale * link.language
 
-    def _merged(self, hypotheses):
-        """The best hypotheses of each history, of those within the beam."""
-        best = max(one.score for one in hypotheses)
+    def _completions(self):
+        """The recogniser's best score from each node to the end."""
+        ahead = [-math.inf] * (self.lattice.nodes - 1) + [0.0]
+        for link in reversed(self.lattice.links):  # ordered by their starts
+            ahead[link.start] = max(ahead[link.start], self._part(link) + ahead[link.end])
+        return ahead
+
+    def slots(self, states):
+        """Of the states that waiting hypotheses go on from."""
+        for some in self.arrived.values():
+            for one in some:
+                yield one.state[0]
+                if one.state in states.slots:  # after a link without a word
+                    yield states.slots[one.state]
+
+    def merge(self, level):
+        """Chooses the hypotheses of a level that are passed on."""
+        arrived = {node: self.arrived.pop(node, []) for node in self.levels[level]}
+        estimates = (one.score + self.ahead[n] for n, some in arrived.items() for one in some)
+        least = max(estimates, default=0.0) - self.settings.look_ahead
+        self.kept = {
+            node: self._merged(node, [h for h in some if h.score + self.ahead[node] >= least])
+            for node, some in arrived.items()
+        }
+
+    def _merged(self, node, hypotheses):
+        """The best of each history, and of these the best of all and those within the beam."""
+        best = max((one.score for one in hypotheses), default=0.0)
         by_history: dict[tuple[int, ...], dict] = collections.defaultdict(dict)
-        last = self.settings.history
         for one in hypotheses:
-            some = by_history[one.words if last is None else one.words[-last:]]
+            some = by_history[self._key(one.words)]
             same = some.get(one.words)
             if one.score >= best - self.settings.beam and (same is None or one.score > same.score):
                 some[one.words] = one
         kept = []
         for some in by_history.values():
-            chosen = heapq.nlargest(self.settings.nbest, some.values(), key=lambda one: one.score)
+            chosen = heapq.nlargest(self.settings.nbest, some.values(), key=_score)
             kept += [one._replace(state=chosen[0].state) for one in chosen]
-        return kept
+        most = self.settings.most
+        if most is None or len(kept) <= most:
+            return kept
+        self.dropped += len(kept) - most
+        return heapq.nlargest(most, kept, key=_score)
 
-    def _next(self, asked):
-        """(the number of the word of each link, -1 of none; log p of it after the hypothesis)."""
+    def _key(self, words):
+        """The history by which hypotheses are merged."""
+        return words if self.settings.history is None else words[-self.settings.history :]
+
+    def asked(self, states):
+        """(hypothesis, link or None, the number of its word or -1, (slot of the state, id of the
+        word) or None) of all that is passed on."""
+        asked = []
         end = len(self.words)
-        numbers = [end if link is None else self.numbers.get(link.word, -1) for _, link in asked]
-        slots = [self.states.slots[one.state] for one, _ in asked]
-        pairs = [*dict.fromkeys(pair for pair in zip(slots, numbers, strict=True) if pair[1] >= 0)]
-        chosen = np.array([number for _, number in pairs], np.int64)
-        values = self.states.log_probs([slot for slot, _ in pairs], self.ids[chosen])
-        log_probs_of = dict(zip(pairs, (values + self.within[chosen]).tolist(), strict=True))
-        return numbers, [log_probs_of.get(pair, 0.0) for pair in zip(slots, numbers, strict=True)]
+        for node, some in self.kept.items():
+            for link in self.links[node] or [None]:
+                number = end if link is None else self.numbers.get(link.word, -1)
+                for one in some:
+                    pair = (states.slots[one.state], self.ids[number]) if number >= 0 else None
+                    asked.append((one, link, number, pair))
+        return asked
 
-    def _longer(self, one, link, number, log_prob):
-        """A hypothesis after a link, or after the end of the sentence."""
-        settings, lattice = self.settings, self.lattice
-        score, log_prob = one.score + settings.weight * log_prob, one.log_prob + log_prob
-        if link is None:
-            return one._replace(score=score, log_prob=log_prob)
-        part = lattice.acoustic_scale * link.acoustic
-        part += settings.language_weight * lattice.language_scale * link.language
-        words, state = one.words, one.state
-        if number >= 0:
-            part += lattice.word_penalty + settings.word_penalty
-            words, state = (*words, number), (self.states.slots[state], int(self.ids[number]))
-        return _Hypothesis(score + part, words, one.first + part, log_prob, state)
+    def extend(self, asked, log_probs):
+        """Passes hypotheses on along links, or over the end of the sentence."""
+        for one, link, number, pair in asked:
+            log_prob = 0.0 if pair is None else log_probs[pair] + self.within[number]
+            if self.records is not None:
+                self.records.append((one.words, link, number, log_prob))
+            score = one.score + self.settings.weight * log_prob
+            total = one.log_prob + log_prob
+            if link is None:
+                self.arrived[self.lattice.nodes].append(one._replace(score=score, log_prob=total))
+                continue
+            part = self._part(link)
+            words, state = one.words, one.state
+            if number >= 0:
+                words, state = (*words, number), pair
+            new = _Hypothesis(score + part, words, one.first + part, total, state)
+            self.arrived[link.end].append(new)
 
+    def result(self) -> Searched:
+        """The best paths, and the lattice with new scores.
 
-class _States:
-    """The states after words, in an array that grows fourfold where there is no room.
+        Raises:
+          UserError: no path has a finite score.
+        """
+        best: dict[tuple[int, ...], _Hypothesis] = {}
+        for one in sorted(self.arrived[self.lattice.nodes], key=_score, reverse=True):
+            if math.isfinite(one.score):
+                best.setdefault(one.words, one)
+        if not best:
+            raise UserError(f"no path of the lattice {self.lattice.id} has a finite score.")
+        paths = [
+            Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_prob)
+            for one in [*best.values()][: self.settings.nbest]
+        ]
+        lattice = None if self.records is None else self._expanded()
+        return Searched(self.lattice.id, paths, self.dropped, lattice)
 
-    Attributes:
-      slots: {(the slot of the state before a word, the word's id): the slot of the state after it}.
-        Slot 0 is the state before any word.
-    """
-
-    def __init__(self, run):
-        self.model, self.params, self.tables = (
-            run.experiment.language_model,
-            run.params,
-            run.tables,
-        )
-        self.prepared = self.model.prepared(self.params, self.tables)
-        self.step, self.log_prob = _compiled(self.model), tree_scores.compiled(self.model)[1]
-        self.slots: dict[tuple[int, int], int] = {}
-        self.used, self.states = 1, self._room(ROOM)
-
-    def _room(self, rows) -> Any:
-        """Room for states; the first row has those before any word."""
-        _, room = tree_scores.levels(self.model, self.params, self.tables, rows)
-        return room
-
-    def read(self, states):
-        """Computes the states that are not there yet, in blocks."""
-        new = [state for state in dict.fromkeys(states) if state not in self.slots]
-        for begin in range(0, len(new), BLOCK):
-            some = new[begin : begin + BLOCK]
-            size = len(jax.tree.leaves(self.states)[0])
-            if self.used + BLOCK > size:
-                more = self._room(3 * size)
-                self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
-            rows, words = np.zeros((2, BLOCK), np.int32)
-            for number, state in enumerate(some):
-                rows[number], words[number] = state
-                self.slots[state] = self.used + number
-            start = np.int32(self.used)
-            self.states = self.step(self.params, self.tables, self.states, rows, words, start)
-            self.used += len(some)
-
-    def log_probs(self, slots, ids):
-        """log p of a word after each state, float64 [n], nats."""
-        computed = np.zeros(len(ids))
-        for begin in range(0, len(ids), BLOCK):
-            some = slice(begin, begin + BLOCK)
-            count = len(ids[some])
-            rows, words = (
-                np.pad(values[some], (0, BLOCK - count)).astype(np.int32) for values in (slots, ids)
-            )
-            values = self.log_prob(
-                self.params, self.tables, self.prepared, *self.states[:2], rows, words
-            )
-            computed[some] = np.asarray(values)[:count]
-        return computed
+    def _expanded(self) -> Lattice:
+        """The lattice of all that was passed on: a node for each node and history."""
+        weight, last = self.settings.weight, self.lattice.nodes - 1
+        links: dict[tuple, tuple] = {}
+        for words, link, number, log_prob in self.records or []:
+            key = self._key(words)
+            ends: tuple
+            if link is None:
+                ends = (last, key), "end"
+                values = (None, 0.0, weight * log_prob, 0)
+            else:
+                after = key if number < 0 else self._key((*key, number))
+                ends = (link.start, key), (link.end, after)
+                language = self._language(link) + weight * log_prob
+                values = (link.word, link.acoustic, language, link.line)
+            if math.isfinite(values[1]) and math.isfinite(values[2]):
+                # Hypotheses of one history go along a link once.
+                links[*ends, id(link)] = (*ends, *values)
+        penalty = self.lattice.word_penalty + self.settings.word_penalty
+        scales = self.lattice.acoustic_scale, 1.0, penalty
+        return lattice_of(self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales)
 
 
-@functools.cache
-def _compiled(model):
-    """(params, tables, states [room], rows, words, start) -> states, with the new ones behind."""
+def _score(hypothesis):
+    return hypothesis.score
 
-    def step(params, tables, states, rows, words, start):
-        carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
-        new = tree_scores.states_after(model, params, tables, words, carry)
-        return jax.tree.map(
-            lambda room, added: jax.lax.dynamic_update_slice_in_dim(room, added, start, 0),
-            states,
-            new,
-        )
 
-    return jax.jit(step, donate_argnums=2)
+def _levels(lattice):
+    """Lists of nodes that are computed together: no path joins two of a list, and no link goes
+    back to an earlier list."""
+    depth = [0] * lattice.nodes
+    for link in lattice.links:
+        depth[link.end] = max(depth[link.end], depth[link.start] + 1)
+    levels = collections.defaultdict(list)
+    for node, number in enumerate(depth):
+        levels[number].append(node)
+    return [levels[number] for number in sorted(levels)]

@@ -9,7 +9,7 @@ import dataclasses
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from zoo.errors import UserError, shortened
 from zoo.sources import streams
@@ -141,7 +141,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
     ]
     start, end = (_named_node(header.get(field), nodes, path, field) for field in ("start", "end"))
-    return _lattice(header.get("UTTERANCE", name), scored_links, start, end, path, scales)
+    return lattice_of(header.get("UTTERANCE", name), scored_links, start, end, path, scales)
 
 
 def _fields(text, where):
@@ -218,11 +218,30 @@ def _of_block(block, path):
         acoustic = others.partition(",")[0]
         values = [-number_of(cost, where, "a cost") for cost in (acoustic, graph)]
         links.append((*ends, word, *values, line))
-    return _lattice(name.strip(), links, start, end, path, (1.0, 1.0, 0.0))
+    return lattice_of(name.strip(), links, start, end, path, (1.0, 1.0, 0.0))
 
 
-def _lattice(name, links, start, end, path, scales) -> Lattice:
-    """The lattice of links (start, end, word, acoustic, language, line) between named nodes."""
+def lattice_of(
+    name: str,
+    links: Sequence[tuple],
+    start: Hashable | None,
+    end: Hashable | None,
+    path: str,
+    scales: Sequence[float],
+) -> Lattice:
+    """The lattice of links between named nodes, without those that lie on no path.
+
+    Args:
+      name: its id.
+      links: (start, end, word or None, acoustic, language, line) of each.
+      start: the node where paths begin; None for the only one that no link reaches.
+      end: the node where they end; None for the only one that no link leaves.
+      path: where it comes from, for messages.
+      scales: acoustic_scale, language_scale and word_penalty.
+
+    Raises:
+      UserError: there is no path or a cycle, or more than one start or end and none is named.
+    """
     starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
     if start is None:
         start = _only([node for node in starts if node not in ends], path, name, "start")
@@ -269,11 +288,11 @@ def _reached(node, links, one, other):
 def _ordered(start, links, path, name):
     """{node: its number in an order in which no link goes back}; UserError for a cycle."""
     following = collections.defaultdict(list)
-    entering: collections.Counter[str] = collections.Counter()
+    entering: collections.Counter[Hashable] = collections.Counter()
     for link in links:
         following[link[0]].append(link)
         entering[link[1]] += 1
-    numbers: dict[str, int] = {}
+    numbers: dict[Hashable, int] = {}
     waiting = collections.deque([] if entering[start] else [start])
     while waiting:
         node = waiting.popleft()
