@@ -1,0 +1,33 @@
+"""A log-linear head that knows endings and beginnings of words, to re-score hypotheses.
+
+    python train.py --config speech_log_linear runs/speech_log_linear
+
+As speech_softmax, but a word is the set of its features, in and out: its identity if it is among
+the 4,000 most frequent of the training text, its affixes, what its digits say (Dymetman and Xiao
+2016, section 3). Words that training never saw are scored by their features where --add-words
+names them.
+
+Data: speech/ in $ZOO_DATA. Results: docs/results.md.
+"""
+
+from configs import speech_softmax
+from zoo import Experiment, changed, priors
+from zoo.embeddings import Features
+from zoo.heads import LogLinear
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        speech_softmax.get_config(),
+        {
+            "vocabulary.features": (
+                priors.TopWords(count=4000, splits=("train",)),
+                priors.Numbers(),
+                priors.Affixes(prefixes=(2, 3), suffixes=(1, 2, 3), minimum_words=10),
+            ),
+            "vocabulary.background": priors.Unigram(splits=("train",), smoothing=0.5),
+            "model.embedding": Features(size=200),
+            "model.head": LogLinear(),
+        },
+    )
