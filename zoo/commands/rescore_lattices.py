@@ -107,26 +107,26 @@ def _read(paths):
             yield lattice
 
 
-def _warn(searched, most):
+def _warn(one, most):
     print(
-        f"note: {searched.id}: {searched.dropped:,} hypotheses were let go at nodes that had more than "
+        f"note: {one.id}: {one.dropped:,} hypotheses were let go at nodes that had more than "
         f"{most:,}: the best path may be among them; --history N merges more, --most N keeps more.",
         file=sys.stderr,
     )
 
 
-def _write_slf(searched, folder):
+def _write_slf(one, folder):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
     from zoo.runs import outputs
     from zoo.sources import lattice_text
 
-    if pathlib.PurePath(searched.id).name != searched.id:
+    if pathlib.PurePath(one.id).name != one.id:
         raise UserError(
-            f"the lattice {shortened(searched.id, 80)!r} cannot have a file of its name: give --kaldi."
+            f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."
         )
-    content = "".join(lattice_text.slf_lines(searched.lattice)).encode()
+    content = "".join(lattice_text.slf_lines(one.lattice)).encode()
 
     def write(path):
         path.write_bytes(gzip.compress(content, mtime=0))
 
-    outputs.write(pathlib.Path(folder) / f"{searched.id}.slf.gz", write, "the lattice")
+    outputs.write(pathlib.Path(folder) / f"{one.id}.slf.gz", write, "the lattice")
