@@ -1,7 +1,9 @@
 """Recipes, in families: a file has a docstring that says what it is, and get_config().
 
 A recipe is known by the name of its file alone, on the command line and in imports: `configs/ptb/
-ptb_nce.py` is `--config ptb_nce` and `from configs import ptb_nce`.
+ptb_nce.py` is `--config ptb_nce` and `from configs import ptb_nce`. Those of `treebanks/` are known
+by the name of any treebank as well: `--config ud_czech_pdt` is `ud_treebank.get_config(
+"ud_czech_pdt")`, and `ud_czech_pdt_softmax` that of `ud_treebank_softmax`.
 """
 
 import ast
@@ -9,6 +11,7 @@ import difflib
 import hashlib
 import importlib.util
 import pathlib
+import re
 import sys
 import traceback
 
@@ -17,6 +20,7 @@ from zoo.errors import UserError
 from zoo.trust import user_modules
 
 FOLDER = pathlib.Path(__file__).resolve().parent
+_TREEBANK = re.compile(r"(?P<treebank>ud(_[a-z0-9]+){2,}?)(?P<kind>_softmax)?")
 FAMILIES = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
 # Saved recipes name functions of configs, and configs import each other, without the family.
 __path__ += [str(FOLDER / family) for family in FAMILIES]
@@ -44,7 +48,9 @@ def load(name: str) -> Experiment:
 
     From then on modules beside the file, and those of the working folder, can be imported.
     """
-    path = paths().get(name)
+    path, arguments = paths().get(name), ()
+    if path is None and (match := _TREEBANK.fullmatch(name)):
+        path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)
     if name.endswith(".py"):
         path = pathlib.Path(name)
         if not path.is_file():
@@ -63,7 +69,7 @@ def load(name: str) -> Experiment:
     user_modules.open_path()
     try:
         spec.loader.exec_module(module)
-        experiment = module.get_config() if hasattr(module, "get_config") else None
+        experiment = module.get_config(*arguments) if hasattr(module, "get_config") else None
     except UserError:
         raise
     except Exception as error:

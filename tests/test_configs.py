@@ -26,8 +26,9 @@ from zoo.data import (
     Text,
 )
 from zoo.embeddings import CharCNN, Concat
+from zoo.errors import UserError
 from zoo.experiment import Experiment
-from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax
+from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax
 from zoo.heads.sampled import SampledHead
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
@@ -158,7 +159,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
 
 # Recipes that have not been run to their ends here; those of the 1 Billion Words take accelerators.
 WITHOUT_FIGURES = {"czech_char_lstm_3"} | {
-    name for name in configs.names() if name.startswith(("lm1b", "multi30k"))
+    name for name in configs.names() if name.startswith(("lm1b", "multi30k", "ud_", "wikitext2"))
 }
 
 
@@ -189,6 +190,28 @@ def test_a_config_is_found_without_its_family():
     assert {path.parent.name for path in configs.paths().values()} == set(configs.FAMILIES)
 
 
+def test_a_treebank_is_a_config_by_its_name():
+    recipe, softmax = configs.load("ud_old_french_altm"), configs.load("ud_old_french_altm_softmax")
+    assert recipe.data == softmax.data
+    assert recipe.data.train == "ud_old_french_altm/train.conllu"
+    assert recipe.data.tests == ("ud_old_french_altm/test.conllu",)
+    assert (type(recipe.model.head), type(softmax.model.head)) == (LogLinear, Softmax)
+    assert configs.load("ud_treebank") == configs.load("ud_french_gsd")
+    for name in ("ud_french", "ud_French_GSD", "ud_softmax"):
+        with pytest.raises(UserError, match="there is no config"):
+            configs.load(name)
+
+
+@pytest.mark.parametrize("name", [name for name in configs.names() if "wikitext2" in name])
+def test_heads_of_wikitext_are_those_of_the_penn_treebank(name):
+    recipe, other = configs.load(name), configs.load(name.replace("wikitext2", "ptb"))
+    assert recipe.training == other.training and recipe.model.core == other.model.core
+    if name != "wikitext2_adaptive":  # whose clusters are of more words
+        assert recipe.model == other.model
+    # Papers count blank lines.
+    assert recipe.data.blank_lines == "kept"
+
+
 # A step of each takes minutes in all: these stand for the others, one of each kind of data and one
 # of each way to train.
 AT_ONCE = {
@@ -200,6 +223,7 @@ AT_ONCE = {
     "ptb_hierarchical",
     "ptb_nce",
     "rnn_french",
+    "ud_treebank",
     "shakespeare_char",
 }
 STEPPING = [

@@ -11,6 +11,7 @@ from zoo.commands import (
     align,
     bleu,
     compare,
+    data,
     evaluate,
     export,
     generate,
@@ -30,6 +31,7 @@ from zoo.commands import (
 )
 
 COMMANDS = {
+    "data": (data, "fetches free corpora, and checks what is there"),
     "train": (train, "trains a model, or goes on with a run that was begun"),
     "evaluate": (evaluate, "judges a trained model, and keeps each figure with its passport"),
     "generate": (generate, "samples text from a language model"),

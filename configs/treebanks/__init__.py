@@ -1,0 +1,1 @@
+"""Any treebank of Universal Dependencies by its name, with and without features."""

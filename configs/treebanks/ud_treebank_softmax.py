@@ -1,0 +1,32 @@
+"""A treebank of Universal Dependencies with a softmax: words alone, no tags.
+
+    python -m zoo data ud_czech_pdt
+    python train.py --config ud_czech_pdt_softmax runs/ud_czech_pdt_softmax
+    python evaluate.py runs/ud_czech_pdt_softmax
+
+All but embedding, head and features is that of ud_treebank, so that the figures can be put side by
+side. `python train.py --config ud_treebank_softmax runs/any` takes ud_french_gsd. Not run yet on a
+whole treebank: there is no figure to expect.
+"""
+
+from configs import ud_treebank
+from zoo import Experiment, changed
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+
+
+def get_config(treebank: str = "ud_french_gsd") -> Experiment:
+    """The experiment.
+
+    Args:
+      treebank: as of ud_treebank.
+    """
+    return changed(
+        ud_treebank.get_config(treebank),
+        {
+            "vocabulary.features": (),
+            "vocabulary.background": None,
+            "model.embedding": Lookup(size=256),
+            "model.head": Softmax(),
+        },
+    )

@@ -1,0 +1,1 @@
+"""WikiText-2: the heads of the Penn Treebank's configs on a text that everyone may fetch."""

@@ -1,0 +1,23 @@
+"""WikiText-2 with the adaptive softmax: seldom words in clusters.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_adaptive runs/wikitext2_adaptive
+    python evaluate.py runs/wikitext2_adaptive
+
+Grave et al. (2017); ptb_adaptive on another text, with a third cluster of seldom words. Data and
+budget are those of wikitext2_softmax. Not run yet: there is no figure to expect.
+"""
+
+from configs import wikitext2_softmax
+from zoo import Experiment, changed
+from zoo.heads import AdaptiveSoftmax
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        wikitext2_softmax.get_config(),
+        {
+            "model.head": AdaptiveSoftmax(cutoffs=(2000, 5000, 15000), division=2),
+        },
+    )

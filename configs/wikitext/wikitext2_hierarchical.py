@@ -1,0 +1,23 @@
+"""WikiText-2 with a class, then a word: classes of frequency.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_hierarchical runs/wikitext2_hierarchical
+    python evaluate.py runs/wikitext2_hierarchical
+
+Goodman (2001); ptb_hierarchical on another text. Data and budget are those of wikitext2_softmax.
+Not run yet: there is no figure to expect.
+"""
+
+from configs import wikitext2_softmax
+from zoo import Experiment, changed
+from zoo.heads import HierarchicalSoftmax
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        wikitext2_softmax.get_config(),
+        {
+            "model.head": HierarchicalSoftmax(),
+        },
+    )

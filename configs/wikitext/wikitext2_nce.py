@@ -1,0 +1,25 @@
+"""WikiText-2 by noise-contrastive estimation, 100 noise words a lane.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_nce runs/wikitext2_nce
+    python evaluate.py runs/wikitext2_nce
+
+Mnih and Teh (2012); ptb_nce on another text. Data and budget are those of wikitext2_softmax. Not
+run yet: there is no figure to expect.
+"""
+
+from configs import wikitext2_softmax
+from zoo import Experiment, changed
+from zoo.heads import NCE, UnigramNoise
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        wikitext2_softmax.get_config(),
+        {
+            "model.head": NCE(noise=UnigramNoise(), samples=100, noise_per="lane"),
+            "training.row_sparse": True,
+            "training.optimizer.learning_rate": 40.0,
+        },
+    )

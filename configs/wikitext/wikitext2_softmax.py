@@ -1,0 +1,45 @@
+"""A softmax on WikiText-2: what the heads of the other wikitext2_ configs are measured by.
+
+    python -m zoo data wikitext-2
+    python train.py --config wikitext2_softmax runs/wikitext2_softmax
+    python evaluate.py runs/wikitext2_softmax
+
+The recipe is that of ptb_softmax: 256 LSTM cells, five epochs of stochastic gradient descent, only
+the head differs. Figures count every word and </s>, blank lines too, which is how papers count
+(Merity et al. 2016: 2,088,628, 217,646 and 245,569 tokens, V = 33,278), with <unk> as a word and
+the state carried. Not run yet: there is no figure to expect.
+"""
+
+from zoo import Evaluation, Experiment, Training
+from zoo.cores import LSTM
+from zoo.data import Text, Vocabulary
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD, Cosine
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return Experiment(
+        data=Text(
+            train="wikitext-2/wiki.train.tokens",
+            validation="wikitext-2/wiki.valid.tokens",
+            tests=("wikitext-2/wiki.test.tokens",),
+            blank_lines="kept",
+        ),
+        vocabulary=Vocabulary(),
+        model=LanguageModel(
+            embedding=Lookup(size=256),
+            core=LSTM(size=256, dropout=0.2, input_dropout=0.2),
+            head=Softmax(),
+        ),
+        training=Training(
+            batch=20,
+            length=35,
+            optimizer=SGD(learning_rate=20.0, schedule=Cosine()),
+            clip=0.25,
+            epochs=5,
+        ),
+        evaluation=Evaluation(state="carried", lanes=8, length=64),
+    )

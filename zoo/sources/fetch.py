@@ -1,0 +1,221 @@
+"""Fetches the files of free corpora, each checked and whole or not at all.
+
+A file has to have the SHA-256 that `zoo.sources.free` knows. Where none is known, the first
+download is believed, and its SHA-256 is written to `fetched.json` in the folder of data ("trust on
+first use"): from then on, and for all who have that file, the same address has to give the same.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import pathlib
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+from zoo.errors import UserError
+from zoo.sources import dataset_rows, free
+
+RECORD = "fetched.json"
+# Some hosts refuse the name that urllib gives itself.
+_HEADERS = {"User-Agent": "zoo (python-urllib)"}
+TIMEOUT = 60.0
+_SPLITS = {"train": "train", "valid": "validation", "test": "test"}
+
+
+class Fetched(NamedTuple):
+    """A file that is there.
+
+    Attributes:
+      path: where it lies.
+      sha256: what it is.
+      how: "there" already, "known", "recorded" or "first": by what it was checked.
+    """
+
+    path: pathlib.Path
+    sha256: str
+    how: str
+
+
+def fetch(
+    name: str,
+    folder: pathlib.Path,
+    *,
+    release: str = "master",
+    mirror: str | None = None,
+    through_datasets: bool = True,
+    log: Callable[[str], None] = print,
+) -> list[Fetched]:
+    """Fetches what of a corpus is not in the folder yet, and checks what is.
+
+    Args:
+      name: of `zoo.sources.free.corpus`.
+      folder: of data; recipes find files there if $ZOO_DATA names it.
+      release: of treebanks.
+      mirror: an address to which those of files are appended, host and path, in the place of their
+        own: "file:///media/disk" reads /media/disk/raw.githubusercontent.com/...
+      through_datasets: whether the library `datasets` is asked first, where a hub has the corpus.
+      log: is called with a line of text for each file.
+
+    Raises:
+      UserError: there is no such corpus, a file cannot be had, or it is another than it has to be.
+    """
+
+    def listing(url):
+        try:
+            found = json.loads(_bytes_at(url, mirror))
+            return [entry for entry in found if isinstance(entry, dict)]
+        except ValueError as error:
+            raise UserError(f"{url} has no list of files ({error}): try again later.") from error
+        except OSError as error:
+            raise UserError(_not_had(url, error, folder / name)) from error
+
+    corpus = free.corpus(name, release, listing)
+    log(f"{name}: {corpus.about}")
+    archives: dict[str, bytes] = {}
+    fetched = []
+    for file in corpus.files:
+        path = folder / file.path
+        if path.exists():
+            one = _checked(folder, file, path.read_bytes(), release, there=True)
+        else:
+            content = _through_datasets(corpus, file) if through_datasets and not mirror else None
+            if content is None:
+                content = _content(file, mirror, folder, archives)
+            one = _checked(folder, file, content, release)
+            _write(path, content)
+            _record(folder, file, one, release)
+        log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
+        fetched.append(one)
+    return fetched
+
+
+_HOW = {
+    "there": "already there",
+    "known": "as it has to be",
+    "recorded": f"as recorded in {RECORD}",
+    "first": f"believed at this first download, and recorded in {RECORD}",
+}
+
+
+def _content(file, mirror, folder, archives) -> bytes:
+    """The bytes of a file from its addresses."""
+    parts = []
+    for url in file.urls:
+        try:
+            if url not in archives:
+                archives[url] = _bytes_at(url, mirror)
+        except OSError as error:  # urllib's errors are of this kind
+            raise UserError(_not_had(url, error, folder / file.path)) from error
+        parts.append(archives[url] if file.member else archives.pop(url))
+    if not file.member:
+        return b"".join(parts)
+    try:
+        with zipfile.ZipFile(io.BytesIO(parts[0])) as archive:
+            return archive.read(file.member)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise UserError(
+            f"{file.urls[0]} is no archive with {file.member} ({error}): put this file at "
+            f"{folder / file.path}."
+        ) from error
+
+
+def _not_had(url, error, path):
+    why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    return (
+        f"{url} cannot be fetched ({why}): fetch it where there is a network and put it at {path}, "
+        "or give --mirror with a copy of the addresses."
+    )
+
+
+def _bytes_at(url: str, mirror: str | None) -> bytes:
+    """What is at an address, or at its place in a mirror; OSError if it cannot be had."""
+    if mirror:
+        url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
+    request = urllib.request.Request(url, headers=_HEADERS)
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        return answer.read()
+
+
+def _through_datasets(corpus, file) -> bytes | None:
+    """The lines of a split of the hub's data set; None where the library or the hub is away."""
+    if not corpus.hub[0]:
+        return None
+    split = _SPLITS[file.path.rpartition("wiki.")[2].partition(".")[0]]
+    with contextlib.suppress(ImportError, UserError):
+        rows = dataset_rows.rows(corpus.hub[0], *corpus.hub, split=split)
+        # A row is a line with its end; a blank line is an empty row.
+        lines = (row["text"].removesuffix("\n") for row in rows)
+        return "".join(f"{line}\n" for line in lines).encode()
+    return None
+
+
+def _checked(folder, file, content, release, there=False) -> Fetched:
+    """What a file is, which is what it has to be.
+
+    Raises:
+      UserError: it is not.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    recorded = read_record(folder).get(file.path, {})
+    expected = file.sha256 or recorded.get("sha256")
+    how = "known" if file.sha256 else "recorded" if expected else "there" if there else "first"
+    path = folder / file.path
+    what = f"{path} is" if there else f"{', '.join(file.urls)}: what is there now, for {path}, is"
+    if expected and digest != expected:
+        away = "move it away to fetch it again" if there else "get a copy and put it there"
+        if not file.sha256:
+            away += f", or take its entry out of {folder / RECORD} if it is meant"
+        raise UserError(f"{what} another file (sha256 {digest}, not {expected}): {away}.")
+    tokens = content.count(b"\n") + len(content.split()) if file.tokens else 0
+    if tokens != file.tokens:
+        raise UserError(
+            f"{what} of {tokens:,} words and ends of lines, not {file.tokens:,}: get a copy from "
+            "elsewhere."
+        )
+    return Fetched(path, digest, how)
+
+
+def _write(path, content):
+    """Writes a file whole or not at all."""
+    unfinished = path.with_name(f"{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}): give another folder by --into."
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def read_record(folder: pathlib.Path) -> dict:
+    """{path: {"sha256", "urls", "release"}} of the files that were fetched into a folder.
+
+    Raises:
+      UserError: the record cannot be read.
+    """
+    path = folder / RECORD
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): dict(entry) for name, entry in found.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"{path} is no record of fetched files ({error}): remove it.") from error
+
+
+def _record(folder, file, fetched, release):
+    """Writes down what was fetched."""
+    entry = {"sha256": fetched.sha256, "urls": [*file.urls]}
+    if file.path.endswith(".conllu"):
+        entry["release"] = release
+    record = {**read_record(folder), file.path: entry}
+    text = json.dumps(dict(sorted(record.items())), indent=2) + "\n"
+    _write(folder / RECORD, text.encode())
