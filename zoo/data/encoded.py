@@ -8,6 +8,9 @@ import numpy as np
 
 from zoo.lexicon import Lexicon
 
+# Elements of an array that are hashed at a time.
+_AT_ONCE = 1 << 20
+
 
 class Strings(NamedTuple):
     """The words of a text that are strings of a class.
@@ -50,7 +53,11 @@ class EncodedText:
         arrays = [self.words, self.counted, self.starts]
         if not self.trained.all():
             arrays.append(self.trained)
-        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()[:16]
+        hasher = hashlib.sha256()
+        for array in arrays:
+            for start in range(0, len(array), _AT_ONCE):  # an array may be larger than the memory
+                hasher.update(np.asarray(array[start : start + _AT_ONCE]).tobytes())
+        return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
         """How often what the model reads at each position occurred in training, int64 [n].

@@ -62,29 +62,18 @@ class Lanes:
             )
         self.text, self.length, self.batch = text, length, batch
         # Without one, the first word has nothing before it: it is context only.
-        start = int(text.words[0]) if boundary is None else boundary
-        previous = np.concatenate([[start], text.words[:-1]]).astype(np.int32)
-        first = np.zeros(len(text.words), bool)
+        self._start = int(text.words[0]) if boundary is None else boundary
+        self._layout: _Carried | _Sentences
         if state == "carried":
-            positions = np.arange(0 if boundary is not None else 1, len(text.words))
-            width = _even_width(len(positions), batch)
-            rows = [positions[row * width : (row + 1) * width] for row in range(batch)]
+            self._layout = _Carried(len(text.words), batch, 0 if boundary is not None else 1)
         else:
-            previous[text.starts] = start
-            first[text.starts] = True
-            lane_of, widths = _fill_with_sentences(text.lengths, batch)
-            positions = text.positions(np.argsort(lane_of, kind="stable"))
-            rows, width = np.split(positions, np.cumsum(widths)[:-1]), widths.max()
-        self.count = int(-(-width // length))
-        self._positions = np.full((batch, self.count * length), -1, np.int64)
-        for row, positions in enumerate(rows):
-            self._positions[row, : len(positions)] = positions
-        self._previous, self._first = previous, first
+            self._layout = _Sentences(text.starts, text.lengths, batch)
+        self.count = int(-(-self._layout.width // length))
 
     @property
     def trained_tokens(self) -> int:
         """How many targets have a loss in training."""
-        return int(self.text.trained[self._positions[self._positions >= 0]].sum())
+        return int(self.text.trained[self._layout.first :].sum())
 
     def __len__(self):
         return self.count
@@ -92,15 +81,61 @@ class Lanes:
     def __getitem__(self, index: int) -> Batch:
         if not 0 <= index < self.count:
             raise IndexError(index)
-        positions = self._positions[:, index * self.length : (index + 1) * self.length]
+        columns = np.arange(index * self.length, (index + 1) * self.length)
+        positions, begins = self._layout.positions(columns)
         real = positions >= 0
+        at, begins = np.where(real, positions, 0), real & begins
+        previous = self.text.words[np.maximum(at - 1, 0)]
+        previous = np.where(begins | (at == 0), self._start, previous)
         return Batch(
-            words=np.where(real, self._previous[positions], 0),
-            targets=np.where(real, self.text.words[positions], 0),
-            trained=(real & self.text.trained[positions]).astype(np.float32),
-            reset=real & self._first[positions],
+            words=np.where(real, previous, 0).astype(np.int32),
+            targets=np.where(real, self.text.words[at], 0).astype(np.int32),
+            trained=(real & self.text.trained[at]).astype(np.float32),
+            reset=begins,
             positions=positions,
         )
+
+
+class _Carried:
+    """Lanes of even width: lane r has the positions first + r width, and those after it."""
+
+    def __init__(self, words, batch, first):
+        self.first, self.words = first, words
+        self.width = _even_width(words - first, batch)
+        self._rows = first + np.arange(batch)[:, None] * self.width
+
+    def positions(self, columns):
+        """(positions [B, T], -1 where there is none; where the state is emptied: nowhere)."""
+        found = self._rows + columns
+        found = np.where((columns < self.width) & (found < self.words), found, -1)
+        return found, np.zeros(found.shape, bool)
+
+
+class _Sentences:
+    """Lanes of whole sentences, one after the other.
+
+    Lanes are not laid out as arrays of positions, which take more memory than their text: the
+    sentence in a column is looked up when the column is asked for.
+    """
+
+    first = 0
+
+    def __init__(self, starts, lengths, batch):
+        lane_of, self._widths = _fill_with_sentences(lengths, batch)
+        order = np.argsort(lane_of, kind="stable")
+        # All lanes one after the other: where each sentence ends there, and each lane starts.
+        self._ends = np.cumsum(lengths[order])
+        self._lanes = np.cumsum(self._widths) - self._widths
+        self._starts, self._lengths = starts[order], lengths[order]
+        self.width = self._widths.max()
+
+    def positions(self, columns):
+        """(positions [B, T], -1 where there is none; where a sentence starts)."""
+        real = columns < self._widths[:, None]
+        stream = np.where(real, self._lanes[:, None] + columns, 0)
+        sentence = np.searchsorted(self._ends, stream, side="right")
+        within = stream - (self._ends[sentence] - self._lengths[sentence])
+        return np.where(real, self._starts[sentence] + within, -1), within == 0
 
 
 def batch_count(

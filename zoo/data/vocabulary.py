@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo.arrays import memory
-from zoo.data import unicode_forms
+from zoo.data import sharded, unicode_forms
 from zoo.data.encoded import EncodedText, Strings
 from zoo.data.open_words import OpenWords
 from zoo.data.own_lexicon import estimated
@@ -20,6 +20,7 @@ from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import token_counts
 from zoo.priors.strings import StringClass
 from zoo.sources.corpus import Corpus, Source
+from zoo.sources.shards import ShardedCorpus
 
 UNKNOWN = "<unk>"
 BOUNDARY = "</s>"
@@ -213,6 +214,8 @@ class Vocabulary:
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
         """The corpus with <unk> and boundaries in their places; a mark's tag is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
+        if isinstance(corpus, ShardedCorpus):
+            return corpus.as_seen(words, UNKNOWN, ends)
         sentences = [
             [word if word in words else UNKNOWN for word in sentence] + ends
             for sentence in corpus.sentences
@@ -259,6 +262,8 @@ class Vocabulary:
         Raises:
           UserError: it has words that the lexicon has not, and the vocabulary refuses those.
         """
+        if isinstance(corpus, ShardedCorpus):
+            return self._encode_shards(corpus, lexicon)
         # Not lists, which take eight bytes and more for what is four, or one, in the end.
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
@@ -300,6 +305,27 @@ class Vocabulary:
             np.array(starts, np.int64),
             np.frombuffer(trained, bool),
             None if opened is None else strings,
+        )
+
+    def _encode_shards(self, corpus: ShardedCorpus, lexicon: Lexicon) -> EncodedText:
+        """`encode` of a text that is not held in memory."""
+        if self.open_classes:
+            raise UserError(
+                f"{corpus.name} is encoded text, whose strings are not looked at one by one: leave "
+                "vocabulary.open_classes out, or give the text itself."
+            )
+        if self.unknown == "refused" and not all(
+            map(lexicon.ids.__contains__, corpus.token_counts())
+        ):
+            raise self._refusal(corpus, lexicon)
+        return sharded.encode(
+            corpus,
+            lexicon.ids,
+            UNKNOWN,
+            self.unknown != "skipped",
+            lexicon.boundary_id if self.boundary != "none" else None,
+            self.boundary_marks,
+            self.boundary == "counted",
         )
 
 

@@ -1,10 +1,15 @@
 """The base of sources of files: a path for each split."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from zoo.errors import UserError
 from zoo.sources import files
 from zoo.sources.corpus import Source
+
+# A list of sentences, or what gives parts of itself as lists do.
+Sentences = TypeVar("Sentences", bound=Sequence)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,9 +40,9 @@ class FileSource(Source):
         return files.path_of(paths, split)
 
 
-def ranged(part: files.Part, sentences: list) -> list:
+def ranged(part: files.Part, sentences: Sentences) -> Sentences:
     """The sentences of a file that the range of its path takes; UserError if it takes none."""
-    chosen = sentences[part.range]
+    chosen: Any = sentences[part.range]
     if sentences and not chosen:
         start, stop = ("" if end is None else end for end in (part.range.start, part.range.stop))
         raise UserError(

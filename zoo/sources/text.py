@@ -6,7 +6,7 @@ import re
 import sys
 
 from zoo.errors import UserError, named
-from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, shards
 from zoo.sources.corpus import Corpus
 from zoo.sources.file_source import FileSource, ranged
 
@@ -28,8 +28,9 @@ class Text(FileSource):
     Attributes:
       train: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv, a folder of
         such files or a pattern of their paths, see `folders.text_files`; a split that `datasets`
-        saved to disk), perhaps with a range of the lines that are not blank ('news.txt[:-1000]'),
-        or 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT'
+        saved to disk, or a folder that `zoo encode` made, see `shards`), perhaps with a range of
+        the lines that are not blank ('news.txt[:-1000]'), or 'hub:NAME:SPLIT' or
+        'hub:NAME:CONFIGURATION:SPLIT'
         ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
       validation: as `train`.
       tests: the same for the test splits "test1", "test2" ... ("test" if one).
@@ -56,10 +57,25 @@ class Text(FileSource):
                 f"data.blank_lines is {self.blank_lines!r}: give one of {', '.join(BLANK_LINES)}."
             )
         part, kept = self.part(split), self.blank_lines == "kept"
+        files.check_path(part.path)
+        encoded = shards.found_at(part.path)
+        if encoded is not None:
+            return self._encoded(part, encoded)
         lines = self._lines(part.path)
         # One object a word, not one a token: in a large text tokens outnumber words by thousands.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
         return Corpus(part.path, ranged(part, sentences))
+
+    def _encoded(self, part, folder):
+        """The sentences of shards, as they were encoded."""
+        corpus = shards.ShardedCorpus.of(part.path, folder)
+        if self.blank_lines != corpus.sentences.shards.blank_lines:
+            raise UserError(
+                f"{part.path} was encoded with blank lines "
+                f"{corpus.sentences.shards.blank_lines}, and data.blank_lines is "
+                f"{self.blank_lines!r}: set that, or encode the text again."
+            )
+        return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
 
     def _lines(self, path):
         files.check_path(path)

@@ -1,0 +1,145 @@
+"""A run on a text of 100 million tokens, mapped from shards: its memory, and its tokens a second.
+
+Words are drawn from a Zipf distribution over 50,000 types, in sentences of about 20. The text is
+written and encoded once, into a folder that is given. Then, each in a process of its own: batches
+of lanes alone, and steps of a small model (LSTM 128, 1,024 noise words), from all the shards, from
+the first million tokens of them, and from the same million in memory.
+
+    python -m benchmarks.sharded_text FOLDER [--tokens 100000000]
+"""
+
+import argparse
+import json
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+TYPES, BATCH, LENGTH = 50_000, 64, 20
+IN_MEMORY = 50_000  # sentences
+
+
+def generate(path, tokens):
+    """Writes the text, a block of sentences at a time."""
+    random = np.random.default_rng(0)
+    shares = 1 / np.arange(1, TYPES + 1)
+    shares /= shares.sum()
+    words = np.array([f"w{number}" for number in range(TYPES)])
+    with open(path, "w", encoding="utf-8") as file:
+        written = 0
+        while written < tokens:
+            drawn = words[random.choice(TYPES, 1_000_000, p=shares)].tolist()
+            ends = np.cumsum(random.integers(10, 31, 40_000))
+            start = 0
+            for end in ends[ends < len(drawn)].tolist():
+                file.write(" ".join(drawn[start:end]) + "\n")
+                start = end
+            written += start
+
+
+def measure(train, validation, steps):
+    """Prints one line of JSON: seconds, tokens a second of batches and of steps, memory."""
+    from zoo import Evaluation, Experiment, Training
+    from zoo.cores import LSTM
+    from zoo.data import Text, Vocabulary
+    from zoo.embeddings import Lookup
+    from zoo.heads import ImportanceSampling
+    from zoo.models import LanguageModel
+    from zoo.optimizers import Adagrad
+    from zoo.runs.seen_texts import Texts
+    from zoo.training import tasks
+    from zoo.training.loop import Trainer
+
+    head = ImportanceSampling(samples=1024)
+    recipe = Experiment(
+        data=Text(train=train, validation=validation),
+        vocabulary=Vocabulary(minimum_count=3),
+        model=LanguageModel(Lookup(size=128), LSTM(size=128), head),
+        training=Training(
+            batch=BATCH, length=LENGTH, optimizer=Adagrad(learning_rate=0.2), row_sparse=True
+        ),
+        evaluation=Evaluation(lanes=32, length=20),
+    )
+    start = time.perf_counter()
+    task = tasks.prepare(recipe, 1)
+    found = {"tokens": len(task.text.words), "prepared": time.perf_counter() - start}
+    start = time.perf_counter()
+    Texts.of("train", task.corpora["train"].sentences)
+    found["hashes of sentences"] = time.perf_counter() - start
+    batches = task.epoch(0)
+    start = time.perf_counter()
+    for index in range(2000):
+        batches[index * (len(batches) - 1) // 2000]
+    found["batches: tokens a second"] = 2000 * BATCH * LENGTH / (time.perf_counter() - start)
+    trainer = Trainer(task, recipe.training, pathlib.Path("unused"), 1, log=lambda line: None)
+    found["steps: tokens a second"] = _steps(trainer, batches, steps)
+    found["memory, GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(json.dumps(found))
+
+
+def _steps(trainer, batches, steps):
+    """Tokens a second of the trainer's step, batches made as they are taken."""
+    import jax
+
+    from zoo.training import placement
+    from zoo.training.step import STATE_AXES, train_step
+
+    devices, task = trainer.devices, trainer.task
+    step = devices.compile(
+        train_step,
+        STATE_AXES,
+        loss=task.loss,
+        optimizer=trainer.optimizer,
+        usual_weight=task.usual_weight,
+    )
+    tables = devices.replicate(task.tables)
+    key = devices.replicate(jax.random.key_data(jax.random.key(0)))
+    state = placement.placed([trainer.initial_state()], devices)
+    start = 0.0
+    for number in range(steps + 3):
+        if number == 3:  # compiled, and warm
+            jax.block_until_ready(state)
+            start = time.perf_counter()
+        state, _ = step(state, tables, devices.split(batches[number]), key)
+    jax.block_until_ready(state)
+    return steps * BATCH * LENGTH / (time.perf_counter() - start)
+
+
+def main():
+    """Writes and encodes the text if it is not there, and measures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tokens", type=int, default=100_000_000)
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--measure", help="the training text, in this process")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    if arguments.measure:
+        measure(arguments.measure, str(folder / "validation.txt"), arguments.steps)
+        return
+    text, encoded = folder / "text.txt", folder / "encoded"
+    if not encoded.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        generate(text, arguments.tokens)
+        generate(folder / "validation.txt", 10_000)
+        start = time.perf_counter()
+        command = [sys.executable, "-m", "zoo", "encode", str(text), "--output", str(encoded)]
+        subprocess.run(command, check=True)
+        print(f"encoded in {time.perf_counter() - start:.0f} s")
+        print(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6:.2f} GB for that")
+    for train in (f"{encoded}", f"{encoded}[:{IN_MEMORY}]", f"{text}[:{IN_MEMORY}]"):
+        if not train.startswith(str(encoded)):  # a text is read whole, whatever its range
+            beginning = folder / "beginning.txt"
+            with open(text, encoding="utf-8") as lines:
+                beginning.write_text("".join(next(lines) for _ in range(IN_MEMORY)))
+            train = str(beginning)
+        again = ["--measure", train, "--steps", str(arguments.steps)]
+        command = [sys.executable, "-m", "benchmarks.sharded_text", str(folder), *again]
+        print(train, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""A training step and the shapes of what it takes: to be lowered, counted, and never run.
+
+Of shapes alone a step of billions of parameters is traced on any machine, and lowered for devices
+that it does not have.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+
+from zoo.experiment import Experiment
+from zoo.lexicon import Lexicon
+from zoo.training import parts
+from zoo.training.choose_updates import choose_updates
+from zoo.training.step import TrainState, train_step
+from zoo.training.task import Batch, Task
+from zoo.training.tasks.language_modelling import Words, words_loss
+
+# Steps of an epoch, where no text says how many: schedules need a number.
+EPOCH_STEPS = 1_000_000
+
+
+class StepShapes(NamedTuple):
+    """function: of (state, tables, batch, key). arguments: their ShapeDtypeStructs."""
+
+    function: Callable
+    arguments: tuple[Any, Any, Batch, Any]
+
+    def lowered(self, *platforms: str) -> export.Exported:
+        """Lowers the step for platforms as JAX calls them: "cpu", "cuda", "tpu"."""
+        jitted = jax.jit(self.function, donate_argnums=0)
+        return export.export(jitted, platforms=platforms)(*self.arguments)
+
+
+def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> StepShapes:
+    """The step of a task on one device, on its first batch.
+
+    Args:
+      task: the model and its data.
+      experiment: how it is trained.
+      initial_state: gives the state before the first step, as that of the trainer does.
+    """
+    shapes = jax.eval_shape(initial_state)
+    optimizer = choose_updates(
+        experiment.training, task.row_tables(shapes.params), task.epoch_steps, task.total_steps
+    )
+    function = functools.partial(
+        train_step,
+        loss=task.loss,
+        optimizer=optimizer,
+        frozen=experiment.training.frozen,
+        usual_weight=task.usual_weight,
+        mean_over=experiment.training.mean_over,
+    )
+    return StepShapes(function, (shapes, *_shapes((task.tables, task.epoch(0)[0], _key()))))
+
+
+def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
+    """The step of a language model over these words on one device, without any text.
+
+    Args:
+      experiment: the recipe; its data are not read.
+      lexicon: the words.
+      devices: that share the lanes of a batch: the shapes are those of one of them.
+    """
+    model, recipe = experiment.language_model, experiment.training
+    lanes = recipe.batch // devices
+    params = jax.eval_shape(lambda: model.init(jax.random.key(0), lexicon))
+    optimizer = choose_updates(
+        recipe, model.row_tables(params), EPOCH_STEPS, EPOCH_STEPS * recipe.epochs
+    )
+    state = TrainState(
+        params,
+        jax.eval_shape(optimizer.init, parts.split(params, recipe.frozen)[0]),
+        jax.eval_shape(lambda: model.initial_carry(lanes)),
+        _shape((), jnp.int32),
+    )
+    function = functools.partial(
+        train_step,
+        loss=functools.partial(words_loss, model),
+        optimizer=optimizer,
+        frozen=recipe.frozen,
+        usual_weight=float(recipe.batch * recipe.length),
+    )
+    size = lanes, recipe.length
+    words, reset, weights = _shape(size, jnp.int32), _shape(size, bool), _shape(size, jnp.float32)
+    batch = Batch(Words(words, words, reset), weights, _shape((lanes,), jnp.int32))
+    return StepShapes(function, (state, *_shapes((model.tables(lexicon), batch, _key()))))
+
+
+def ranked_lexicon(size: int, boundary: str = "</s>", unknown: str = "<unk>") -> Lexicon:
+    """A lexicon of numbers for words, which fall off as 1/rank: a stand-in for one of this size."""
+    words = (boundary, unknown, *map(str, range(size - 2)))
+    counts = np.ceil(1e8 / np.arange(1, size + 1)).astype(np.int64)
+    return Lexicon(words=words, counts=counts, boundary=boundary, unknown=unknown)
+
+
+def _key():
+    return _shape((2,), jnp.uint32)
+
+
+def _shape(shape, dtype) -> Any:
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def _shapes(tree: Sequence[Any]) -> Any:
+    def shape(leaf):
+        if isinstance(leaf, jax.ShapeDtypeStruct):
+            return leaf
+        leaf = jnp.asarray(leaf) if np.isscalar(leaf) else leaf
+        return _shape(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
+
+    return jax.tree.map(shape, tree)
