@@ -165,7 +165,7 @@ class _Kept(NamedTuple):
     complete: jax.Array
 
     def best(self, count: int) -> "_Kept":
-        """Those of the highest scores, of equal ones the first."""
+        """The hypotheses of the highest scores, of equal ones the first."""
         _, chosen = jax.lax.top_k(self.score, count)
         return jax.tree.map(lambda leaf: _rows(leaf, chosen), self)
 

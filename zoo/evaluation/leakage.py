@@ -43,8 +43,8 @@ def priors_that_saw(
       by `zoo.runs.text_history`.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
-    judged = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
-    judged = judged or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
+    of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
+    of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
     estimates = {"vocabulary": [vocabulary.splits]}
     for prior in vocabulary.features:
         estimates.setdefault(f"features: {type(prior).__name__}", []).extend(_choices(prior))
@@ -58,7 +58,7 @@ def priors_that_saw(
         name
         for name, choices in estimates.items()
         # No split named: all of them.
-        if any(judged & set(splits or source.splits()) for splits in choices)
+        if any(of_text & set(splits or source.splits()) for splits in choices)
     ]
 
 

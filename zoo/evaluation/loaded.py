@@ -209,7 +209,7 @@ class LoadedModel:
     def _step(self):
         """The step function; see `zoo.decoding.steps`."""
         head = self._model.head
-        if head.spells and not getattr(head, "renormalised", False):
+        if head.spells and not head.renormalised:
             raise UserError(
                 f"a {type(head).__name__} has no list of all words that it can say: "
                 "zoo.load(DIR, renormalise=True) has probabilities over those of the lexicon."

@@ -199,13 +199,13 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 
 def policies(run: Run) -> dict:
     """The choices that change a figure without changing the model."""
-    vocabulary, judged = run.experiment.vocabulary, run.experiment.evaluation
+    vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     # None, as in figures from before there was a choice, where none are kept.
     texts = run.experiment.data.texts()
     blank_lines = {source.blank_lines for source in texts}
     return {
-        "state": judged.state,
-        "lanes": judged.lanes if judged.state == "carried" else None,
+        "state": recipe.state,
+        "lanes": recipe.lanes if recipe.state == "carried" else None,
         "boundary": vocabulary.boundary,
         "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
         "unknown": vocabulary.unknown,

@@ -280,15 +280,15 @@ class Run:
         return text, scores
 
     def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        judged, arrays = self.experiment.evaluation, (self.params, self.tables)
+        recipe, arrays = self.experiment.evaluation, (self.params, self.tables)
         if isinstance(self.experiment.model, SequenceToSequence):
             pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
-            scores = pair_scores.score(self.experiment.model, *arrays, pairs, judged.lanes)
+            scores = pair_scores.score(self.experiment.model, *arrays, pairs, recipe.lanes)
             return pairs.target, scores
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
-        lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
+        lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
         return text, perplexity.score(model, *arrays, text, lanes)
 
 

@@ -25,6 +25,7 @@ class HeadOperations(abc.ABC):
     """
 
     head: heads.Head
+    dtype: Any
 
     @abc.abstractmethod
     def _arrays(self, hidden_size: int | None) -> tuple[Params, Tables]:
@@ -37,9 +38,8 @@ class HeadOperations(abc.ABC):
     def _given(self, hidden, tied_weights) -> tuple[Params, Tables, jax.Array]:
         """(params, tables, hidden): what the methods of a head begin with."""
         params, tables = self._arrays(hidden.shape[-1])
-        dtype = getattr(self, "dtype", None)
         params = with_tied(self.head, params, tied_weights)
-        return cast(params, dtype), tables, cast(hidden, dtype)
+        return cast(params, self.dtype), tables, cast(hidden, self.dtype)
 
     def __call__(self, hidden, *, context: Context = None, tied_weights=None) -> jax.Array:
         """log p of every word, nats, [..., V]: logits whose softmax is themselves."""
@@ -140,7 +140,7 @@ class HeadOperations(abc.ABC):
         `prepared`."""
         params, tables = self._arrays(None)
         params = with_tied(self.head, params, tied_weights)
-        return self.head.prepared(cast(params, getattr(self, "dtype", None)), tables)
+        return self.head.prepared(cast(params, self.dtype), tables)
 
     def context_of(self, words, carry: Carry = None, *, reset=None) -> tuple[Context, Carry]:
         """(the context of each position [B, T], the carry) after words int32 [B, T].

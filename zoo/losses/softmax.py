@@ -203,16 +203,16 @@ def _blocked_backward(block, residuals, cotangents):
     cut = blocks.Cut.of(weights.shape[0], block)
 
     def step(gradients, number):
-        of_hidden, of_weights, of_bias = gradients
+        hidden_gradient, weight_gradient, bias_gradient = gradients
         block_logits, rows = logits_of_rows(hidden, weights, bias, cut, number)
         expected = jnp.exp(block_logits - log_z[:, None]) * scale
         slopes = difference(expected, targets, loss_cotangent, cut.row_numbers(number))
         slopes = cut.masked(number, slopes, 0)
-        of_hidden_block, of_rows = products_with(slopes, hidden, rows)
+        of_block, of_rows = products_with(slopes, hidden, rows)
         return (
-            of_hidden + of_hidden_block,
-            cut.add(number, of_weights, of_rows),
-            cut.add(number, of_bias, slopes.sum(axis=0)),
+            hidden_gradient + of_block,
+            cut.add(number, weight_gradient, of_rows),
+            cut.add(number, bias_gradient, slopes.sum(axis=0)),
         ), None
 
     like = hidden, weights, bias

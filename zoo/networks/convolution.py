@@ -198,7 +198,10 @@ class Convolution:
         return most + filters["bias"][None], position
 
     def _maximum_gradient(self, of_letters, lengths, width, filters, position, cotangent):
-        """As `_mean_gradient`. Equal windows share one gradient, whichever of them has it."""
+        """The gradients of `_maximum`, as `_mean_gradient` gives those of the mean.
+
+        Equal windows share one gradient, whichever of them has it.
+        """
         windows = _windows(of_letters, width)
         positions = jnp.arange(windows.shape[1], dtype=jnp.int32)[None, :, None]
         to_x = jnp.where(position[:, None] == positions, cotangent[:, None], 0)

@@ -13,13 +13,13 @@ from zoo.networks.lstm import flat
 
 def _gates(projection, hidden, recurrent, bias):
     """(reset gate, update gate, candidate, h U_n + c), [B, D] each."""
-    of_inputs = jnp.split(projection, 3, axis=-1)
-    of_hidden = jnp.split(hidden @ recurrent, 3, axis=-1)
+    input_products = jnp.split(projection, 3, axis=-1)
+    hidden_products = jnp.split(hidden @ recurrent, 3, axis=-1)
     reset_gate, update = (
-        jax.nn.sigmoid(x + h) for x, h in zip(of_inputs[:2], of_hidden[:2], strict=True)
+        jax.nn.sigmoid(x + h) for x, h in zip(input_products[:2], hidden_products[:2], strict=True)
     )
-    product = of_hidden[2] + bias[None]
-    return reset_gate, update, jnp.tanh(of_inputs[2] + reset_gate * product), product
+    product = hidden_products[2] + bias[None]
+    return reset_gate, update, jnp.tanh(input_products[2] + reset_gate * product), product
 
 
 def gru_reference(projections, recurrent, bias, hidden, keep):

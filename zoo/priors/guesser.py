@@ -59,7 +59,7 @@ class SuffixGuesser:
         return SuffixTable(self, dict(endings))
 
     def _endings(self, word):
-        """Those of 0, 1, ... letters."""
+        """The endings of 0, 1, ... letters."""
         word = _DIGIT.sub("0", word)
         return [word[len(word) - size :] for size in range(min(self.longest, len(word)) + 1)]
 

@@ -77,7 +77,7 @@ class Morphology(FeaturePrior):
         return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
 
     def _counted(self, tags):
-        """Those of the tags that count."""
+        """The tags that count."""
         kinds = {_kind(tag) for tag in tags}
         if missing := [kind for kind in self.kinds if kind not in kinds]:
             raise UserError(

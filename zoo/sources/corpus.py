@@ -26,7 +26,7 @@ class Mixture:
     sentences: int
 
     def order(self, generator: np.random.Generator) -> np.ndarray:
-        """Places of the sentences that an epoch takes, int64 [sentences], drawn independently.
+        """The numbers of the sentences that an epoch takes, int64 [sentences], drawn independently.
 
         A text's sentences come without return, in a new random order whenever all have come.
         """

@@ -101,7 +101,7 @@ class Pairs(Source):
         return annotated.annotate(corpus, self.unknowns, self._known, files_of.get(split))
 
     def as_written(self):
-        """These pairs without marks of unknown words."""
+        """The pairs without marks of unknown words."""
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property

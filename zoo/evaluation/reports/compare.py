@@ -120,7 +120,7 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
 
 
 def _perplexity(loss, passports):
-    """As the passport has it, or of the mean of several."""
+    """The perplexity of the passport, or that of the mean loss of several."""
     figures = [passport["figures"] for passport in passports]
     return float(figures[0]["perplexity"]) if len(figures) == 1 else perplexity_of(loss)
 

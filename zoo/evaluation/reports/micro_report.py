@@ -85,33 +85,33 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
         plots.check_file(path)
     pairs = language.minimal_pairs(PAIRS, PAIRS_SEED)
 
-    judged, agreements, kept, answers = {}, {}, {}, {}
+    passports, agreements, kept, answers = {}, {}, {}, {}
     own: Any = None
     words_seen: Any = None
     for name, run in runs.items():
         corpus = run.read(SPLIT)
         text, scores = run.score(corpus)
-        judged[name] = passport.of_text(run, SPLIT, corpus, text, scores)
+        passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
         agreements[name], answers[name] = agreement(run, pairs)
         kept[name] = kept_scores.of_text(text, scores)
         if own is None:  # that of the first run is that of all, once they are known to be alike
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
-    first, *others = judged
+    first, *others = passports
     for name in others:
-        comparable.check_comparable(judged[first], judged[name], (first, name))
+        comparable.check_comparable(passports[first], passports[name], (first, name))
     for name, run in runs.items():
-        passport.write(run, judged[name], kept[name])
+        passport.write(run, passports[name], kept[name])
         passport.write(run, agreements[name], answers[name])
 
-    figures = {name: record["figures"] for name, record in judged.items()}
+    figures = {name: record["figures"] for name, record in passports.items()}
     bands = {name: record["bands"] for name, record in figures.items()}
     accuracies = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
     _log_rate(log, language, runs[first].experiment.vocabulary)
-    log(f"Its test text: {own.tokens:,} tokens: {judged[first]['counts']}.\n")
+    log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
     _log_totals(log, own, {name: record["log_perplexity"] for name, record in figures.items()})
-    for name, record in judged.items():
+    for name, record in passports.items():
         for line in overlap.warnings(record):
             log(f"{name}: {line.strip()}")
     _log_bands(log, own_bands, bands)

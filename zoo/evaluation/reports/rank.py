@@ -42,10 +42,10 @@ class Spectrum:
 
 def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
     """log p of every word [contexts, V], float32, after contexts that are spread over the text."""
-    judged, model = run.experiment.evaluation, run.experiment.language_model
+    recipe, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     boundary = run.lexicon.boundary_id
-    lanes = Lanes(text, judged.lanes, judged.length, judged.state, boundary)
+    lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
 
     @jax.jit
     def states(params, tables, words, reset, carry):
