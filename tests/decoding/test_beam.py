@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from zoo.decoding import BeamSearch, sample
+from zoo.decoding import BeamSearch, beam, sample
 from zoo.errors import UserError
 
 SENTENCES, WORDS, LONGEST, BOUNDARY = 3, 5, 4, 2
@@ -17,14 +17,13 @@ CONTEXTS = sum(WORDS**length for length in range(LONGEST))
 
 def next_word(tables, words, carry):
     """p(. | all words before), of each sentence by its own table [B, contexts, V]."""
-    context, fresh = carry
+    context, fresh, sentence = carry
     context = jnp.where(fresh, 0, WORDS * context + words + 1)
-    sentence = jnp.arange(len(words)) // (len(words) // len(tables))
-    return tables[sentence, context], (context, jnp.zeros_like(fresh))
+    return tables[sentence, context], (context, jnp.zeros_like(fresh), sentence)
 
 
 def first_carry(sentences=SENTENCES):
-    return jnp.zeros(sentences, jnp.int32), jnp.ones(sentences, bool)
+    return jnp.zeros(sentences, jnp.int32), jnp.ones(sentences, bool), jnp.arange(sentences)
 
 
 @pytest.fixture(params=[0.3, 3.0], ids=["peaked", "flat"])
@@ -141,11 +140,13 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(tables, lengths):
         assert not found.complete[sentence, count:].any()
 
 
-@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("width", [1, 2, 5])
 @pytest.mark.parametrize(("alpha", "every_end"), [(0.0, False), (1.0, False), (0.5, True)])
 @pytest.mark.slow
-def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(tables, beam, alpha, every_end):
-    settings = BeamSearch(beam, min(beam, 3), alpha, longest=LONGEST, every_end=every_end)
+def test_a_narrow_beam_finds_what_a_loop_that_runs_to_the_end_finds(
+    tables, width, alpha, every_end
+):
+    settings = BeamSearch(width, min(width, 3), alpha, longest=LONGEST, every_end=every_end)
     found = search(settings, tables)
     for sentence, table in enumerate(tables):
         expected = in_a_loop(table, settings, LONGEST)
@@ -194,6 +195,34 @@ def test_a_batch_of_sentences_is_one_by_one(tables):
             np.testing.assert_array_equal(leaf[one], getattr(alone, name), err_msg=name)
         expected = in_a_loop(tables[sentence], settings, limits[sentence])
         assert sequences(found, sentence)[: len(expected)] == [words for _, words in expected]
+
+
+def test_more_rows_than_a_call_of_the_step_takes(random):
+    """The step is called with some hypotheses at a time, and not with those that cannot matter."""
+    sentences, settings = 23, BeamSearch(5, 5, longest=LONGEST)
+    tables = random.dirichlet([0.2] * WORDS, (sentences, CONTEXTS)).astype(np.float32)
+    tables = np.log(np.maximum(tables, 1e-20))
+    limits = random.integers(2, LONGEST + 1, sentences)
+    asked = []
+
+    def step(words, carry):
+        jax.debug.callback(lambda sentence: asked.append(len(sentence)), carry[2])
+        return next_word(jnp.asarray(tables), words, carry)
+
+    words = np.full(sentences, BOUNDARY)
+    found = settings.search(step, words, first_carry(sentences), boundary=BOUNDARY, longest=limits)
+    jax.effects_barrier()
+    for sentence, table in enumerate(tables):
+        expected = in_a_loop(table, settings, limits[sentence])
+        assert sequences(found, sentence) == [words for _, words in expected]
+        np.testing.assert_allclose(found.score[sentence], [s for s, _ in expected], rtol=1e-5)
+        scores = enumerated(table, settings, limits[sentence])
+        lost = [score for words, score in scores.items() if words not in sequences(found, sentence)]
+        assert max(lost, default=-np.inf) <= max(
+            found.missed[sentence] + 1e-5, found.score[sentence, -1] + 1e-5
+        )
+    assert set(asked) == {beam.ROWS} and sentences * settings.beam > beam.ROWS
+    assert len(asked) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
 
 
 def test_the_search_stops_when_no_open_hypothesis_can_win():

@@ -11,15 +11,15 @@ from zoo.decoding.translate import size_of, translate
 WORDS, BOUNDARY, WRONG = 9, 0, 0.2
 
 
-def copy(sources, lengths, words, position):
+def copy(sources, lengths, words, carry):
     """The next word of the source, or the word after it in the lexicon with probability WRONG."""
-    sentence = jnp.arange(len(words)) // (len(words) // len(sources))
+    sentence, position = carry
     place = sources.shape[1] - lengths[sentence] + position
     ended = place >= sources.shape[1]
     word = jnp.where(ended, BOUNDARY, sources[sentence, jnp.minimum(place, sources.shape[1] - 1)])
     probs = (1 - WRONG) * jax.nn.one_hot(word, WORDS)
     probs += WRONG * jax.nn.one_hot((word + 1) % WORDS, WORDS)
-    return jnp.log(probs), position + 1
+    return jnp.log(probs), (sentence, position + 1)
 
 
 class Start:
@@ -29,7 +29,7 @@ class Start:
     def __call__(self, sources, lengths):
         self.shapes.append(sources.shape)
         step = jax.tree_util.Partial(copy, jnp.asarray(sources), jnp.asarray(lengths))
-        return step, jnp.zeros(len(sources), jnp.int32)
+        return step, (jnp.arange(len(sources)), jnp.zeros(len(sources), jnp.int32))
 
 
 @pytest.fixture

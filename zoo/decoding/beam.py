@@ -12,6 +12,10 @@ each of its beginnings, and no normaliser is larger than that of the greatest le
 So an open hypothesis whose bound, the right side, is not above the last of the finished ones that
 are wanted cannot win any more; the search stops when all are such. And where no bound of what was
 let go for want of room is above the last one found, the search is known to have been exact.
+
+By the same inequality, and so without any change to what is found, the step is called for those
+open hypotheses alone that can still contribute one of the `beam` best longer ones, of sentences
+that are not done; the products of the model are nearly all that a search costs.
 """
 
 import dataclasses
@@ -28,6 +32,9 @@ from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
 
 NORMALISERS = ("length", "gnmt")
+# Of a call of the step at most: as many as make the products of a model cheap a row, and few enough
+# that hypotheses which do not matter are left out.
+ROWS = 64
 
 
 class Hypotheses(NamedTuple):
@@ -131,8 +138,8 @@ class BeamSearch:
         """The best hypotheses of each sentence.
 
         Args:
-          step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is given the rows
-            of all open hypotheses, b * beam + k for the k-th of sentence b.
+          step: see `zoo.decoding.steps`; its log-probabilities are at most 0. It is given some open
+            hypotheses at a time, in any order.
           words: int32 [B], the word before the first of each sentence.
           carry: the state before it, every leaf [B, ...].
           boundary: the word that ends a hypothesis.
@@ -177,11 +184,12 @@ class _State(NamedTuple):
       time: the number of tokens.
       words: of the open hypotheses, [B, K, longest].
       log_probs: of their words, [B, K, longest], nats.
-      log_prob: of the open hypotheses, [B, K], nats; -inf for none.
+      log_prob: of the open hypotheses, the most probable first, [B, K], nats; -inf for none.
       last: the last word of each open hypothesis, int32 [B, K].
       finished: the best hypotheses that have ended.
       missed: [B], see `Hypotheses`.
-      carry: every leaf [B * K, ...].
+      carry: every leaf [slots, ...].
+      slots: of each open hypothesis the slot of its carry, int32 [B, K].
     """
 
     time: jax.Array
@@ -192,6 +200,34 @@ class _State(NamedTuple):
     finished: _Kept
     missed: jax.Array
     carry: Any
+    slots: jax.Array
+
+
+class _Grown(NamedTuple):
+    """What the step says of the open hypotheses that it was asked about.
+
+    Attributes:
+      asked: which these are, bool [B, K].
+      longer: log p of the most probable hypotheses that are a word longer than each, none of them
+        ended, [B, K, K + 1], nats.
+      longer_log_probs: of their last words, [B, K, K + 1], nats.
+      longer_words: their last words, int32 [B, K, K + 1].
+      end_log_probs: of the boundary after each, [B, K], nats.
+      enough: the (K + 1)-th of all `longer`, [B], nats.
+      carry: after the last word of each, leaves [slots, ...].
+      slots: of each the slot of its carry, int32 [B, K].
+      filled: the number of slots in use.
+    """
+
+    asked: jax.Array
+    longer: jax.Array
+    longer_log_probs: jax.Array
+    longer_words: jax.Array
+    end_log_probs: jax.Array
+    enough: jax.Array
+    carry: Any
+    slots: jax.Array
+    filled: jax.Array
 
 
 def _rows(leaf, chosen):
@@ -199,14 +235,73 @@ def _rows(leaf, chosen):
     return leaf[jnp.arange(len(leaf))[:, None], chosen]
 
 
-def _best_words(log_prob, boundary, count):
-    """(log_prob [B, K, V] without the boundary's, the highest first [B, count], the hypotheses that
-    they continue and their words, int32)."""
-    sentences, beam, size = log_prob.shape
-    longer = jnp.where(jnp.arange(size)[None, None] == boundary, -jnp.inf, log_prob)
-    best, chosen = top_k(longer.reshape(sentences, beam * size), count)
-    parents, words = jnp.divmod(chosen, size)
-    return best, jnp.minimum(parents, beam - 1), words
+def _grown(state, step, settings, boundary, rows):
+    """The hypotheses one word longer that matter, of the step called with `rows` rows at a time.
+
+    No hypothesis is more probable than what it continues. So those are asked first that are the
+    most probable of their sentences; and once K + 1 longer ones are more probable than all
+    hypotheses that were not asked, these are not asked any more, nor are those of sentences that
+    are done. With `every_end` all open ones are.
+    """
+    sentences, beam = state.log_prob.shape
+    wanted = beam + 1
+
+    def missing(grown):
+        matter = (state.log_prob > -jnp.inf) & ~grown.asked
+        return matter & (state.log_prob >= grown.enough[:, None])
+
+    def ask(grown):
+        # The first hypothesis of each sentence, then the second; rows without any come last.
+        (chosen,) = jnp.nonzero(missing(grown).T.ravel(), size=rows, fill_value=sentences * beam)
+        chosen = chosen.astype(jnp.int32)
+        at = chosen % sentences, chosen // sentences
+        log_prob, last, slots = (
+            array.at[at].get(mode="clip") for array in (state.log_prob, state.last, state.slots)
+        )
+        log_probs, carry = step(last, jax.tree.map(lambda leaf: leaf[slots], state.carry))
+        log_probs = log_probs.astype(log_prob.dtype)
+        is_boundary = jnp.arange(log_probs.shape[1])[None] == boundary
+        best, words = top_k(jnp.where(is_boundary, -jnp.inf, log_probs), wanted)
+        words = jnp.minimum(words, log_probs.shape[1] - 1)  # where there are fewer
+
+        def put(array, values):
+            return array.at[at].set(values, mode="drop")
+
+        longer = put(grown.longer, log_prob[:, None] + best)
+        enough = grown.enough
+        if not settings.every_end:
+            enough = jax.lax.top_k(longer.reshape(sentences, -1), wanted)[0][:, -1]
+        return _Grown(
+            put(grown.asked, True),
+            longer,
+            put(grown.longer_log_probs, best),
+            put(grown.longer_words, words),
+            put(grown.end_log_probs, log_probs[:, boundary]),
+            enough,
+            jax.tree.map(
+                lambda slots, leaf: jax.lax.dynamic_update_slice_in_dim(
+                    slots, leaf, grown.filled, axis=0
+                ),
+                grown.carry,
+                carry,
+            ),
+            put(grown.slots, grown.filled + jnp.arange(rows, dtype=jnp.int32)),
+            grown.filled + rows,
+        )
+
+    none = jnp.full((sentences, beam, wanted), -jnp.inf, state.log_prob.dtype)
+    nothing = _Grown(
+        jnp.zeros(state.log_prob.shape, bool),
+        none,
+        none,
+        jnp.zeros(none.shape, jnp.int32),
+        none[..., 0],
+        none[:, 0, 0],
+        jax.tree.map(jnp.zeros_like, state.carry),
+        jnp.zeros(state.slots.shape, jnp.int32),
+        jnp.zeros((), jnp.int32),
+    )
+    return jax.lax.while_loop(lambda grown: missing(grown).any(), ask, nothing)
 
 
 def _competing(ended, best):
@@ -219,12 +314,10 @@ def _competing(ended, best):
     return ahead < ended.shape[1]
 
 
-def _longer(state, step, limits, settings, boundary):
+def _longer(state, step, limits, settings, boundary, rows):
     """The state after a token more."""
     sentences, beam = state.log_prob.shape
-    token_log_probs, carry = step(state.last.ravel(), state.carry)
-    token_log_probs = token_log_probs.astype(state.log_prob.dtype).reshape(sentences, beam, -1)
-    log_prob = state.log_prob[..., None] + token_log_probs
+    grown = _grown(state, step, settings, boundary, rows)
     length = state.time + 1
 
     def kept(words, log_probs, log_prob, complete):
@@ -238,11 +331,15 @@ def _longer(state, step, limits, settings, boundary):
         )
 
     # One more than there is room for: the best of those that are let go.
-    best, parents, last = _best_words(log_prob, boundary, beam + 1)
+    best, chosen = top_k(grown.longer.reshape(sentences, -1), beam + 1)
     bound = best / settings.norm(limits)[:, None]
     missed = jnp.maximum(state.missed, bound[:, -1])
-    best, bound, parents, last = (array[:, :beam] for array in (best, bound, parents, last))
-    ends = jnp.where(length >= settings.shortest, log_prob[..., boundary], -jnp.inf)
+    best, bound, chosen = (array[:, :beam] for array in (best, bound, chosen))
+    parents, last, last_log_probs = (
+        jnp.take_along_axis(array.reshape(sentences, -1), chosen, axis=1)
+        for array in (_numbers(grown.longer), grown.longer_words, grown.longer_log_probs)
+    )
+    ends = jnp.where(length >= settings.shortest, state.log_prob + grown.end_log_probs, -jnp.inf)
     if not settings.every_end:
         competing = _competing(ends, best)
         lost = jnp.where(competing, -jnp.inf, ends).max(axis=1) / settings.norm(length)
@@ -250,20 +347,18 @@ def _longer(state, step, limits, settings, boundary):
         ends = jnp.where(competing, ends, -jnp.inf)
     ended = kept(
         state.words,  # filled up with the boundary
-        state.log_probs.at[:, :, state.time].set(token_log_probs[..., boundary]),
+        state.log_probs.at[:, :, state.time].set(grown.end_log_probs),
         ends,
         True,
     )
-    chosen = token_log_probs[jnp.arange(sentences)[:, None], parents, last]
     words = _rows(state.words, parents).at[:, :, state.time].set(last)
-    log_probs = _rows(state.log_probs, parents).at[:, :, state.time].set(chosen)
+    log_probs = _rows(state.log_probs, parents).at[:, :, state.time].set(last_log_probs)
     full = (length >= limits)[:, None]
     cut = kept(words, log_probs, jnp.where(full, best, -jnp.inf), False)
     finished = jax.tree.map(
         lambda *leaves: jnp.concatenate(leaves, axis=1), state.finished, ended, cut
     ).best(settings.nbest)
     hopeless = bound <= finished.score[:, -1:]
-    rows = (jnp.arange(sentences)[:, None] * beam + parents).ravel()
     return _State(
         length,
         words,
@@ -272,20 +367,32 @@ def _longer(state, step, limits, settings, boundary):
         last,
         finished,
         missed,
-        jax.tree.map(lambda leaf: leaf[rows], carry),
+        grown.carry,
+        _rows(grown.slots, parents),
     )
+
+
+def _numbers(longer):
+    """The hypothesis k that each of [B, K, n] continues, int32 of the same shape."""
+    return jax.lax.broadcasted_iota(jnp.int32, longer.shape, 1)
 
 
 @functools.partial(jax.jit, static_argnames=("settings", "boundary"))
 def _search(step, words, carry, limits, *, settings, boundary):
     sentences, beam, length = len(words), settings.beam, settings.longest
-    carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, beam, axis=0), carry)
+    rows = min(sentences * beam, ROWS)
     last = jnp.repeat(words[:, None], beam, axis=1)
-    shape, _ = jax.eval_shape(step, last.ravel(), carry)
-    if len(shape.shape) != 2 or len(shape) != sentences * beam:
+    slots = jnp.repeat(jnp.arange(sentences, dtype=jnp.int32)[:, None], beam, axis=1)
+    # Of whole calls of the step.
+    spare = -(-sentences * beam // rows) * rows - sentences
+    carry = jax.tree.map(
+        lambda leaf: jnp.pad(leaf, ((0, spare),) + ((0, 0),) * (leaf.ndim - 1)), carry
+    )
+    shape, _ = jax.eval_shape(step, last.ravel()[:rows], jax.tree.map(lambda a: a[:rows], carry))
+    if len(shape.shape) != 2 or len(shape) != rows:
         raise ValueError(
-            f"the step gives log_probs of the shape {shape.shape} for {sentences * beam} rows: "
-            "they have the shape [rows, V]"
+            f"the step gives log_probs of the shape {shape.shape} for {rows} rows: they have the "
+            "shape [rows, V]"
         )
     dtype = jnp.promote_types(shape.dtype, jnp.float32)
 
@@ -310,10 +417,11 @@ def _search(step, words, carry, limits, *, settings, boundary):
         none(settings.nbest),
         jnp.full(sentences, -jnp.inf, dtype),
         carry,
+        slots,
     )
     state = jax.lax.while_loop(
         lambda state: (state.time < length) & (state.log_prob > -jnp.inf).any(),
-        lambda state: _longer(state, step, limits, settings, boundary),
+        lambda state: _longer(state, step, limits, settings, boundary, rows),
         state,
     )
     # Empty rows hold what was of no probability.

@@ -16,9 +16,10 @@ class _NextLetter:
 
     head: Any
 
-    def __call__(self, params, projected, symbols, state):
-        projected = jnp.repeat(projected, len(symbols) // len(projected), axis=0)
-        return self.head.spelling_step(params, projected, END + symbols, state)
+    def __call__(self, params, projected, symbols, carry):
+        state, rows = carry
+        log_probs, state = self.head.spelling_step(params, projected[rows], END + symbols, state)
+        return log_probs, (state, rows)
 
 
 def most_probable(head, params, hidden, k: int, width: int = 32):
@@ -43,7 +44,7 @@ def most_probable(head, params, hidden, k: int, width: int = 32):
     hypotheses = settings.search(
         jax.tree_util.Partial(_NextLetter(head), params, projected),
         jnp.full(len(hidden), BEGIN - END),
-        head.spelling_start(projected),
+        (head.spelling_start(projected), jnp.arange(len(hidden))),
         boundary=0,
     )
     there = jnp.arange(head.spelling.longest)[None, None] < hypotheses.lengths[..., None]

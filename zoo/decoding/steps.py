@@ -4,10 +4,10 @@ A step function says what comes next, and is all that a decoder knows of a model
 
     step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry)
 
-Every leaf of the carry is [rows, ...]; decoders repeat, reorder and drop its rows. A search over
-B sentences with K hypotheses each has rows = B * K, row b * K + k being hypothesis k of sentence b.
-What is constant for a sentence, such as the states that an attention reads, need not be carried: a
-step that holds arrays [B, ...] itself finds K = rows // B.
+Every leaf of the carry is [rows, ...]; decoders repeat, reorder and drop its rows, so that a step
+is given any number of rows in any order. What is constant for a sentence, such as the states that
+an attention reads, need not be carried: let the step hold arrays [B, ...], and the carry the number
+of each row's sentence.
 
 Give it as `jax.tree_util.Partial(function, params, tables)`: the arrays then are arguments of the
 compiled loop. Those that a plain closure holds become constants of the program.
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 Step = Callable[[jax.Array, Any], tuple[jax.Array, Any]]
 
@@ -70,14 +71,15 @@ class _NextTargetWord:
     model: Any
 
     def __call__(self, params, tables, prepared, encoded, words, carry):
-        model = self.model
+        model, (carry, sentences) = self.model, carry
         states = model.decoder.states(params, tables, words[:, None], carry)
-        hidden = model.attended(params, states[0][:, 0], encoded)
+        of_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
+        hidden = model.attended(params, states[0][:, 0], of_rows)
         context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
         log_probs = model.head.log_probs(
             model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
         )
-        return log_probs, states[2]
+        return log_probs, (states[2], sentences)
 
 
 def of_sequence_to_sequence(
@@ -85,12 +87,12 @@ def of_sequence_to_sequence(
 ) -> tuple[jax.tree_util.Partial, Any]:
     """(step, carry) of a `SequenceToSequence` and a batch of B sources: what decoders start from.
 
-    step(words int32 [B K], carry) -> (log_probs [B K, V] in nats, carry), row b K + k being
-    hypothesis k of sentence b. K is what a call makes it, 1 for greedy decoding and the width of
-    the beam for beam search: the arrays that are constant for a sentence (the encoder's hidden
-    states and their mask, for attention) are arguments of the step with the leading dimension B,
-    which no beam has to repeat or reorder. The first word is the boundary, and what is decoded has
-    the order of the model: words of a "target_reversed" one come out from the last to the first.
+    step(words int32 [rows], carry) -> (log_probs [rows, V] in nats, carry), of any rows. The arrays
+    that are constant for a sentence (the encoder's hidden states and their mask, for attention) are
+    arguments of the step with the leading dimension B, which no beam has to repeat or reorder, and
+    the carry has the number of each row's sentence. The first word is the boundary, and what is
+    decoded has the order of the model: words of a "target_reversed" one come out from the last to
+    the first.
 
     Args:
       source: int32 [B, S], in the order in which the encoder reads, padded on the left, as
@@ -107,7 +109,7 @@ def of_sequence_to_sequence(
     # The carry is the decoder's own; what does not change with the words is the step's.
     constant = encoded._replace(carry=())
     step = jax.tree_util.Partial(_NextTargetWord(model), params, tables, prepared, constant)
-    return step, encoded.carry
+    return step, (encoded.carry, jnp.arange(len(source), dtype=jnp.int32))
 
 
 @functools.cache
