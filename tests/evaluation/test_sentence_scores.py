@@ -18,7 +18,7 @@ from zoo.data import Characters, Mixed, Prefixed, Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
-from zoo.evaluation import sentence_scores
+from zoo.evaluation import score_stream, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
@@ -29,8 +29,8 @@ TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat d
 NBEST = """7 ||| le chat dort ||| a= -1 -2 ||| -3.5
 7 ||| le zèbre dort ||| a= -1 -2 ||| -1.5
 7 |||  ||| a= -1 -2 ||| -4
-x-2 ||| les chats dorment |||
 7 ||| le chat dort
+x-2 ||| les chats dorment |||
 """
 
 
@@ -116,14 +116,14 @@ def test_nbest_lists_keep_their_order_and_rank_their_hypotheses(call, trained, n
         ["7", "1", "3", "0"],
         ["7", "2", "3", "1"],
         ["7", "3", "0", "0"],
-        ["x-2", "4", "3", "0"],
-        ["7", "5", "3", "0"],
+        ["7", "4", "3", "0"],
+        ["x-2", "5", "3", "0"],
     ]
     scores = [float(row[4]) for row in rows]
-    of_seven = [0, 1, 2, 4]
+    of_seven = [0, 1, 2, 3]
     expected = sorted(of_seven, key=lambda place: -scores[place])  # stable: the earlier first
     assert [int(rows[place][-1]) for place in expected] == [1, 2, 3, 4]
-    assert rows[3][-1] == "1"
+    assert rows[4][-1] == "1"
     assert "2 lists, 5 hypotheses, 12 words, 1 of them read as <unk> (8.33%)" in errors
 
 
@@ -161,14 +161,13 @@ def test_a_line_without_the_field_is_named(tmp_path, options, message):
 def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
     _, scores = sentence_scores.judge(run, text)
     assert "<unk>, which the training text never had" in sentence_scores.warning(
-        run.lexicon, scores
+        run.lexicon, scores.unknown.sum()
     )
     counts = run.lexicon.counts.copy()
     counts[run.lexicon.ids["<unk>"]] = 1
     trained = dataclasses.replace(run.lexicon, counts=counts)
-    assert sentence_scores.warning(trained, scores) is None
-    known = dataclasses.replace(scores, unknown=0 * scores.unknown)
-    assert sentence_scores.warning(run.lexicon, known) is None
+    assert sentence_scores.warning(trained, scores.unknown.sum()) is None
+    assert sentence_scores.warning(run.lexicon, 0) is None
 
 
 def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run, text):
@@ -233,7 +232,7 @@ def test_a_table_may_go_to_a_pipe(run, text, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    sentence_scores.report(run, text, pipe)
+    score_stream.report(run, text, pipe)
     assert os.read(reader, 10_000).decode().count("\n") == 6
     os.close(reader)
     assert pipe.is_fifo()
@@ -252,3 +251,45 @@ def test_lists_of_other_forms_are_read(tmp_path, text):
     assert found.words == [["le", "chat"], [], ["dort"]]
     assert (found.ids, found.nbest) == (["u", "u", "v"], True)
     assert found.lines == ([1, 2, 3] if text[0] == "u" else [1, 1, 2])
+
+
+def test_streams_are_scored_in_parts_and_the_same(
+    call, trained, nbest, text, tmp_path, monkeypatch
+):
+    """The parts of two lines are what one of all lines is; lists stay whole."""
+    whole = [call(trained, nbest, "--nbest"), call(trained, text)]
+    monkeypatch.setattr(score_stream, "TOGETHER", 2)
+    monkeypatch.setattr(sentence_scores, "CACHED", 1)
+    parts = [call(trained, nbest, "--nbest"), call(trained, text)]
+    for (code, rows, errors), (_, expected, notes) in zip(parts, whole, strict=True):
+        assert (code, errors) == (0, notes)
+        assert [row[:4] for row in rows] == [row[:4] for row in expected]
+        for row, other in zip(rows[1:], expected[1:], strict=True):
+            assert float(row[4]) == pytest.approx(float(other[4]), rel=1e-5)
+    chunks = score_stream.chunks(Run.load(trained), nbest, nbest=True)
+    assert [chunk.ids for chunk in chunks] == [["7"] * 4, ["x-2"]]
+
+
+def test_a_list_that_goes_on_after_another_one_is_refused(call, trained, tmp_path):
+    (tmp_path / "l").write_text("7 ||| le\nx ||| le\n7 ||| chat\n")
+    code, rows, errors = call(trained, tmp_path / "l", "--nbest", "--output", tmp_path / "t")
+    assert (code, rows, (tmp_path / "t").exists()) == (2, [], False)
+    assert "l, line 3: the list '7' comes again after another one" in errors
+
+
+def test_what_was_scored_is_remembered(run, monkeypatch):
+    asked = []
+    score = sentence_scores.score_words
+
+    def spy(run, sentences, name):
+        asked.append([" ".join(words) for words in sentences])
+        return score(run, sentences, name)
+
+    monkeypatch.setattr(sentence_scores, "score_words", spy)
+    monkeypatch.setattr(sentence_scores, "CACHED", 2)
+    scorer = sentence_scores.CachedScores(run)
+    texts = [["a b", "a", "a b"], ["a", "c"], ["a b", "c"]]
+    found = [scorer.score([text.split() for text in some], "t").log_prob for some in texts]
+    assert asked == [["a b", "a"], ["c"], ["a b"]]  # of three, the last two stay
+    assert found[0][0] == found[0][2] and found[0][1] == found[1][0]
+    np.testing.assert_allclose(found[2], [found[0][0], found[1][1]], rtol=1e-6)

@@ -139,6 +139,41 @@ def run_of(workdir: str, arguments: argparse.Namespace):
     return run.renormalised() if arguments.renormalise else run
 
 
+def add_words_to(parser: argparse.ArgumentParser):
+    """Adds --add-words and --spread-unknown, for one run or several beside each other."""
+    add = parser.add_argument
+    add(
+        "--add-words", metavar="FILE", help="words, one a line, beside those of each run's training"
+    )
+    add(
+        "--spread-unknown",
+        action="store_true",
+        help="with it: they share the probability of <unk> in runs that know words by no features",
+    )
+
+
+def run_with_words(workdir: str, arguments: argparse.Namespace):
+    """The run of a folder, with the words of `add_words_to`'s arguments beside its own.
+
+    Raises:
+      UserError: the run's head has parameters of words, and nothing is to be spread; or as Run's
+        methods raise.
+    """
+    from zoo.evaluation.run import Run
+    from zoo.heads.head import Head
+
+    run = Run.load(workdir)
+    if not arguments.add_words:
+        if arguments.spread_unknown:
+            raise UserError(
+                "--spread-unknown is for words that training had not: --add-words FILE."
+            )
+        return run
+    head = run.experiment.language_model.head
+    of_words = type(head).for_lexicon is Head.for_lexicon
+    return run.with_lexicon(arguments.add_words, arguments.spread_unknown and of_words, add=True)
+
+
 def print_notes(notes: Iterable[str]):
     """Prints remarks on a text on stderr, each on a line: they are no part of the output."""
     for note in notes:

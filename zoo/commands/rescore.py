@@ -58,6 +58,7 @@ def _add_columns(parser):
     add("--word-count", action="store_true", help="adds the number of words")
     add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
     add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
+    options.add_words_to(parser)
     add(
         "--costs",
         action="append",
@@ -141,12 +142,15 @@ def _columns(arguments):
         raise UserError("--unknown-count is of the words that a run does not know: give --run DIR.")
     if not arguments.run:
         return Columns({}, arguments.word_count, rank=arguments.rank)
-    from zoo.evaluation.run import Run, short_names
+    from zoo.evaluation.run import short_names
 
     names = short_names(arguments.run)
     if len({*names}) < len(names):
         raise UserError("--run names a folder twice: give each once.")
-    runs = {name: Run.load(path) for name, path in zip(names, arguments.run, strict=True)}
+    runs = {
+        name: options.run_with_words(path, arguments)
+        for name, path in zip(names, arguments.run, strict=True)
+    }
     return Columns(runs, arguments.word_count, arguments.unknown_count, arguments.rank)
 
 

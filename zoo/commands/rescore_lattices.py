@@ -6,6 +6,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+from zoo.commands import options
 from zoo.errors import UserError, shortened
 
 
@@ -32,11 +33,11 @@ def add_to(parser: argparse.ArgumentParser):
     add("--slf", metavar="FOLDER", help="writes lattices with new scores, ID.slf.gz, there")
     add("--kaldi", action="store_true", help="lattices with new scores in Kaldi's text form")
     add("--output", metavar="FILE", help="default: prints them")
+    options.add_words_to(parser)
 
 
 def run(arguments: argparse.Namespace):
     """Prints or writes a line a lattice, its id and the words; or n-best lists; or lattices."""
-    from zoo.evaluation.run import Run
     from zoo.rescoring.lattices import LatticeSearch
     from zoo.runs import outputs
 
@@ -58,7 +59,7 @@ def run(arguments: argparse.Namespace):
         outputs.check(arguments.output, "the paths")
     if arguments.slf:
         outputs.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
-    lines = _lines(search, Run.load(arguments.workdir), arguments)
+    lines = _lines(search, options.run_with_words(arguments.workdir, arguments), arguments)
     if arguments.output:
         outputs.write_lines(arguments.output, lines, "the paths")
     else:

@@ -18,10 +18,10 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Writes or prints the table of scores."""
-    from zoo.evaluation import sentence_scores
+    from zoo.evaluation import score_stream
     from zoo.runs import outputs
 
     if arguments.output:
         outputs.check(arguments.output)
     run = options.run_of(arguments.workdir, arguments)
-    sentence_scores.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)
+    score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)

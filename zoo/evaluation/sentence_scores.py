@@ -8,8 +8,8 @@ each sentence from the boundary and an empty state. The format of n-best lists i
 
 import collections
 import dataclasses
-import pathlib
-import sys
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from zoo.errors import UserError
 from zoo.evaluation import tree_scores
 from zoo.lexicon import Lexicon
 from zoo.runs import outputs
-from zoo.sources import files, given
+from zoo.sources import given, streams
 from zoo.sources import nbest as nbest_lists
 from zoo.sources.given import GivenText, Reading
 
 PLAIN = Reading()
+# Sentences that are remembered, and their words at most.
+CACHED, CACHED_WORDS = 1 << 14, 64
+LINE_BREAK = "\n"
 COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
 
@@ -81,14 +84,15 @@ def score(
       UserError: the vocabulary has no boundary to start from, or refuses a word, or no sentence has
         words.
     """
-    if lexicon.boundary is None:
+    first = _before_sentences(lexicon)
+    if first is None:
         raise UserError(
             "a sentence is scored from the boundary on, and this run has none: train with "
             "vocabulary.boundary=counted or uncounted."
         )
     distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
     text = vocabulary.encode(Corpus(name, [*map(list, distinct)]), lexicon)
-    log_prob = tree_scores.score(model, params, tables, text, lexicon.ids[lexicon.boundary])
+    log_prob = tree_scores.score(model, params, tables, text, lexicon.ids[first])
 
     counts = np.diff(text.starts, append=len(text.words))
     sentence = np.repeat(np.arange(len(distinct)), counts)
@@ -106,6 +110,12 @@ def score(
     parts = (part(is_word & ~unread), part(unread), part(~is_word))
     back = np.array([distinct[tuple(words)] for words in sentences], np.int64)
     return SentenceScores(*(array[back] for array in (lengths, unknown, *parts)))
+
+
+def _before_sentences(lexicon):
+    """The word that stands before a sentence: the boundary, or of characters the line break."""
+    breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
+    return lexicon.boundary or (LINE_BREAK if breaks else None)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,6 +147,12 @@ class Sentences:
             extra=[sentence.extra for sentence in sentences],
         )
 
+    @classmethod
+    def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
+        """Of (id, line, words) of each sentence; the id counts in n-best lists alone."""
+        ids, lines, words = ([*values] for values in zip(*rows, strict=True))
+        return cls(words, lines, ids if nbest else None, nbest)
+
 
 def read(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
@@ -151,38 +167,39 @@ def read(
     Raises:
       UserError: a line, which is named, has no such field.
     """
-    file = files.find(path)
+    return Sentences.of_rows([*rows(path, reading, nbest=nbest, column=column)], nbest)
+
+
+def rows(
+    path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
+) -> Iterator[tuple[str, int, list[str]]]:
+    """(first field or id of the list, line, words) of each sentence, as the file is read; see
+    `read`."""
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
-    words, ids = [], []
-    lines = files.read_text(file).removesuffix("\n").split("\n")
-    if nbest and column is None and nbest_lists.form_of(lines[0]) != "fields":
-        _, lists = nbest_lists.lists_of(enumerate(lines, 1), str(file), sparse=True)
-        return _of_lists(lists, reading)
-    for number, line in enumerate(lines, 1):
+    lines = streams.read_lines(path)
+    number, first = next(lines)
+    lines = itertools.chain([(number, first)], lines)
+    if nbest and column is None and nbest_lists.form_of(first) != "fields":
+        _, lists = nbest_lists.lists_of(lines, path, sparse=True)
+        for one in lists:
+            for hypothesis in one.hypotheses:
+                yield one.id, hypothesis.line, words_of(hypothesis.text, reading)
+        return
+    for number, line in lines:
         fields = nbest_lists.fields(line) if nbest else line.split("\t")
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{file}, line {number}: there is no field {max(field, 1 + nbest)}; write {form}, "
+                f"{path}, line {number}: there is no field {max(field, 1 + nbest)}; write {form}, "
                 "or give another --column."
             )
-        words.append(_words(fields[field - 1], reading))
-        ids.append(fields[0].strip())
-    return Sentences(words, [*range(1, len(words) + 1)], ids if nbest else None, nbest)
+        yield fields[0].strip(), number, words_of(fields[field - 1], reading)
 
 
-def _of_lists(lists, reading) -> Sentences:
-    """The hypotheses of n-best lists, in their order."""
-    pairs = [(one.id, hypothesis) for one in lists for hypothesis in one.hypotheses]
-    words = [_words(hypothesis.text, reading) for _, hypothesis in pairs]
-    return Sentences(
-        words, [hypothesis.line for _, hypothesis in pairs], [id for id, _ in pairs], True
-    )
-
-
-def _words(text, reading):
+def words_of(text: str, reading: Reading) -> list[str]:
+    """The words of a line, as a model reads them."""
     return [word for token in given.tokens_of(text, reading) for word in token.words]
 
 
@@ -220,22 +237,9 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
     return columns, rows
 
 
-def summary(path: str, sentences: Sentences, scores: SentenceScores) -> str:
-    """How much was scored, as one line of text."""
-    lines, words, unknown = len(scores.words), int(scores.words.sum()), int(scores.unknown.sum())
-    what = f"{lines:,} sentences"
-    if sentences.nbest and sentences.ids is not None:
-        what = f"{len({*sentences.ids}):,} lists, {lines:,} hypotheses"
-    return (
-        f"{path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
-        f"({unknown / max(1, words):.2%}), log-probability {scores.log_prob.sum():,.1f} nats"
-    )
-
-
-def warning(lexicon: Lexicon, scores: SentenceScores) -> str | None:
+def warning(lexicon: Lexicon, unknown: int) -> str | None:
     """What is to be known of the scores of unknown words, if there are any and <unk> was no word of
     the training text; else None."""
-    unknown = int(scores.unknown.sum())
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
@@ -291,6 +295,26 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
     return SentenceScores(*(array[: len(sentences)] for array in fields))
 
 
+def words_by(run, text: str) -> list[str]:
+    """The words of a hypothesis as a run reads them: characters, if these are its words.
+
+    Blanks are left out then if the run knows none, as in Chinese, and a line break ends the line if
+    it knows that.
+    """
+    if not run.lexicon.of_characters:
+        return words_of(text, run.reading)
+    text = text.lower() if run.experiment.vocabulary.lower_case else text
+    ids = run.lexicon.ids
+    characters = [letter for letter in text if letter != " " or letter in ids]
+    return [*characters, *([LINE_BREAK] if LINE_BREAK in ids else [])]
+
+
+def check_hypotheses(run):
+    """UserError unless a run can score hypotheses: sentences of words, or lines of characters."""
+    if not run.lexicon.of_characters:
+        check_run(run)
+
+
 def check_run(run):
     """UserError unless a run's texts are plain sentences of words."""
     if run.lexicon.of_characters:
@@ -306,20 +330,29 @@ def check_run(run):
         )
 
 
-def report(
-    run,
-    path: str,
-    file: str | pathlib.Path | None = None,
-    nbest: bool = False,
-    column: int | None = None,
-):
-    """Writes the table of `judge` to a file, or prints it; `summary` and `warning` go to stderr."""
-    sentences, scores = judge(run, path, nbest, column)
-    columns, rows = table(sentences, scores)
-    if file is not None:
-        outputs.write_table(file, columns, rows)
-    else:
-        sys.stdout.writelines(map(outputs.line, (columns, *rows)))
-    notes = (warning(run.lexicon, scores), *run.notes(sentences.words))
-    lines = (summary(path, sentences, scores), *notes)
-    print(*filter(None, lines), sep="\n", file=sys.stderr)
+class CachedScores:
+    """Scores of sentences under a run, of which those that come again are not computed again.
+
+    The last CACHED different sentences of at most CACHED_WORDS words are remembered: hypotheses of
+    neighbouring lists are often alike, and memory stays bounded.
+    """
+
+    def __init__(self, run):
+        """None is remembered yet."""
+        self.run = run
+        self.known: dict[tuple[str, ...], tuple] = {}
+
+    def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
+        """The scores of sentences; see `score_words`."""
+        new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
+        values = dict(self.known)
+        if new:
+            scores = score_words(self.run, [*map(list, new)], name)
+            columns = (getattr(scores, field.name) for field in dataclasses.fields(scores))
+            values.update(zip(new, zip(*columns, strict=True), strict=True))
+        rows = [values[words] for words in map(tuple, sentences)]
+        short = {words: row for words, row in values.items() if len(words) <= CACHED_WORDS}
+        self.known = dict(itertools.islice(short.items(), max(0, len(short) - CACHED), None))
+        if not rows:
+            return score_words(self.run, [], name)
+        return SentenceScores(*map(np.array, zip(*rows, strict=True)))

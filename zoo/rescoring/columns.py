@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
-from zoo.sources import given
 from zoo.sources.hypotheses import NBestList
 
 if TYPE_CHECKING:
@@ -52,22 +51,27 @@ class Columns:
         Raises:
           UserError: a list has a feature of such a name already.
         """
+        from zoo.evaluation import sentence_scores
+
         waiting = iter(lists)
         if not self.names:
             yield from waiting
             return
+        scorers = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
+        for run in self.runs.values():
+            sentence_scores.check_hypotheses(run)
         for first in waiting:
             chunk, size = [first], len(first.hypotheses)
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk)
+            yield from self._added(chunk, scorers)
 
-    def _added(self, chunk):
+    def _added(self, chunk, scorers):
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
-        for name, run in self.runs.items():
-            scores = _scores(run, texts)
+        for name, scorer in scorers.items():
+            scores = _scores(scorer, texts)
             columns[name] = scores.log_prob.tolist()
             if self.unknown_count:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
@@ -98,13 +102,9 @@ class Columns:
             )
 
 
-def _scores(run, texts):
+def _scores(scorer, texts):
     """The `SentenceScores` of texts under a run."""
     from zoo.evaluation import sentence_scores
 
-    reading = run.reading
-    sentences = [
-        [word for token in given.tokens_of(text, reading) for word in token.words] for text in texts
-    ]
-    sentence_scores.check_run(run)
-    return sentence_scores.score_words(run, sentences, "the n-best lists")
+    sentences = [sentence_scores.words_by(scorer.run, text) for text in texts]
+    return scorer.score(sentences, "the n-best lists")

@@ -143,9 +143,34 @@ def read(
     Raises:
       UserError: the file cannot be read as what it is; the line is named.
     """
+    content = files.read_text(files.find(files.Part.parse(path).path))
+    return of_content(content, path, reading, column, blank_lines)
+
+
+def is_plain(path: str, head: str, column: str = "text") -> bool:
+    """Whether `read` takes a file for plain text, a sentence a line.
+
+    Args:
+      path: of the file.
+      head: its first thousand lines, or all.
+      column: see `read`.
+    """
+    suffix = folders.kind(files.find(path))
+    others = suffix in (".conllu", ".conll", ".tsv")
+    return not others and not _begins_as_conllu(head) and not _header_of(head, column)
+
+
+def of_content(
+    content: str,
+    path: str,
+    reading: Reading,
+    column: str = "text",
+    blank_lines: str = "skipped",
+) -> GivenText:
+    """What `read` makes of the content of the file at a path."""
     part = files.Part.parse(path)
     file = files.find(part.path)
-    text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
+    text = content.replace("\r\n", "\n").replace("\r", "\n")
     suffix = folders.kind(file)
     if suffix in (".conllu", ".conll") or _begins_as_conllu(text):
         given = _of_treebank(text, file, part.path, reading)

@@ -190,6 +190,14 @@ def _grouped(hypotheses) -> Iterator[NBestList]:
         yield NBestList(id, [hypothesis for _, hypothesis in group])
 
 
+def comes_again(id: str, path: str, line: int) -> UserError:
+    """The error of a list that goes on after another one."""
+    return UserError(
+        f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
+        "list together."
+    )
+
+
 def _checked(lists, path, sparse) -> Iterator[NBestList]:
     """The lists, as long as each comes once and all hypotheses have the same features."""
     seen: set[str] = set()
@@ -198,10 +206,7 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
     for nbest_list in lists:
         first = nbest_list.hypotheses[0]
         if nbest_list.id in seen:
-            raise UserError(
-                f"{path}, line {first.line}: the list {nbest_list.id!r} comes again after another "
-                "one: put the lines of a list together."
-            )
+            raise comes_again(nbest_list.id, path, first.line)
         seen.add(nbest_list.id)
         for hypothesis in nbest_list.hypotheses:
             where = f"{path}, line {hypothesis.line}"

@@ -1,0 +1,173 @@
+"""Scores of the lines of a text, or of n-best lists, as they come: pipe in, pipe out.
+
+Some thousand lines are held at a time, so that a list of a million takes no more memory than one of
+ten thousand. Treebanks and tables of items are read whole.
+"""
+
+import itertools
+import pathlib
+import sys
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from tqdm import tqdm
+
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.sentence_scores import Sentences
+from zoo.runs import outputs
+from zoo.sources import files, given, streams
+from zoo.sources import nbest as nbest_lists
+
+# Lines that are scored together: many enough to fill batches, and few to hold.
+TOGETHER = 8192
+# What a file begins with tells its form.
+HEAD = 1000
+
+
+def report(
+    run,
+    path: str,
+    file: str | pathlib.Path | None = None,
+    nbest: bool = False,
+    column: int | None = None,
+):
+    """Writes a table of the scores of a file's sentences, or prints it.
+
+    How much was scored, and what is to be known of unknown words, goes to stderr.
+
+    Args:
+      run: of a language model.
+      path: the text, or /dev/stdin.
+      file: the table to write; None prints it.
+      nbest: see `sentence_scores.read`.
+      column: see `sentence_scores.read`.
+
+    Raises:
+      UserError: as `sentence_scores.judge`; or lines of an n-best list stand apart.
+    """
+    sentence_scores.check_run(run)
+    totals = _Totals(path, run)
+    lines = totals.lines(chunks(run, path, nbest, column))
+    if file is not None:
+        outputs.write_lines(file, lines, "the table")
+    else:
+        sys.stdout.writelines(lines)
+    print(*totals.notes(), sep="\n", file=sys.stderr)
+
+
+def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
+    """The sentences of a file, some thousand at a time, lists whole.
+
+    Args:
+      run: of a language model.
+      path: the text, or /dev/stdin.
+      nbest: see `sentence_scores.read`.
+      column: see `sentence_scores.read`.
+    """
+    if nbest or column is not None:
+        rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
+        yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
+    elif not given.is_one(path):
+        yield Sentences.of(run.given(path))
+    else:
+        yield from _of_text(run, path)
+
+
+def _of_text(run, path):
+    """The sentences of plain text line by line, and all of a file of another form."""
+    form = run.experiment.data.column
+    part = files.Part.parse(path)
+    lines = streams.read_lines(part.path)
+    head = [*itertools.islice(lines, HEAD)]
+    beginning = "\n".join(text for _, text in head).replace("\r\n", "\n").replace("\r", "\n")
+    plain = part.range == slice(None) and given.is_plain(part.path, beginning, form)
+    lines = itertools.chain(head, lines)
+    if not plain:
+        text = "\n".join(text for _, text in lines)
+        yield Sentences.of(given.of_content(text, path, run.reading, form))
+        return
+    # A carriage return alone ends a line, too.
+    texts = (one for _, text in lines for one in text.removesuffix("\r").split("\r"))
+    rows = (
+        (None, number, sentence_scores.words_of(text, run.reading))
+        for number, text in enumerate(texts, 1)
+    )
+    yield from _of_rows(rows, False)
+
+
+def _of_rows(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
+    """Chunks of (id or None, line, words), each with whole lists."""
+    held: list[tuple] = []
+    for row in rows:
+        if len(held) >= TOGETHER and not (nbest and row[0] == held[-1][0]):
+            yield Sentences.of_rows(held, nbest)
+            held = []
+        held.append(row)
+    if held:
+        yield Sentences.of_rows(held, nbest)
+
+
+def _apart(rows, path):
+    """Rows of n-best lists; UserError where a list goes on after another one."""
+    seen: set[str] = set()
+    last = None
+    for row in rows:
+        if row[0] != last and row[0] in seen:
+            raise nbest_lists.comes_again(row[0], path, row[1])
+        last = row[0]
+        seen.add(last)
+        yield row
+
+
+class _Totals:
+    """What was scored so far, of the text at `path` by `run`."""
+
+    def __init__(self, path, run):
+        self.path, self.run = path, run
+        self.counts = np.zeros(3, np.int64)  # sentences, words, unknown words
+        self.lists, self.log_prob = 0, 0.0
+        self.nbest = False
+        self.unknown: dict[str, None] = {}
+
+    def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
+        """The lines of the table."""
+        scorer = sentence_scores.CachedScores(self.run)
+        bar = tqdm(unit=" sentences", disable=None)
+        header = False
+        for sentences in parts:
+            scores = scorer.score(sentences.words, self.path)
+            columns, rows = sentence_scores.table(sentences, scores)
+            if not header:
+                yield outputs.line(columns)
+                header = True
+            yield from map(outputs.line, rows)
+            self._add(sentences, scores)
+            bar.update(len(rows))
+        bar.close()
+        if not self.counts[1]:
+            raise UserError(f"{self.path} has no words to score: give a text that has some.")
+
+    def _add(self, sentences, scores):
+        self.counts += [len(scores.words), scores.words.sum(), scores.unknown.sum()]
+        self.log_prob += float(scores.log_prob.sum())
+        self.nbest = sentences.nbest and sentences.ids is not None
+        if sentences.ids is not None:
+            self.lists += len({*sentences.ids})
+        self.unknown |= dict.fromkeys(
+            self.run.experiment.vocabulary.missing(sentences.words, self.run.lexicon)
+        )
+
+    def notes(self) -> list[str]:
+        """How much was scored, and what is to be known of unknown words."""
+        sentences, words, unknown = (int(count) for count in self.counts)
+        what = f"{sentences:,} sentences"
+        if self.nbest:
+            what = f"{self.lists:,} lists, {sentences:,} hypotheses"
+        summary = (
+            f"{self.path}: {what}, {words:,} words, {unknown:,} of them read as <unk> "
+            f"({unknown / max(1, words):.2%}), log-probability {self.log_prob:,.1f} nats"
+        )
+        warning = sentence_scores.warning(self.run.lexicon, unknown)
+        notes = (summary, warning, *self.run.notes([[*self.unknown]]))
+        return [note for note in notes if note]
