@@ -82,6 +82,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.cnn_softmax
 	$(BIN)/python -m benchmarks.allocator
 	$(BIN)/python -m benchmarks.training_step
+	$(BIN)/python -m benchmarks.translation_step
 
 clean:
 	rm -rf $(QUICKSTART)

@@ -1,0 +1,218 @@
+"""A training step of an encoder-decoder in buckets against the same model in PyTorch.
+
+Forward, backward, clipping of the gradient's norm and SGD: encoder and decoder are LSTMs of 2 x 512
+cells, V = 10,000 on both sides, embeddings of 512, an untied softmax with bias, B = 64, no
+dropout. Sentences have about the lengths of Multi30k's. Both sides start from the same parameters
+and see the same pairs in the same batches, of pairs of about one length. Zoo pads each batch to the
+shape of its bucket, PyTorch to its longest sentences; there the encoder reads packed sequences, as
+it has to if the decoder is to start from the last word's state.
+
+    pip install torch==2.13.0
+    python -m benchmarks.translation_step
+
+It also prints how long the programs of all buckets take to be compiled.
+"""
+
+import argparse
+import functools
+import os
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks import timing
+from zoo import optimizers
+from zoo.cores import LSTM
+from zoo.data.buckets import BucketedPairs, PairedText
+from zoo.data.encoded import EncodedText
+from zoo.embeddings import Lookup
+from zoo.heads import Softmax
+from zoo.lexicon import Lexicon
+from zoo.models import SequenceToSequence
+from zoo.training import placement
+from zoo.training.devices import Devices
+from zoo.training.step import STATE_AXES, TrainState, train_step
+from zoo.training.tasks.translation import Batches
+from zoo.training.updates import DenseUpdates
+
+try:
+    import torch
+    from torch.nn.utils.rnn import pack_padded_sequence
+except ImportError:
+    sys.exit("this benchmark compares with PyTorch, which is absent: pip install torch==2.13.0")
+
+BATCH, LAYERS, VOCABULARY, BOUNDARY = 64, 2, 10_000, 0
+LEARNING_RATE, CLIP, PADDING = 0.7, 5.0, 0.15
+PAIRS = 20_000
+TABLES = {"embedding": {}, "head": {}, "source_embedding": {}}
+
+
+def random_pairs(random) -> BucketedPairs:
+    """Pairs of random words in buckets: lengths are about log-normal, and alike on both sides."""
+    sources = np.clip(np.round(np.exp(random.normal(2.5, 0.32, PAIRS))), 4, 40).astype(int)
+    targets = np.clip(sources + np.round(random.normal(1, 2, PAIRS)), 3, 50).astype(int) + 1
+    texts = []
+    for lengths in (sources, targets):
+        words = random.integers(1, VOCABULARY, lengths.sum()).astype(np.int32)
+        there = np.ones(len(words), bool)
+        texts.append(EncodedText(words, there, there, np.cumsum(lengths) - lengths))
+    texts[1].words[np.cumsum(targets) - 1] = BOUNDARY
+    return BucketedPairs(PairedText(*texts, BOUNDARY, 1, "forward"), BATCH, PADDING)
+
+
+def zoo_side(model, params, batches):
+    """A function that does a step on each batch and returns their losses per token; the parameters
+    are its own from then on."""
+    devices = Devices(1, BATCH)
+    optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
+    step_function = devices.compile(
+        train_step, STATE_AXES, loss=functools.partial(loss, model), optimizer=optimizer
+    )
+    state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
+    state, key = placement.placed([state], devices), jax.random.key_data(jax.random.key(0))
+
+    def steps(chosen=batches):
+        nonlocal state
+        losses = []
+        for batch in chosen:
+            state, results = step_function(state, TABLES, batch, key)
+            losses.append(float(results.loss / results.tokens))
+        jax.block_until_ready(state)
+        return losses
+
+    return steps
+
+
+def loss(model, params, tables, inputs, weights, carry, key):
+    """What the trainer's task of translation gives the step."""
+    return *model.weighted_loss(params, tables, *inputs, weights, key=key), carry
+
+
+class TorchModel(torch.nn.Module):
+    """The same model of PyTorch's own layers."""
+
+    def __init__(self, params, size):
+        """Takes the zoo's parameters; PyTorch keeps its matrices transposed, gates in our order."""
+        super().__init__()
+        self.source_embedding = torch.nn.Embedding(VOCABULARY, size)
+        self.embedding = torch.nn.Embedding(VOCABULARY, size)
+        self.encoder = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
+        self.core = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
+        self.head = torch.nn.Linear(size, VOCABULARY)
+        ours = {
+            "source_embedding.weight": params["source_embedding"]["table"],
+            "embedding.weight": params["embedding"]["table"],
+            "head.weight": params["head"]["weights"],
+            "head.bias": params["head"]["bias"],
+        }
+        for part in ("encoder", "core"):
+            for layer, weights in enumerate(params[part]):
+                ours[f"{part}.weight_ih_l{layer}"] = weights["input"].T
+                ours[f"{part}.weight_hh_l{layer}"] = weights["recurrent"].T
+                ours[f"{part}.bias_ih_l{layer}"] = weights["bias"]
+                ours[f"{part}.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
+        self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
+        # The zoo has one bias a gate; training both of PyTorch's would be another model.
+        for name, parameter in self.named_parameters():
+            parameter.requires_grad = "bias_hh" not in name
+
+    def forward(self, source, lengths, words):
+        """Logits [B, T, V]."""
+        packed = pack_padded_sequence(
+            self.source_embedding(source), lengths, batch_first=True, enforce_sorted=False
+        )
+        _, carry = self.encoder(packed)
+        return self.head(self.core(self.embedding(words), carry)[0])
+
+
+def torch_side(params, size, batches):
+    """A function that does a step on each batch and returns their losses per token."""
+    model = TorchModel(params, size)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
+    ready = [padded_on_the_right(batch) for batch in batches]
+
+    def steps():
+        losses = []
+        for source, lengths, words, targets in ready:
+            optimizer.zero_grad(set_to_none=True)
+            logits = model(source, lengths, words)
+            mean = torch.nn.functional.cross_entropy(
+                logits.view(-1, VOCABULARY), targets.view(-1), ignore_index=-1
+            )
+            mean.backward()
+            torch.nn.utils.clip_grad_norm_(trained, CLIP)
+            optimizer.step()
+            losses.append(mean.item())
+        return losses
+
+    return steps
+
+
+def padded_on_the_right(batch):
+    """(source, lengths, words, targets) of a batch as PyTorch has them, -1 at padding of targets."""
+    source, lengths, words, targets = map(np.asarray, batch.inputs)
+    turned = np.zeros((len(source), lengths.max()), np.int64)
+    for row, length in enumerate(lengths):
+        turned[row, :length] = source[row, source.shape[1] - length :]
+    there = np.asarray(batch.weights) > 0
+    longest = there.sum(axis=1).max()
+    arrays = turned, lengths, words[:, :longest], np.where(there, targets, -1)[:, :longest]
+    return tuple(torch.from_numpy(np.asarray(array, np.int64)) for array in arrays)
+
+
+def compilation(side, batches):
+    """Seconds that the programs of all shapes take to be compiled: the first step on each, less the
+    second."""
+    shapes = {(batch.inputs.source.shape, batch.inputs.words.shape): batch for batch in batches}
+    seconds = []
+    for _ in range(2):
+        begun = time.perf_counter()
+        for batch in shapes.values():
+            side([batch])
+        seconds.append(time.perf_counter() - begun)
+    return seconds[0] - seconds[1], len(shapes)
+
+
+def main():
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--batches", type=int, default=4, help="of a round")
+    parser.add_argument("--size", type=int, default=512, help="cells of a layer")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+
+    size, random = arguments.size, np.random.default_rng(0)
+    lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
+    model = SequenceToSequence(Lookup(size), LSTM(size, LAYERS), Softmax(), order="forward")
+    params = model.init(jax.random.key(0), lexicon, lexicon)
+    pairs = random_pairs(random)
+    everything = Batches(pairs.epoch(random))
+    batches = [everything[index] for index in range(arguments.batches)]
+    sides = {
+        "PyTorch": torch_side(params, size, batches),
+        "zoo": zoo_side(model, params, batches),
+    }
+    losses = {name: side() for name, side in sides.items()}
+    times = timing.medians(sides, arguments.rounds)
+    timing.print_table(
+        f"{arguments.batches} steps, 2 x LSTM-{size}, B = {BATCH}, V = {VOCABULARY:,}, PyTorch "
+        f"{torch.__version__} on {arguments.threads} threads; medians of {arguments.rounds}",
+        times,
+        "PyTorch",
+    )
+    for name, values in losses.items():
+        print(f"  loss of the first steps, {name:7}: " + " ".join(f"{v:.5f}" for v in values))
+    # A side of its own, for which nothing is compiled yet.
+    fresh = zoo_side(model, model.init(jax.random.key(0), lexicon, lexicon), batches)
+    seconds, count = compilation(fresh, everything)
+    print(f"  {count} shapes, {pairs.padding:.1%} padding: compiled in {seconds:.1f} s")
+
+
+if __name__ == "__main__":
+    timing.in_each_memory("benchmarks.translation_step", main)
