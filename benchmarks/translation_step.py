@@ -153,7 +153,7 @@ def torch_side(params, size, batches):
 
 
 def padded_on_the_right(batch):
-    """(source, lengths, words, targets) of a batch as PyTorch has them, -1 at padding of targets."""
+    """(source, lengths, words, targets) of a batch for PyTorch, -1 at padding of targets."""
     source, lengths, words, targets = map(np.asarray, batch.inputs)
     turned = np.zeros((len(source), lengths.max()), np.int64)
     for row, length in enumerate(lengths):

@@ -252,6 +252,17 @@ def test_attention_is_drawn(call, folders, sources, tmp_path):
         call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
 
 
+def test_gradients_are_drawn_of_a_run_without_attention(call, folders, sources, tmp_path):
+    picture, text = tmp_path / "gradients.png", " ".join(sources[2]) + "\n"
+    for name in ("two", "turned"):
+        plain, _ = call("translate", folders[name], text=text)
+        drawn, _ = call("translate", folders[name], "--plot-gradients", picture, text=text)
+        assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+        picture.unlink()
+    with pytest.raises(UserError, match="--plot-gradients draws one sentence"):
+        call("translate", folders["one"], "--plot-gradients", picture, text="\n")
+
+
 def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
     call, folders, sources, tmp_path
 ):
@@ -288,6 +299,32 @@ def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
     call("translate", two, *options, "--length-normalisation", 1)
     with pytest.raises(UserError, match="has several results"):
         call("bleu", one, two)
+
+
+def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders, tmp_path):
+    run = shutil.copytree(folders["one"], tmp_path / "run")
+    call("translate", run, "--split", "test", "--bleu", "--beam", 1)
+    picture = tmp_path / "lengths.svg"
+    table, _ = call("bleu", run, "--by-length", 4, "--plot", picture)
+    assert picture.exists()
+    loaded = Run.load(run)
+    corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
+    lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]
+    _, hypotheses = bleu.read(run, "test")
+    rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
+    assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
+    for span, count, score in rows:
+        first, last = map(int, span.split("-"))
+        assert last == first + 3 and first % 4 == 1
+        chosen = [number for number, n in enumerate(lengths) if first <= n <= last]
+        assert len(chosen) == int(count) > 0
+        references = [" ".join(corpus.sentences[number]) for number in chosen]
+        of_these = bleu.figures([hypotheses[number] for number in chosen], references, "none")
+        assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
+    with pytest.raises(UserError, match="--plot is for --by-length"):
+        call("bleu", run, run, "--plot", picture)
+    with pytest.raises(UserError, match="--by-length 0"):
+        call("bleu", run, "--by-length", 0)
 
 
 def test_figures_are_those_of_sacrebleu_s_definition():

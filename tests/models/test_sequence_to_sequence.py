@@ -120,6 +120,62 @@ def test_step_functions_say_what_log_prob_says(problem, random, attention, beams
         np.testing.assert_allclose(found, np.repeat(expected[:, position], beams), atol=1e-5)
 
 
+def test_gradients_are_those_of_small_steps(problem):
+    params, tables, words, targets = problem
+    batch = source_batch(SENTENCES, longest=6)
+    found = jax.jit(MODEL.gradients)(params, tables, *batch, words, targets)
+    assert found.shape == (3, 4, 6)
+    table, step = np.asarray(params["source_embedding"]["table"], np.float64), 1e-5
+    for row, source in enumerate(SENTENCES):
+        first = 6 - len(source)
+        np.testing.assert_array_equal(found[row, :, :first], 0)
+        # Each source word has a row of its own in the table, so that one position can be moved.
+        rows = {"table": np.concatenate([table[source], np.zeros((1, 3))])}
+        for position in range(len(source)):
+            slopes = []
+            for axis in range(3):
+                values = []
+                for sign in (1, -1):
+                    moved = rows["table"].copy()
+                    moved[position, axis] += sign * step
+                    other = {**params, "source_embedding": {"table": moved}}
+                    log_probs = expected_log_probs(other, range(len(source)), words[row])
+                    values.append(log_probs[np.arange(4), targets[row]])
+                slopes.append((values[0] - values[1]) / (2 * step))
+            expected = np.sqrt(np.sum(np.square(slopes), axis=0))
+            np.testing.assert_allclose(found[row, :, first + position], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["forward", "source_reversed"])
+def test_a_share_of_the_source_is_its_first_words(problem, random, order):
+    whole = dataclasses.replace(MODEL, attention=Luong(), order=order)
+    model = dataclasses.replace(whole, source_share=0.5)
+    lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)
+    params = examples.random_params(whole, random, *lexicons, scale=0.7)
+    _, tables, words, targets = problem
+    in_order = [one[::-1] if order == "source_reversed" else one for one in SENTENCES]
+    first = [one[: -(-len(one) // 2)] for one in SENTENCES]
+    first = [one[::-1] if order == "source_reversed" else one for one in first]
+    given, expected = source_batch(in_order, 6), source_batch(first, 6)
+    found = model.log_prob_and_log_z(params, tables, *given, words, targets)[0]
+    np.testing.assert_allclose(
+        found, whole.log_prob_and_log_z(params, tables, *expected, words, targets)[0], atol=1e-5
+    )
+    weights = np.asarray(model.attention_weights(params, tables, *given, words))
+    of_first = np.asarray(whole.attention_weights(params, tables, *expected, words))
+    for row, (sentence, read) in enumerate(zip(in_order, first, strict=True)):
+        start = 6 - len(sentence) if order == "forward" else 6 - len(read)
+        columns = slice(start, start + len(read))
+        np.testing.assert_allclose(weights[row, :, columns], of_first[row, :, 6 - len(read) :])
+        np.testing.assert_allclose(weights[row].sum(axis=-1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.5, float("nan")])
+def test_a_share_of_no_words_is_refused(share):
+    with pytest.raises(UserError, match=r"model\.source_share=.* above 0, and at most 1"):
+        dataclasses.replace(MODEL, source_share=share)
+
+
 def test_attention_sees_no_padding(problem, random):
     model = dataclasses.replace(MODEL, attention=Luong())
     lexicons = examples.plain_lexicon(TARGET), examples.plain_lexicon(SOURCE)

@@ -17,6 +17,13 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add("--split", default="test", metavar="NAME", help="default: %(default)s")
     add("--samples", type=int, default=1000, help="of the bootstrap; default: %(default)s")
+    add(
+        "--by-length",
+        type=int,
+        metavar="N",
+        help="instead: BLEU of sentences of 1 to N source words, of N + 1 to 2 N, and so on",
+    )
+    add("--plot", metavar="FILE", help="with --by-length: draws it, as .png, .pdf or .svg")
 
 
 def run(arguments: argparse.Namespace):
@@ -24,7 +31,15 @@ def run(arguments: argparse.Namespace):
     from zoo.evaluation import bleu
     from zoo.runs.workdir import Workdir
 
-    if len(arguments.results) < 2:
+    if arguments.plot and arguments.by_length is None:
+        raise UserError("--plot is for --by-length: give both, or leave it out.")
+    if arguments.by_length is not None and arguments.by_length < 1:
+        raise UserError(f"--by-length {arguments.by_length}: give at least 1.")
+    if arguments.plot:
+        from zoo.evaluation.reports import plots
+
+        plots.check_file(arguments.plot)
+    if len(arguments.results) < 2 and arguments.by_length is None:
         raise UserError("one result has nothing beside it: give two folders of runs, or more.")
     if arguments.samples < 1:
         raise UserError(f"--samples {arguments.samples}: give at least 1.")
@@ -32,5 +47,27 @@ def run(arguments: argparse.Namespace):
     folder = pathlib.Path(arguments.results[0])
     experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
+    if arguments.by_length is not None:
+        _by_length(arguments, results, experiment, corpus)
+        return
     rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
     print(bleu.table(rows, results[0][0]))
+
+
+def _by_length(arguments, results, experiment, corpus):
+    """Prints BLEU by the length of the source, and draws it."""
+    from zoo.evaluation import bleu
+    from zoo.evaluation.reports import plots
+
+    names = arguments.results
+    bleu.check_results(names, results, corpus.sentences)
+    lengths = [len(words) for words in experiment.source_of(corpus).sentences]
+    rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
+    print(bleu.length_table(names, rows))
+    print(results[0][0]["figures"]["BLEU"]["signature"])
+    if arguments.plot:
+        spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
+        curves = {
+            name: [scores[number] for *_, scores in rows] for number, name in enumerate(names)
+        }
+        plots.by_length(spans, curves, arguments.plot)

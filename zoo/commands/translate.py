@@ -64,6 +64,12 @@ def add_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="draws the attention of one sentence: .png, .pdf or .svg",
     )
+    add(
+        "--plot-gradients",
+        metavar="FILE",
+        help="draws how much each word depends on each source word of one sentence, with or "
+        "without attention: .png, .pdf or .svg",
+    )
     add("--beam", type=int, default=12, help="hypotheses kept open; 1 is greedy; default 12")
     add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
     add(
@@ -118,8 +124,9 @@ def run(arguments: argparse.Namespace):
         _judge(translator, search, restoring, arguments)
         return
     sources = _sources(translator, file, arguments.split)
-    if arguments.plot_attention:
-        sources = _only_one(sources)
+    for option in ("plot_attention", "plot_gradients"):
+        if getattr(arguments, option):
+            sources = _only_one(sources, option)
     translations = _translations(translator, search, restoring, sources, arguments)
     _write(translations, translator, arguments)
 
@@ -158,12 +165,11 @@ def _check(arguments):
         raise UserError(
             "--dictionary says what unknown words are, and --unknowns keep leaves them: give one."
         )
-    if arguments.bleu and (
-        arguments.nbest or arguments.output or arguments.alignments or arguments.plot_attention
-    ):
+    others = ("nbest", "output", "alignments", "plot_attention", "plot_gradients")
+    if arguments.bleu and any(getattr(arguments, option) for option in others):
         raise UserError(
             "--bleu judges the best hypothesis of each sentence and keeps them beside the run: "
-            "leave --nbest, --output, --alignments and --plot-attention out."
+            "leave --nbest, --output, --alignments, --plot-attention and --plot-gradients out."
         )
 
 
@@ -177,10 +183,10 @@ def _check_files(arguments):
     ):
         if file:
             outputs.check(file, what)
-    if arguments.plot_attention:
+    for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
         from zoo.evaluation.reports import plots
 
-        plots.check_file(arguments.plot_attention)
+        plots.check_file(file)
 
 
 def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
@@ -205,13 +211,13 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
             yield translator.read(line.removesuffix("\n"))
 
 
-def _only_one(sources) -> Iterator[list[str]]:
+def _only_one(sources, option) -> Iterator[list[str]]:
     """The one sentence of a text; UserError if there is none, or more."""
     sentences = [words for words in sources if words]
     if len(sentences) != 1:
+        option = option.replace("_", "-")
         raise UserError(
-            f"--plot-attention draws one sentence, and this text has {len(sentences):,}: give one "
-            "line."
+            f"--{option} draws one sentence, and this text has {len(sentences):,}: give one line."
         )
     return iter(sentences)
 
@@ -231,8 +237,8 @@ def _write(translations, translator, arguments):
                 links.append(alignments.pharaoh(pairs) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
-            if arguments.plot_attention:
-                _draw(translator, of_sentence[0], arguments.plot_attention)
+            if of_sentence:
+                _draw(translator, of_sentence[0], arguments)
             yield _lines(number, of_sentence, arguments)
 
     if arguments.output:
@@ -245,13 +251,19 @@ def _write(translations, translator, arguments):
         outputs.write_lines(arguments.alignments, links, "the alignments")
 
 
-def _draw(translator, one, file):
-    """Draws the attention of a translation."""
+def _draw(translator, one, arguments):
+    """Draws the pictures of a translation that are asked for."""
     from zoo.evaluation import attention
-    from zoo.evaluation.reports import plots
 
-    weights = attention.weights(translator, one.hypothesis, one.source)
-    plots.attention(one.source, one.words, weights, file)
+    for file, values, label in (
+        (arguments.plot_attention, attention.weights, "weight"),
+        (arguments.plot_gradients, attention.gradients, "norm of the gradient"),
+    ):
+        if file:
+            from zoo.evaluation.reports import plots
+
+            matrix = values(translator, one.hypothesis, one.source)
+            plots.attention(one.source, one.words, matrix, file, label)
 
 
 def _translations(
@@ -300,7 +312,7 @@ def _restoring(translator, arguments):
         translator, alignments.read_dictionary(dictionary) if dictionary else {}, by
     )
     if (
-        (arguments.alignments or arguments.plot_attention)
+        (arguments.alignments or arguments.plot_attention or arguments.plot_gradients)
         and isinstance(restoring.strategy, PositionalAll)
         and restoring.way == "marks"
     ):

@@ -1,4 +1,4 @@
-"""Which source word each word of a translation attends to."""
+"""Which source words each word of a translation attends to, or depends on."""
 
 import functools
 from collections.abc import Sequence
@@ -39,19 +39,45 @@ def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str
       UserError: no run has attention.
     """
     check(translator, "this")
-    given = [translator.boundary, *hypothesis.words[:-1]]
-    words = np.full((1, size_of(len(given))), translator.boundary, np.int32)
-    words[0, : len(given)] = given
-    weights_of_runs = []
-    for run in attentive(translator):
+
+    def of_run(run, batch, words, targets):
+        return _compiled(_model(run))(run.params, run.tables, *batch, words)
+
+    return _mean(translator, attentive(translator), of_run, hypothesis, source)
+
+
+def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
+    """How much each word of a translation depends on each word of its source, [T, S].
+
+    The norm of the gradient of log p(word of the translation) by the source word's vector; see
+    `SequenceToSequence.gradients`. No run needs attention. Rows and columns are as the words stand
+    in the sentences. Of an ensemble it is the mean over its runs.
+
+    Args:
+      source: the words as the runs read them; one that a lexicon has not is its unknown word.
+    """
+
+    def of_run(run, batch, words, targets):
+        return _compiled_gradients(_model(run))(run.params, run.tables, *batch, words, targets)
+
+    return _mean(translator, translator.runs, of_run, hypothesis, source)
+
+
+def _mean(translator, runs, of_run, hypothesis, source):
+    """The mean over runs of matrices that their models give, in the order of the sentences."""
+    size = size_of(len(hypothesis.words))
+    words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
+    words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
+    targets[0, : len(hypothesis.words)] = hypothesis.words
+    of_runs = []
+    for run in runs:
         model, ids, unknown = _model(run), run.others[0].ids, run.others[0].unknown or ""
         read = [ids[word if word in ids else unknown] for word in source]
         read = read[::-1] if model.order == "source_reversed" else read
         batch = source_batch([read], size_of(len(read)))
-        of_run = _compiled(model)(run.params, run.tables, *batch, words)[0]
-        sides = len(source), len(hypothesis.words)
-        weights_of_runs.append(in_sentence_order(np.asarray(of_run), *sides, model.order))
-    return np.mean(weights_of_runs, axis=0)
+        matrix = np.asarray(of_run(run, batch, words, targets)[0])
+        of_runs.append(in_sentence_order(matrix, len(source), len(hypothesis.words), model.order))
+    return np.mean(of_runs, axis=0)
 
 
 def links(
@@ -75,3 +101,9 @@ def _model(run: Run) -> SequenceToSequence:
 def _compiled(model):
     """One program for all pairs of a shape."""
     return jax.jit(model.attention_weights)
+
+
+@functools.cache
+def _compiled_gradients(model):
+    """One program for all pairs of a shape."""
+    return jax.jit(model.gradients)

@@ -162,6 +162,69 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     return figures, hypotheses
 
 
+def check_results(
+    names: Sequence[str], results: Sequence[tuple[dict, list[str]]], references: list[list[str]]
+):
+    """UserError unless figures are of the same quantity, and the references are theirs.
+
+    Args:
+      results: of each run, as `read` gives them.
+      references: words.
+    """
+    first = results[0][0]
+    for name, (other, _) in zip(names[1:], results[1:], strict=True):
+        check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
+    if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
+        raise UserError(
+            f"the text of {first['split']} is another than when {names[0]} was judged: translate "
+            "it again."
+        )
+
+
+def by_length(
+    results: Sequence[tuple[dict, list[str]]],
+    references: list[list[str]],
+    lengths: Sequence[int],
+    step: int,
+) -> list[tuple[int, int, int, list[float]]]:
+    """BLEU of the sentences of about one length, as in figure 3 of Sutskever et al. (2014).
+
+    Args:
+      results: of each run, as `read` gives them, of the same quantity.
+      references: words.
+      lengths: words of each source.
+      step: lengths 1 to `step` are put together, those to 2 * step, and so on.
+
+    Returns:
+      (least length, greatest length, number of sentences, BLEU in percent of each run) of the
+      lengths that there are.
+    """
+    metric = metrics(results[0][0]["tokenizer"])["BLEU"]
+    groups: dict[int, list[int]] = {}
+    for number, length in enumerate(lengths):
+        groups.setdefault((length - 1) // step, []).append(number)
+    rows = []
+    for group, numbers in sorted(groups.items()):
+        truth = [" ".join(references[number]) for number in numbers]
+        scores = [
+            metric.corpus_score([found[number] for number in numbers], [truth]).score
+            for _, found in results
+        ]
+        rows.append((group * step + 1, (group + 1) * step, len(numbers), scores))
+    return rows
+
+
+def length_table(names: Sequence[str], rows: list[tuple[int, int, int, list[float]]]) -> str:
+    """The rows of `by_length` as text."""
+    widths = [max(7, len(name)) for name in names]
+    cells = [f"{name:>{width}}" for name, width in zip(names, widths, strict=True)]
+    lines = ["  ".join([f"{'source words':>12}", "sentences", *cells])]
+    for least, greatest, count, scores in rows:
+        cells = [f"{score:{width}.2f}" for score, width in zip(scores, widths, strict=True)]
+        lines.append("  ".join([f"{f'{least}-{greatest}':>12}", f"{count:9}", *cells]))
+    return "\n".join(lines)
+
+
 def compare(
     names: Sequence[str],
     results: Sequence[tuple[dict, list[str]]],
@@ -184,14 +247,8 @@ def compare(
     """
     from sacrebleu.significance import PairedTest
 
+    check_results(names, results, references)
     first = results[0][0]
-    for name, (other, _) in zip(names[1:], results[1:], strict=True):
-        check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
-    if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
-        raise UserError(
-            f"the text of {first['split']} is another than when {names[0]} was judged: translate "
-            "it again."
-        )
     reference_lines = [" ".join(words) for words in references]
     both = zip(names, results, strict=True)
     systems: list[tuple[str, Sequence[str]]] = [(name, lines) for name, (_, lines) in both]

@@ -62,6 +62,9 @@ class SequenceToSequence(Model):
       attention: of `zoo.attention`, or None.
       order: "forward"; "source_reversed", the encoder reads x from its last word to its first; or
         "target_reversed", the decoder says y from its last word to its first, then the boundary.
+      source_share: the encoder reads the first ceil(source_share * n) of the n words of a source,
+        above 0 and at most 1. When the source is reversed, a half leaves out the words that are
+        then farther from their translations than before.
       initial_scale: all parameters start uniform in +-initial_scale, as in section 3.4 in +-0.08; 0
         leaves each component its own.
     """
@@ -73,6 +76,7 @@ class SequenceToSequence(Model):
     encoder: Core | None = None
     attention: Attention | None = None
     order: str = "source_reversed"
+    source_share: float = 1.0
     initial_scale: float = 0.0
 
     lexicon_names = ("lexicon", "source")
@@ -80,6 +84,11 @@ class SequenceToSequence(Model):
     def __post_init__(self):
         check_choices(self, "model", order=ORDERS)
         check_least(self, "model", initial_scale=0)
+        if not 0 < self.source_share <= 1:
+            raise UserError(
+                f"model.source_share={self.source_share} is no share of the words of a source: "
+                "give a number above 0, and at most 1."
+            )
         self.decoder  # noqa: B018  a core that reads on is refused
 
     @property
@@ -186,6 +195,7 @@ class SequenceToSequence(Model):
         source: jax.Array,
         lengths: jax.Array,
         *,
+        shift: jax.Array | None = None,
         key: Key | None = None,
     ) -> Encoded:
         """Encodes sources into what the decoder starts from, which no padding touches.
@@ -194,13 +204,16 @@ class SequenceToSequence(Model):
           source: int32 [B, S], words in the order in which they are read, padded on the left: so
             the last column is the last word of every row, and its carry that of the whole batch.
           lengths: int32 [B], words of each row, at least 1.
+          shift: [B, S, E], added to the vectors of the words, to differentiate by; None for 0.
           key: turns dropout on.
         """
         batch, longest = source.shape
+        source, lengths = self._read(source, lengths)
         first = longest - lengths[:, None]
         positions = jnp.arange(longest)[None]
         embedding, core = self._encoder
         inputs = embedding.apply(params["source_embedding"], tables["source_embedding"], source)
+        inputs = inputs if shift is None else inputs + shift
         # What padding has left in the carry is gone before the first word.
         memory, carry = core.apply(
             params["encoder"],
@@ -216,6 +229,17 @@ class SequenceToSequence(Model):
         if self.attention is not None:
             prepared = self.attention.prepared(params["attention"], memory, mask)
         return Encoded(carry, memory, mask, prepared)
+
+    def _read(self, source, lengths):
+        """(words, lengths) of what is read of the sources: the last columns again."""
+        if self.source_share == 1:
+            return source, lengths
+        read = jnp.ceil(self.source_share * lengths).astype(lengths.dtype)
+        if (
+            self.order != "source_reversed"
+        ):  # the first words of a sentence are not the last columns
+            source = _moved(source, lengths - read)
+        return source, read
 
     def attended(self, params: Params, hidden: jax.Array, encoded: Encoded) -> jax.Array:
         """The states that the head sees: the decoder's hidden states, or their attentional states.
@@ -262,7 +286,58 @@ class SequenceToSequence(Model):
         """
         encoded = self.encode(params, tables, source, lengths)
         hidden, _, _ = self.decoder.states(params, tables, words, encoded.carry)
-        return self._attend(params, hidden, encoded)[1]
+        return self._by_source_word(self._attend(params, hidden, encoded)[1], lengths)
+
+    def _by_source_word(self, values, lengths):
+        """[B, T, S], columns of the words that are read -> those of all words of the sources."""
+        if self.source_share == 1 or self.order == "source_reversed":
+            return values
+        # The columns before those of the words that were read are 0.
+        unread = lengths - self._read(jnp.zeros((len(lengths), 1), jnp.int32), lengths)[1]
+        return jax.vmap(lambda rows, by: jnp.roll(rows, -by, axis=-1))(values, unread)
+
+    def gradients(
+        self,
+        params: Params,
+        tables: Tables,
+        source: jax.Array,
+        lengths: jax.Array,
+        words: jax.Array,
+        targets: jax.Array,
+    ) -> jax.Array:
+        """How much each target's log-probability depends on each source word, [B, T, S]:
+
+            |d log p(y_t | y_1 ... y_(t-1), x) / d e(x_s)|,
+
+        the Euclidean norm of the gradient by the source word's vector e (Li et al. 2016, section
+        4), in nats per unit of the vector; 0 at padding. Columns are as in `attention_weights`,
+        which only models with attention have.
+
+        Args:
+          source: see `encode`.
+          lengths: see `encode`.
+          words: see `weighted_loss`.
+          targets: see `weighted_loss`.
+        """
+        head_params = self.head_params(params)
+
+        def log_prob(shift):
+            encoded = self.encode(params, tables, source, lengths, shift=shift)
+            hidden, context = self.states(params, tables, encoded, words)
+            return self.head.log_prob_and_log_z(
+                head_params, tables["head"], hidden, targets, context=context
+            )[0]
+
+        size = self._encoder[0].size
+        value, pull = jax.vjp(log_prob, jnp.zeros((*source.shape, size)))
+
+        def of_position(position):
+            at = jnp.arange(value.shape[1]) == position
+            (gradient,) = pull(jnp.broadcast_to(at[None], value.shape).astype(value.dtype))
+            return jnp.linalg.norm(gradient, axis=-1)
+
+        norms = jax.lax.map(of_position, jnp.arange(value.shape[1]))
+        return self._by_source_word(jnp.swapaxes(norms, 0, 1), lengths)
 
     def states(
         self,
@@ -352,6 +427,13 @@ class SequenceToSequence(Model):
 
 # The stream of the encoder's dropout; the decoder has the batch's own.
 _ENCODER = 0x656E63
+
+
+def _moved(array, by):
+    """Rows [B, S] moved to the right, each by its number of columns; 0 is put in."""
+    columns = jnp.arange(array.shape[1])[None] - by[:, None]
+    moved = jnp.take_along_axis(array, jnp.maximum(columns, 0), axis=1)
+    return jnp.where(columns >= 0, moved, 0)
 
 
 def _uniform(params, key, scale: float):

@@ -230,31 +230,56 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
 
 
 def attention(
-    source: Sequence[str], target: Sequence[str], weights: np.ndarray, file: str | pathlib.Path
+    source: Sequence[str],
+    target: Sequence[str],
+    weights: np.ndarray,
+    file: str | pathlib.Path,
+    label: str = "weight",
 ):
-    """How much each word of a translation attends to each word of its source.
+    """How much each word of a translation attends to each word of its source, or depends on it.
 
     Args:
       source: words.
       target: words.
-      weights: [T, S], from 0 to 1.
+      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, of which the greatest is the
+        darkest.
       file: the picture to write.
+      label: what the numbers are.
     """
     size = [1.8 + 0.32 * max(len(words), 3) for words in (source, target)]
     figure = Figure(figsize=(size[0] + 0.8, size[1]), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     shape = (max(len(target), 1), max(len(source), 1))
+    greatest = 1 if label == "weight" else float(np.max(weights, initial=0)) or 1
     image = axes.imshow(
-        np.reshape(weights, shape) if np.size(weights) else np.zeros(shape), **_GREY
+        np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
+        **{**_GREY, "vmax": greatest},
     )
     # Words are no mathematics: a "$" is one.
     axes.set_xticks(range(len(source)), [*source], rotation=90, parse_math=False)
     axes.set_yticks(range(len(target)), [*target], parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
-    figure.colorbar(image, label="weight", shrink=0.8)
+    figure.colorbar(image, label=label, shrink=0.8)
     _save(figure, file)
+
+
+def by_length(spans: Sequence[str], curves: dict[str, list[float]], file: str | pathlib.Path):
+    """BLEU against the length of the source.
+
+    Args:
+      spans: of lengths, from the shortest.
+      curves: by name, the BLEU of each span, percent.
+      file: the picture to write.
+    """
+    figure, axes = _axes("BLEU by the length of the source", "source words", "BLEU")
+    for number, (name, scores) in enumerate(curves.items()):
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        axes.plot(range(len(spans)), scores, color=colour, marker=marker, label=name)
+    axes.set_xticks(range(len(spans)), [*spans])
+    axes.set_ylim(bottom=0)
+    _write(figure, axes, file)
 
 
 def sweep(
