@@ -27,6 +27,7 @@ from zoo.heads import (
     LogLinear,
     MixtureOfContexts,
     MixtureOfSoftmaxes,
+    SampledLogLinear,
     SelfNormalisedSoftmax,
     Softmax,
 )
@@ -72,6 +73,14 @@ HEADS = {
     "NCE": HeadCase(NCE(samples=4), head_references.softmax, exact=False),
     "importance sampling": HeadCase(
         ImportanceSampling(samples=4), head_references.softmax, exact=False
+    ),
+    "sampled log-linear": HeadCase(
+        SampledLogLinear(samples=4), head_references.log_linear, exact=False
+    ),
+    "contrastive divergence": HeadCase(
+        SampledLogLinear(estimate="contrastive", samples=4),
+        head_references.log_linear,
+        exact=False,
     ),
     "BlackOut": HeadCase(BlackOut(samples=4), head_references.softmax, exact=False),
 }
@@ -160,7 +169,7 @@ def on_trial(name):
 
 
 # One sampled head stands for those that differ from it in what they sample alone.
-LIKE_OTHERS = {"importance sampling", "BlackOut"}
+LIKE_OTHERS = {"importance sampling", "BlackOut", "sampled log-linear"}
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LIKE_OTHERS else name for name in HEADS
 ]

@@ -24,6 +24,7 @@ from zoo.heads.log_linear import LogLinear
 from zoo.heads.mixture import MixtureOfContexts, MixtureOfSoftmaxes
 from zoo.heads.nce import NCE
 from zoo.heads.noise import LogUniformNoise, Noise, UniformNoise, UnigramNoise
+from zoo.heads.sampled_log_linear import SampledLogLinear
 from zoo.heads.self_normalised import SelfNormalisedSoftmax
 from zoo.heads.softmax import Softmax
 from zoo.heads.spread_unknown import SpreadUnknown
@@ -45,6 +46,7 @@ __all__ = [
     "MixtureOfContexts",
     "MixtureOfSoftmaxes",
     "Noise",
+    "SampledLogLinear",
     "SelfNormalisedSoftmax",
     "Softmax",
     "SpreadUnknown",

@@ -75,6 +75,12 @@ def _features_tables(entries, signature_count):
     return {"features": features, "feature_values": feature_values}
 
 
+def feature_tables(lexicon) -> dict:
+    """The features of each signature, and their values, padded with 0: features, int32 [S, P], and
+    feature_values [S, P]."""
+    return _features_tables(_entries(lexicon), len(lexicon.signatures[1]))
+
+
 def product_tables(lexicon) -> dict:
     """of_signature, of_feature: the levels (see zoo.arrays.sparse) of phi [S, F] and its transpose.
 

@@ -18,7 +18,7 @@ from zoo.losses.adaptive import (
     weighted_adaptive_loss,
 )
 from zoo.losses.blackout import blackout_loss
-from zoo.losses.expectations import importance_weights, metropolis_choice
+from zoo.losses.expectations import importance_weights, metropolis_choice, metropolis_walk
 from zoo.losses.expert import log_expert_mass
 from zoo.losses.feature_scores import (
     sparse_log_linear_log_probs,
@@ -68,6 +68,7 @@ __all__ = [  # noqa: RUF022 in groups
     "weighted_sparse_log_linear_loss",
     "importance_weights",
     "metropolis_choice",
+    "metropolis_walk",
     "log_expert_mass",
     # Mixtures of softmaxes
     "mixture_log_probs",

@@ -59,6 +59,26 @@ def metropolis_choice(key, log_weights):
     Source: Hastings (1970); Hinton (2002); Dymetman and Xiao (2016), section 2.3.
     """
     thresholds = jnp.log(jax.random.uniform(key, log_weights.shape, log_weights.dtype))
+    return metropolis_walk(thresholds, log_weights)
+
+
+def metropolis_walk(log_thresholds, log_weights):
+    """Computes the last state of `metropolis_choice` with these random numbers.
+
+    Args:
+      log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is not looked at.
+      log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
+
+    Returns:
+      Slots in 0 ... n, int32 [...].
+
+    Example:
+      >>> thresholds = jnp.log(jnp.array([0.5, 0.5, 0.5]))
+      >>> print(losses.metropolis_walk(thresholds, jnp.log(jnp.array([1.0, 0.4, 0.6]))))
+      2
+
+    Source: Hastings (1970).
+    """
 
     def step(state, proposal):
         slot, log_weight = state
@@ -69,7 +89,7 @@ def metropolis_choice(key, log_weights):
             jnp.where(accepted, new_log_weight, log_weight),
         ), None
 
-    first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, thresholds))
+    first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
     slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
     initial = (jnp.zeros(first.shape[1:], jnp.int32), first[0])
     (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))

@@ -24,8 +24,15 @@ COMPONENTS = {
     "zoo.heads": (
         *("AdaptiveSoftmax", "BlackOut", "CNNSoftmax", "CharLSTM", "HierarchicalSoftmax"),
         *("HuffmanSoftmax", "ImportanceSampling", "LetterNoise", "LogLinear", "LogUniformNoise"),
-        *("MixtureOfContexts", "MixtureOfSoftmaxes", "NCE", "SelfNormalisedSoftmax", "Softmax"),
-        *("SpreadUnknown", "UniformNoise", "UnigramNoise", "WithExpert"),
+        *("MixtureOfContexts", "MixtureOfSoftmaxes", "NCE", "SampledLogLinear"),
+        *(
+            "SelfNormalisedSoftmax",
+            "Softmax",
+            "SpreadUnknown",
+            "UniformNoise",
+            "UnigramNoise",
+            "WithExpert",
+        ),
     ),
     "zoo.lexicon": ("Spelling",),
     "zoo.models": ("LanguageModel", "SequenceToSequence"),

@@ -1,0 +1,174 @@
+"""The log-linear head trained on draws of its background, against sums over all words."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.arrays import keys
+from zoo.errors import UserError
+from zoo.heads import LogLinear, SampledLogLinear
+from zoo.lexicon import with_features
+from zoo.priors import NGram
+
+D = 7
+
+
+def a_lexicon():
+    """13 words with 4 tags, of which 5 have a feature of their own, and an uneven background."""
+    random = np.random.default_rng(1)
+    features = [
+        {f"tag {word % 4}": 1.0} | ({f"name {word}": 0.5} if word < 5 else {}) for word in range(13)
+    ]
+    background = random.uniform(0.2, 2, 13)
+    lexicon = examples.plain_lexicon(13)
+    return with_features(lexicon, features, np.log(background / background.sum()))
+
+
+LEXICON = a_lexicon()
+
+
+def given(head, shape=(2, 3)):
+    random = np.random.default_rng(2)
+    params = head.init(jax.random.key(0), D, LEXICON)
+    params = jax.tree.map(lambda leaf: jnp.asarray(random.normal(0, 0.4, leaf.shape)), params)
+    hidden = jnp.asarray(random.normal(size=(*shape, D)))
+    targets = jnp.asarray(random.integers(0, 13, shape))
+    return params, head.tables(LEXICON), hidden, targets
+
+
+def phi():
+    """[V, F] of the lexicon, by its names."""
+    dense = np.zeros((13, len(LEXICON.feature_names)))
+    signature, members = LEXICON.signatures
+    for word in range(13):
+        ids, values = members[signature[word]]
+        dense[word, ids] = values
+    return dense
+
+
+def adaptors(params, hidden):
+    weights, bias, hidden = map(np.asarray, (params["weights"], params["bias"], hidden))
+    return hidden @ weights.T + bias
+
+
+def test_importance_sampling_is_the_formula_of_the_draws(float64):
+    head = SampledLogLinear(samples=5, noise_per="token")
+    params, tables, hidden, targets = given(head)
+    drawn = np.zeros((2, 3, 5), int)
+
+    def fixed(tables, key, shape, draws, *, per, distinct=False):
+        words = np.random.default_rng(9).integers(0, tables["log_q"].shape[0], (*shape, draws))
+        drawn[:] = words
+        return type("Drawn", (), {"words": jnp.asarray(words)})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zoo.heads.sampled_log_linear.sample_noise", fixed)
+        loss = head.loss(params, tables, hidden, targets, key=jax.random.key(1))
+    features, signature = phi(), LEXICON.signatures[0]
+    of_signature = np.array([np.flatnonzero(signature == s)[0] for s in range(max(signature) + 1)])
+    a = adaptors(params, hidden)
+    for place in np.ndindex(2, 3):
+        scores = [a[place] @ features[of_signature[s]] for s in drawn[place]]
+        target = int(targets[place])
+        known = LEXICON.log_background[target]
+        expected = np.log(np.mean(np.exp(scores))) - a[place] @ features[target] - known
+        np.testing.assert_allclose(loss[place], expected, rtol=2e-6)
+
+
+@pytest.mark.parametrize("per", ["batch", "lane", "token"])
+def test_many_draws_are_the_exact_loss_and_gradient(float64, per):
+    head, exact = SampledLogLinear(samples=30_000, noise_per=per), LogLinear()
+    params, tables, hidden, targets = given(head)
+    weights = jnp.asarray([[1.0, 0.5, 2.0], [0.3, 0.0, 1.0]])
+
+    def found(one, tables, **options):
+        def loss(params, hidden):
+            return one.weighted_loss(params, tables, hidden, targets, weights, **options)
+
+        return jax.value_and_grad(loss, argnums=(0, 1))(params, hidden)
+
+    sampled = found(head, tables, key=jax.random.key(3))
+    expected = found(exact, exact.tables(LEXICON))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=0.06), sampled, expected)
+
+
+def test_few_draws_are_too_low_in_the_mean(float64):
+    head = SampledLogLinear(samples=2, noise_per="token")
+    params, tables, hidden, targets = given(head, (400, 1))
+    hidden, targets = hidden[:1].repeat(400, 0), targets[:1].repeat(400, 0)
+    losses = head.loss(params, tables, hidden, targets, key=jax.random.key(5))
+    exact = -head.log_prob(params, tables, hidden[:1], targets[:1])
+    assert float(losses.mean()) < float(exact[0, 0]) - 3 * float(losses.std()) / 20
+
+
+def test_contrastive_divergence_of_long_chains_has_the_exact_gradient_in_the_mean(float64):
+    head = SampledLogLinear(estimate="contrastive", samples=30, noise_per="token")
+    params, tables, hidden, targets = given(head, (4_000, 1))
+    hidden, targets = hidden[:1].repeat(4_000, 0), targets[:1].repeat(4_000, 0)
+
+    def bias_gradient(one, tables, count, **options):
+        def loss(bias):
+            changed = {**params, "bias": bias}
+            losses = one.loss(changed, tables, hidden[:count], targets[:count], **options)
+            return losses.mean()
+
+        return jax.grad(loss)(params["bias"])
+
+    found = bias_gradient(head, tables, 4_000, key=jax.random.key(6))
+    exact = LogLinear()
+    expected = bias_gradient(exact, exact.tables(LEXICON), 1)
+    np.testing.assert_allclose(found, expected, atol=0.03)
+    assert np.abs(expected).max() > 0.1
+
+
+def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
+    head = SampledLogLinear(estimate="contrastive", samples=1)
+    params, tables, hidden, targets = given(head)
+    # The target's tag is so probable that no proposal of another is taken.
+    bias = np.full(params["bias"].shape, -300.0)
+    bias[[LEXICON.feature_names.index(f"tag {word % 4}") for word in (1,)]] = 300.0
+    params = {**params, "bias": jnp.asarray(bias)}
+    targets = jnp.full((2, 3), 9)  # a word of tag 1 without a name
+
+    def loss(params):
+        return head.loss(params, tables, hidden, targets, key=jax.random.key(2)).sum()
+
+    value, slopes = jax.value_and_grad(loss)(params)
+    assert float(value) == 0
+    assert all(not np.asarray(leaf).any() for leaf in jax.tree.leaves(slopes))
+
+
+def test_chains_are_drawn_for_a_lane_wherever_it_lies():
+    head = SampledLogLinear(estimate="contrastive", samples=3)
+    params, tables, hidden, targets = given(head, (4, 3))
+    whole = keys.for_batch(jax.random.key(7), 4)
+    losses = head.loss(params, tables, hidden, targets, key=whole)
+    part = keys.Keys(whole.batch, whole.rows[2:])
+    again = head.loss(params, tables, hidden[2:], targets[2:], key=part)
+    np.testing.assert_allclose(again, losses[2:], rtol=1e-6)
+
+
+def test_the_penalty_stands_beside_the_estimate():
+    head = SampledLogLinear(samples=4, penalty=0.1)
+    params, tables, hidden, targets = given(head)
+    weights = jnp.ones((2, 3))
+    arguments = params, tables, hidden, targets, weights
+    total, penalty = head.weighted_loss_and_penalty(*arguments, key=jax.random.key(1))
+    plain = SampledLogLinear(samples=4).weighted_loss(*arguments, key=jax.random.key(1))
+    expected = 0.1 * (adaptors(params, hidden) ** 2).sum()
+    np.testing.assert_allclose(penalty, expected, rtol=1e-5)
+    np.testing.assert_allclose(total - penalty, plain, rtol=1e-4)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(UserError, match="samples of SampledLogLinear is 0"):
+        SampledLogLinear(samples=0)
+    with pytest.raises(UserError, match="estimate of SampledLogLinear is 'exact'"):
+        SampledLogLinear(estimate="exact")
+    with pytest.raises(UserError, match="draws words from the lexicon's background"):
+        SampledLogLinear(background=NGram())
+    head = SampledLogLinear()
+    with pytest.raises(ValueError, match="give it a key"):
+        head.loss(*given(head))

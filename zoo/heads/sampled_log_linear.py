@@ -1,0 +1,149 @@
+"""The log-linear head trained on draws from its background: see `zoo.losses.expectations`.
+
+The gradient of -log p(x) is E_p[phi] - phi(x), whose expectation the exact head sums over all
+signatures. Here it is estimated from K signatures drawn from the background's mass B, whose log
+weights are a . phi_s: a training step then costs K sets of features, whatever V is.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays import keys
+from zoo.arrays.types import Params, Tables
+from zoo.errors import UserError, check_choices, check_least
+from zoo.heads.log_linear import LogLinear
+from zoo.heads.sampled import PRODUCTS
+from zoo.lexicon import Lexicon, signatures
+from zoo.losses import softmax
+from zoo.losses.expectations import metropolis_walk
+from zoo.losses.noise import UNITS, draw_per_unit, noise_tables, sample_noise
+from zoo.losses.token_weights import weighted_sum
+
+CHAIN = 0x636861  # tells the random numbers of chains from those of draws
+
+
+@dataclasses.dataclass(frozen=True)
+class SampledLogLinear(LogLinear):
+    """The log-linear head, its training loss from K draws of the background (section 2.3).
+
+    By importance sampling, of draws s_k, the loss is log (1/K sum_k exp(a . phi_k)) - a . phi(x)
+    - log b(x), whose gradient has sum_k u_k phi_k, u the normalised weights, in the place of
+    E_p[phi]: an estimate of -log p that is too low in the mean. By contrastive divergence it is
+    a . phi(v) - a . phi(x), v the last state of a Metropolis chain of K proposals that starts at x:
+    no estimate of -log p at all, for all that its gradient is one. Both have the penalty besides.
+    Probabilities are those of the LogLinear, exact.
+
+    Attributes:
+      estimate: "importance" or "contrastive".
+      samples: K, draws, or steps of the chain.
+      noise_per: what has draws of its own, the "batch", each "lane" or each "token"; chains that
+        share their proposals share the random numbers by which they take them, too.
+
+    Raises:
+      UserError: there is a background that depends on the context.
+
+    Example:
+      >>> features = [{"Article": 1.0}, {"Noun": 1.0}, {"Verb": 1.0}]
+      >>> known = with_features(lexicon, features, np.log([0.5, 0.3, 0.2]))
+      >>> head = heads.SampledLogLinear(samples=8)
+      >>> params, tables = head.init(key, 4, known), head.tables(known)
+      >>> head.loss(params, tables, hidden, targets, key=key).shape  # sampled, for training
+      (2,)
+      >>> head.log_prob(params, tables, hidden, targets).shape  # exact
+      (2,)
+
+    Source: Dymetman and Xiao (2016), section 2.3; Hinton (2002).
+    """
+
+    estimate: str = "importance"
+    samples: int = 100
+    noise_per: str = "batch"
+
+    draws_noise = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        check_least(self, samples=1)
+        check_choices(self, estimate=("importance", "contrastive"), noise_per=tuple(UNITS))
+        if self.background is not None:
+            raise UserError(
+                "SampledLogLinear draws words from the lexicon's background, and has a "
+                f"{type(self.background).__name__} of its own: take heads.LogLinear."
+            )
+
+    @property
+    def loss_name(self) -> str:
+        """The estimate, for -log p is not what is trained."""
+        return f"{self.estimate} estimate"
+
+    def tables(self, lexicon: Lexicon) -> Tables:
+        """Those of LogLinear; "draws": of the mass of signatures, and their features."""
+        tables = super().tables(lexicon)
+        if not tables:
+            return tables
+        log_mass = np.asarray(tables["log_mass"], np.float64)
+        mass = np.exp(log_mass - log_mass.max())
+        with np.errstate(divide="ignore"):  # a signature without mass is never drawn
+            drawn = noise_tables(mass / mass.sum())
+        features = signatures.feature_tables(lexicon.of_kinds(self.kinds))
+        return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
+
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        """The tables of LogLinear: only the loss draws."""
+        return super().tables(lexicon)
+
+    def _loss(self, params, tables, hidden, targets, key, context):
+        if key is None:
+            raise ValueError("SampledLogLinear.loss draws words: give it a key")
+        draws, of_targets = tables["draws"], tables["signature"][targets]
+        drawn = sample_noise(draws, key, targets.shape, self.samples, per=self.noise_per).words
+        true = self._scores(params, draws, hidden, of_targets, "...d,...d->...")
+        noise = self._scores(params, draws, hidden, drawn, PRODUCTS[self.noise_per])
+        penalties = self.penalties(params, hidden)
+        if self.estimate == "importance":
+            log_z = jax.nn.logsumexp(noise, axis=-1) - jnp.log(self.samples).astype(noise.dtype)
+            known = draws["log_q"][of_targets] + tables["log_within"][targets]
+            return log_z - true - known + penalties
+        scores = jnp.concatenate([true[..., None], noise], axis=-1)
+        thresholds = self._log_thresholds(key, noise)
+        thresholds = jnp.concatenate([jnp.zeros_like(thresholds[..., :1]), thresholds], axis=-1)
+        last = metropolis_walk(thresholds, jax.lax.stop_gradient(scores))
+        return jnp.take_along_axis(scores, last[..., None], axis=-1)[..., 0] - true + penalties
+
+    def _weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
+        losses = self._loss(params, tables, hidden, targets, key, context)
+        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
+        return weighted_sum(losses, token_weights), penalty
+
+    def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
+        """a . phi_s of some signatures, in at least float32: of the shape of the product."""
+        features, values = draws["features"][chosen], draws["feature_values"][chosen]
+        vectors = jnp.einsum("...pd,...p->...d", params["weights"][features], values)
+        biases = (params["bias"][features] * values).sum(axis=-1)
+        accumulator = softmax.accumulator(hidden)
+        scores = jnp.einsum(product, hidden, vectors, preferred_element_type=accumulator)
+        if product in PRODUCTS.values():  # of draws
+            biases = self._for_tokens(biases, scores)
+        return scores + biases.astype(scores.dtype)
+
+    def _for_tokens(self, of_draws, scores):
+        """An array of the draws as [..., K], one row a token."""
+        if self.noise_per == "lane":
+            of_draws = of_draws.reshape(len(of_draws), *(1,) * (scores.ndim - 2), -1)
+        return jnp.broadcast_to(of_draws, scores.shape)
+
+    def _log_thresholds(self, key, scores):
+        """log u of the steps of the chains, [..., K]; whose draws are shared, these are too."""
+        whole = isinstance(key, keys.Keys)
+        of_chain = keys.fold_in(key, CHAIN) if whole else jax.random.fold_in(key, CHAIN)
+
+        def draw(key, shape):
+            return jnp.log(jax.random.uniform(key, shape, scores.dtype))
+
+        drawn = draw_per_unit(draw, of_chain, scores.shape[:-1], self.samples, self.noise_per)
+        return self._for_tokens(drawn, scores)
