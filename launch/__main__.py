@@ -1,0 +1,40 @@
+"""python -m launch WAY RUNS: starts the runs of a file, or prints what would run."""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from launch import jobset, runs_file, slurm, tpu_vm
+from zoo.commands import program
+from zoo.errors import UserError
+
+WAYS = {"slurm": slurm, "jobset": jobset, "tpu-vm": tpu_vm}
+
+
+def main(words: Sequence[str] | None = None):
+    """Reads a command line, by default the process's own, and does what it says."""
+    parser = argparse.ArgumentParser(prog="python -m launch", description=__doc__)
+    ways = parser.add_subparsers(required=True, metavar="WAY")
+    for name, module in WAYS.items():
+        way = ways.add_parser(name, help=(module.__doc__ or "").partition("\n")[0])
+        runs_file.add_to(way)
+        module.add_to(way)
+        way.set_defaults(way=module)
+    arguments = parser.parse_args(words)
+    script = arguments.way.render(runs_file.read(arguments.runs), arguments)
+    command = arguments.way.COMMAND
+    if arguments.dry_run:
+        print(f"# {' '.join(command)} would get:", file=sys.stderr)
+        sys.stdout.write(script)
+        return
+    try:
+        code = subprocess.run(command, input=script, text=True).returncode
+    except FileNotFoundError as error:
+        raise UserError(f"there is no program {command[0]} here: see --dry-run.") from error
+    if code:
+        raise UserError(f"{' '.join(command)} failed with {code}; what it said stands above.")
+
+
+if __name__ == "__main__":
+    program.program(main)

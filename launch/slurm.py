@@ -1,0 +1,73 @@
+"""SLURM: an array job, a task for each run.
+
+A task that is about to be stopped, for its time is up or another job has its place, gets SIGTERM
+some minutes before. Training then saves its state and leaves with 143, and the task is queued
+again; the same command goes on with the run.
+"""
+
+import argparse
+import shlex
+
+from launch.runs_file import Run
+
+_SCRIPT = """#!/bin/bash
+#SBATCH --job-name={name}
+#SBATCH --array=0-{last}{at_once}
+#SBATCH --time={time}
+{options}#SBATCH --requeue
+#SBATCH --signal=B:TERM@{grace}
+#SBATCH --output={name}-%A_%a.log
+#SBATCH --open-mode=append
+set -u
+case "$SLURM_ARRAY_TASK_ID" in
+{cases}
+*) echo "no run $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
+esac
+"${{command[@]}}" &
+child=$!
+trap 'kill -TERM "$child" 2>/dev/null' TERM
+wait "$child"; code=$?
+# A signal ends the waiting, not the training, which saves its state first.
+while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+if [ "$code" -eq 143 ]; then
+  scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
+fi
+exit "$code"
+"""
+
+
+def add_to(parser: argparse.ArgumentParser):
+    """Adds the options of SLURM."""
+    add = parser.add_argument
+    add("--time", default="24:00:00", help="of each task; it is queued again when it is over")
+    add("--at-once", type=int, default=0, metavar="N", help="tasks that run at a time; 0: any")
+    add("--grace", type=int, default=300, metavar="SECONDS", help="from SIGTERM to the end")
+    add("--python", default=".venv/bin/python", help="the program that runs train.py")
+    add(
+        "--sbatch",
+        action="append",
+        default=["--gres=gpu:1", "--cpus-per-task=4", "--mem=32G"],
+        metavar="OPTION",
+        help="a further option of sbatch, as in --sbatch=--partition=gpu; may be repeated",
+    )
+
+
+def render(runs: list[Run], arguments: argparse.Namespace) -> str:
+    """The script that sbatch takes."""
+    program = [arguments.python, "train.py"]
+    cases = [
+        f"{number}) command=({shlex.join([*program, *run.words])}) ;;"
+        for number, run in enumerate(runs)
+    ]
+    return _SCRIPT.format(
+        name=arguments.name,
+        last=len(runs) - 1,
+        at_once=f"%{arguments.at_once}" if arguments.at_once else "",
+        time=arguments.time,
+        grace=arguments.grace,
+        options="".join(f"#SBATCH {option}\n" for option in arguments.sbatch),
+        cases="\n".join(cases),
+    )
+
+
+COMMAND = ("sbatch",)  # reads the script from its standard input
