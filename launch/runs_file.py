@@ -82,7 +82,7 @@ def add_to(parser: argparse.ArgumentParser):
     add(
         "runs",
         metavar="RUNS",
-        help="a file with the arguments of `zoo train` on a line for each run",
+        help="a file: on each line the arguments of `zoo train`",
     )
     add("--dry-run", action="store_true", help="prints what would run, and starts nothing")
     add("--name", default="zoo", help="of the job: small letters, digits and -")

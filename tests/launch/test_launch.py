@@ -97,9 +97,8 @@ def test_a_jobset_has_a_job_for_each_run(runs, capsys):
         assert job.keys() == {"name", "replicas", "template"} and job["replicas"] == 1
         spec = job["template"]["spec"]
         assert (spec["parallelism"], spec["completions"]) == (1, 1)
-        codes = [
-            rule.get("onExitCodes", {}).get("values") for rule in spec["podFailurePolicy"]["rules"]
-        ]
+        rules = spec["podFailurePolicy"]["rules"]
+        codes = [rule.get("onExitCodes", {}).get("values") for rule in rules]
         assert codes == [None, [143], [2]]
         pod = spec["template"]["spec"]
         assert pod["restartPolicy"] == "Never"  # which podFailurePolicy needs

@@ -59,7 +59,7 @@ COMMANDS = {
     ),
     "encode": (encode, "encodes text that is larger than the memory, for training on it"),
     "export": (export, "writes a run as files that need none of this code: programs, safetensors"),
-    "pull": (pull, "fetches an export from the Hugging Face hub"),
+    "pull": (pull, "fetches an export from the Hugging Face hub, or a run from a bucket"),
     "micro-report": (micro_report, "puts models of the micro language beside the language itself"),
 }
 

@@ -12,7 +12,16 @@ from zoo.errors import Interrupted, UserError
 from zoo.runs import storage
 
 # Modules that importing zoo does not need, and commands do: the extra "train" of the package.
-OF_COMMANDS = ("orbax", "datasets", "conllu", "filelock", "tqdm", "tensorboardX", "matplotlib")
+OF_COMMANDS = (
+    "orbax",
+    "etils",
+    "datasets",
+    "conllu",
+    "filelock",
+    "tqdm",
+    "tensorboardX",
+    "matplotlib",
+)
 
 
 def _thread_failed(failure):

@@ -1,4 +1,4 @@
-"""zoo pull: an export from the Hugging Face hub."""
+"""zoo pull: an export from the Hugging Face hub, or a run from a bucket."""
 
 import argparse
 
@@ -6,12 +6,14 @@ import argparse
 def add_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
-    add("repository", metavar="OWNER/NAME", help="on the Hugging Face hub")
+    add("repository", metavar="OWNER/NAME", help="on the Hugging Face hub; or gs://bucket/run")
     add("out", metavar="OUT", help="the folder to make")
 
 
 def run(arguments: argparse.Namespace):
     """Makes the folder."""
     from zoo.export import hub
+    from zoo.runs import buckets
 
-    print(hub.pull(arguments.repository, arguments.out))
+    pull = buckets.fetch if buckets.is_one(arguments.repository) else hub.pull
+    print(pull(arguments.repository, arguments.out))

@@ -26,6 +26,8 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
+    from zoo.runs import buckets
+
     configs = shipped.configs()
     if arguments.list:
         for name in configs.names():
@@ -43,8 +45,8 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    with _choices_told():
-        _train(experiment, folder, arguments.devices)
+    with _choices_told(), buckets.as_folder(folder) as local:
+        _train(experiment, local, arguments.devices)
     print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 
 

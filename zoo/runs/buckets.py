@@ -1,0 +1,258 @@
+"""A work directory in a bucket, such as gs://bucket/run: trained in a folder here, copied as it
+grows, and fetched again by whichever machine goes on with it.
+
+Files are read and written through `etils.epath`, which knows gs://, s3:// and others. Nothing there
+is whole at once, and need not be: a checkpoint that was copied in part is known by its digests and
+passed over for the one before, which is deleted only when the next has been copied.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from zoo.errors import UserError
+from zoo.runs import made_here, ownership
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+OWNER = "training.owner.json"
+# Seconds from one copy to the next, and without any until an owner counts as dead.
+EVERY, SILENCE = 30.0, 180.0
+# Seconds from one look at another owner to the next.
+_LOOK = 5.0
+# What is of no use elsewhere, or not whole yet.
+_LEFT_OUT = re.compile(
+    rf"{re.escape(ownership.FILE)}.*|{re.escape(OWNER)}|.*\.partial|.*checkpoint-tmp.*"
+)
+
+
+def is_one(path: str) -> bool:
+    """Whether a path is that of a bucket."""
+    return _SCHEME.match(path) is not None
+
+
+@contextlib.contextmanager
+def as_folder(path: str, log=print) -> Iterator[str]:
+    """A folder of this machine to train in: the path itself, or for a bucket one that is fetched
+    first and copied back within, and once more at the end.
+
+    Args:
+      path: a folder or a bucket.
+      log: told what goes on, a line at a time.
+
+    Raises:
+      UserError: the bucket cannot be read or written, or another process trains in it.
+    """
+    if not is_one(path):
+        yield path
+        return
+    bucket = Bucket(path, log)
+    bucket.take()
+    bucket.fetch()
+    ended = threading.Event()
+    copying = threading.Thread(target=bucket.copy_until, args=(ended,), daemon=True)
+    copying.start()
+    try:
+        yield str(bucket.folder)
+    finally:
+        ended.set()
+        copying.join()
+        bucket.copy(last=True)
+
+
+def fetch(path: str, out: str | pathlib.Path) -> pathlib.Path:
+    """Copies the run of a bucket into a folder that is yet to be made; UserError as `as_folder`."""
+    out = pathlib.Path(out)
+    if out.exists():
+        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
+    bucket = Bucket(path, folder=out)
+    bucket.fetch()
+    if not out.exists():
+        raise UserError(f"{path} holds no run: give the address of one.")
+    return out
+
+
+def _remote(path: str) -> Any:
+    """The bucket as a path of `etils.epath`."""
+    from etils import epath
+
+    return epath.Path(path)
+
+
+class Bucket:
+    """A bucket, and the folder of this machine that is copied to it."""
+
+    def __init__(self, path: str, log=print, folder: pathlib.Path | None = None):
+        """Names both; looks at neither."""
+        self.path, self._log = path.rstrip("/"), log
+        digest = hashlib.sha256(self.path.encode()).hexdigest()[:8]
+        name = f"{self.path.rpartition('/')[2]}-{digest}"
+        self.folder = folder or made_here.folder().parent / "buckets" / name
+        self._token = uuid.uuid4().hex
+        self._copied: dict[str, tuple[int, int]] = {}
+
+    def take(self):
+        """Writes down who trains there; UserError if it cannot be written, or another one does."""
+        with self._failing("written to"):
+            owner = self._owner()
+            self._outwait(owner)
+            self._sign()
+
+    def _outwait(self, owner: dict):
+        """Waits until an owner has to be dead, which a machine that was taken away is; UserError if
+        it lives."""
+        who = f"process {owner.get('process')} on {owner.get('machine')}"
+        waited = max(0.0, time.time() - float(owner.get("time", 0)))
+        if owner and waited < SILENCE:
+            self._log(f"{self.path} is {who}'s: waiting for a sign of its life.")
+        while owner and waited < SILENCE:
+            time.sleep(_LOOK)
+            waited += _LOOK
+            now = self._owner()
+            if now and now != owner:
+                raise UserError(f"{self.path} is trained by {who}: stop that one, or give another.")
+            owner = now
+
+    def fetch(self):
+        """Makes the folder what the bucket is, unless what is here is further."""
+        with self._failing("read"):
+            remote = _remote(self.path)
+            names = _files(remote)
+            if _steps(names) < _steps(_files(self.folder)):
+                self._log(f"{self.folder} is further than {self.path}: going on with it.")
+                return
+            if self.folder.exists():
+                shutil.rmtree(self.folder)
+            for name in names:
+                there = self.folder / name
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.write_bytes((remote / name).read_bytes())
+                self._copied[name] = _state(there)
+
+    def copy_until(self, ended: threading.Event):
+        """Copies every now and then; what fails is told and tried again."""
+        while not ended.wait(EVERY):
+            try:
+                self.copy()
+            except UserError as error:
+                self._log(f"warning: {error}")
+
+    def copy(self, last: bool = False):
+        """Copies files that are new or have changed, then deletes those that are here no more.
+
+        Args:
+          last: whether this process trains there no longer.
+
+        Raises:
+          UserError: the bucket cannot be written to, or another process trains there now.
+        """
+        if not self.folder.exists():  # nothing was begun
+            return self._let_go() if last else None
+        with self._failing("written to"):
+            remote = _remote(self.path)
+            if self._owner().get("token", self._token) != self._token:
+                raise UserError(
+                    f"{self.path} was taken over by another process: nothing more is copied there; "
+                    f"what this one has is in {self.folder}."
+                )
+            names = _files(self.folder)
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):  # an old checkpoint goes meanwhile
+                    state = _state(self.folder / name)
+                    if self._copied.get(name) != state:
+                        there = remote / name
+                        there.parent.mkdir(parents=True, exist_ok=True)
+                        there.write_bytes((self.folder / name).read_bytes())
+                        self._copied[name] = state
+            for name in sorted({*self._copied} - {*names}):
+                _delete(remote, name)
+                del self._copied[name]
+            self._sign()
+        if last:
+            self._let_go()
+
+    def _let_go(self):
+        with self._failing("written to"):
+            (_remote(self.path) / OWNER).unlink(missing_ok=True)
+
+    def _owner(self) -> dict:
+        path = _remote(self.path) / OWNER
+        try:
+            value = json.loads(path.read_text()) if path.exists() else {}
+        except ValueError:  # half of it
+            value = {}
+        return value if isinstance(value, dict) else {}
+
+    def _sign(self):
+        _remote(self.path).mkdir(parents=True, exist_ok=True)
+        record = {
+            "machine": socket.gethostname(),
+            "process": os.getpid(),
+            "token": self._token,
+            "time": time.time(),
+        }
+        (_remote(self.path) / OWNER).write_text(json.dumps(record))
+
+    @contextlib.contextmanager
+    def _failing(self, what):
+        """UserError for whatever keeps a bucket from being read or written: each kind of bucket
+        has errors of its own."""
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{self.path} cannot be {what} ({type(error).__name__}: {error}): look at its "
+                "name, at your rights, and whether the package for it is installed (gcsfs for "
+                f"gs://); what is here is in {self.folder}."
+            ) from error
+
+
+def _delete(remote, name: str):
+    """Deletes a file, and folders that are empty then, which buckets do not have."""
+    path = remote / name
+    path.unlink(missing_ok=True)
+    while not is_one(str(remote)) and path.parent != remote and not any(path.parent.iterdir()):
+        path = path.parent
+        path.rmdir()
+
+
+def _files(folder) -> list[str]:
+    """Names of the files below a folder, checkpoints first: what is begun without the rest of them
+    is of no use."""
+    if not folder.exists():
+        return []
+    found, todo = [], [(folder, "")]
+    while todo:
+        above, prefix = todo.pop()
+        with contextlib.suppress(FileNotFoundError):
+            for path in above.iterdir():
+                if _LEFT_OUT.fullmatch(path.name):
+                    continue
+                if path.is_dir():
+                    todo.append((path, f"{prefix}{path.name}/"))
+                else:
+                    found.append(f"{prefix}{path.name}")
+    return sorted(found, key=lambda name: (not name.startswith("checkpoints/"), name))
+
+
+def _steps(names: list[str]) -> int:
+    """The step of the newest of the last checkpoints; -1 without any."""
+    steps = [name.split("/")[2] for name in names if name.startswith("checkpoints/last/")]
+    return max((int(step) for step in steps if step.isdecimal()), default=-1)
+
+
+def _state(path: pathlib.Path) -> tuple[int, int]:
+    """What changes when a file does."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
