@@ -26,18 +26,18 @@ def get_config(target: str = "fr") -> Experiment:
         data=Pairs(train=train, validation=validation, tests=tuple(tests)),
         vocabulary=Vocabulary(minimum_count=2),
         model=SequenceToSequence(
-            embedding=Lookup(size=256),
-            core=LSTM(size=256, layers=2, dropout=0.3, input_dropout=0.3),
-            head=Softmax(),
+            embedding=Lookup(size=256, initial_scale=1.0),
+            core=LSTM(size=256, layers=2, dropout=0.2, input_dropout=0.2),
+            head=Softmax(initial_scale=0.1),
             order="source_reversed",
         ),
         training=Training(
-            batch=64,
+            batch=32,
             buckets=Buckets(padding=0.15, longest=50),
             shuffle=True,
             optimizer=Adam(learning_rate=0.002, schedule=Cosine(warmup=200)),
             clip=1.0,
-            epochs=20,
+            epochs=12,
         ),
         evaluation=Evaluation(state="sentences", lanes=64),
     )

@@ -1,0 +1,29 @@
+"""English to French captions with Bahdanau's attention and an encoder that reads both ways.
+
+    python train.py --config multi30k_en_fr_attention runs/multi30k_en_fr_attention
+    python evaluate.py runs/multi30k_en_fr_attention
+
+As multi30k_en_fr, with the scores of Bahdanau, Cho and Bengio (2015), their bidirectional encoder
+and a layer each way; the decoder looks with its own state, as Luong, Pham and Manning's (2015) does.
+Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes.
+"""
+
+from configs import multi30k_en_fr
+from zoo import Experiment, changed
+from zoo.attention import Bahdanau
+from zoo.cores import LSTM, Bidirectional
+
+
+def get_config(target: str = "fr") -> Experiment:
+    """The experiment; `target` is the ending of the target's files."""
+    core = LSTM(size=256, layers=1, dropout=0.3, input_dropout=0.3)
+    return changed(
+        multi30k_en_fr.get_config(target),
+        {
+            "model.core": core,
+            "model.encoder": Bidirectional(core),
+            "model.attention": Bahdanau(),
+            "model.order": "forward",
+            "training.epochs": 10,
+        },
+    )
