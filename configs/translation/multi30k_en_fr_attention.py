@@ -4,7 +4,7 @@
     python evaluate.py runs/multi30k_en_fr_attention
 
 As multi30k_en_fr, with the scores of Bahdanau, Cho and Bengio (2015), their bidirectional encoder
-and a layer each way; the decoder looks with its own state, as Luong, Pham and Manning's (2015) does.
+and a layer each way; the decoder looks with its own state, as Luong, Pham and Manning (2015) do.
 Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it comes.
 """
 
