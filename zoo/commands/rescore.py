@@ -8,8 +8,8 @@ from zoo.errors import UserError, check_seed
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds tune, apply and lattices, each with its options."""
-    commands = parser.add_subparsers(required=True, metavar="tune | apply | lattices")
+    """Adds tune, apply, interpolate and lattices, each with its options."""
+    commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
     tune = commands.add_parser("tune", help="weights that are best on lists with references")
     add = tune.add_argument
     add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
@@ -38,10 +38,19 @@ def add_to(parser: argparse.ArgumentParser):
     add("--best", action="store_true", help="writes the best hypothesis of each list alone")
     _add_columns(apply)
     apply.set_defaults(do=_apply)
+    interpolate = commands.add_parser(
+        "interpolate", help="weights of runs whose mean makes a text most probable"
+    )
+    add = interpolate.add_argument
+    add("text", metavar="TEXT", help="a sentence a line")
+    add("--run", action="append", default=[], metavar="DIR", help="two or more, of the same words")
+    add("--weights", metavar="FILE", help="the weights to write; they are printed in any case")
+    options.add_words_to(interpolate)
+    interpolate.set_defaults(do=_interpolate)
     lattices = commands.add_parser("lattices", help="the best paths of lattices under a run")
     rescore_lattices.add_to(lattices)
     lattices.set_defaults(do=rescore_lattices.run)
-    for command in (tune, apply, lattices):
+    for command in (tune, apply, interpolate, lattices):
         options.add_common_to(command)
 
 
@@ -59,6 +68,7 @@ def _add_columns(parser):
     add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
     add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
     options.add_words_to(parser)
+    add("--interpolation", metavar="FILE", help="adds the runs' mean, with weights of interpolate")
     add(
         "--costs",
         action="append",
@@ -137,21 +147,63 @@ def _parts(lists, hold_out):
 def _columns(arguments):
     """The features that the options add to the lists' own."""
     from zoo.rescoring.columns import Columns
+    from zoo.rescoring.interpolation import Interpolation
 
     if arguments.unknown_count and not arguments.run:
         raise UserError("--unknown-count is of the words that a run does not know: give --run DIR.")
+    if arguments.interpolation and not arguments.run:
+        raise UserError("--interpolation is of runs: give them, each as --run DIR.")
     if not arguments.run:
         return Columns({}, arguments.word_count, rank=arguments.rank)
+    mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
+    counts = arguments.word_count, arguments.unknown_count, arguments.rank
+    return Columns(_runs(arguments), *counts, mean)
+
+
+def _runs(arguments):
+    """{name: run} of --run."""
     from zoo.evaluation.run import short_names
 
     names = short_names(arguments.run)
     if len({*names}) < len(names):
         raise UserError("--run names a folder twice: give each once.")
-    runs = {
+    return {
         name: options.run_with_words(path, arguments)
         for name, path in zip(names, arguments.run, strict=True)
     }
-    return Columns(runs, arguments.word_count, arguments.unknown_count, arguments.rank)
+
+
+def _interpolate(arguments):
+    """Prints perplexities of runs and of their mean, and writes its weights."""
+    import numpy as np
+
+    from zoo.evaluation import sentence_scores
+    from zoo.rescoring import interpolation
+    from zoo.runs import outputs
+    from zoo.sources import streams
+
+    if len(arguments.run) < 2:
+        raise UserError("interpolate takes two runs or more: give each as --run DIR.")
+    if arguments.weights:
+        outputs.check(arguments.weights, "the weights")
+    runs = _runs(arguments)
+    for run in runs.values():
+        sentence_scores.check_hypotheses(run)
+    interpolation.check_same_words(runs)
+    first = next(iter(runs.values()))
+    lines = [text for _, text in streams.read_lines(arguments.text) if text.strip()]
+    if not lines:
+        raise UserError(f"{arguments.text} has no words: give a text that has some.")
+    sentences = [sentence_scores.words_by(first, text) for text in lines]
+    log_probs, _ = interpolation.word_log_probs(runs, sentences, arguments.text)
+    tuned = interpolation.tune_weights(log_probs)
+    weights = interpolation.Interpolation(dict(zip(runs, tuned.tolist(), strict=True)))
+    if arguments.weights:
+        outputs.write_lines(arguments.weights, [weights.text()], "the weights")
+    for name, values, weight in zip(runs, log_probs, tuned, strict=True):
+        print(f"{name}: perplexity {np.exp(-values.mean()):.2f}, weight {weight:.4f}")
+    mean = interpolation.mix(log_probs, tuned).mean()
+    print(f"their mean: perplexity {np.exp(-mean):.2f}, {log_probs.shape[1]:,} words with </s>")
 
 
 def _read(path, costs, arguments):

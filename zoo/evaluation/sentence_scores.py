@@ -295,6 +295,29 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
     return SentenceScores(*(array[: len(sentences)] for array in fields))
 
 
+def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """log p of each word and boundary of sentences, and where each sentence starts.
+
+    Args:
+      run: of a language model with a boundary.
+      sentences: words as the run reads them; some may be empty.
+      name: where they come from, for messages.
+
+    Returns:
+      (float64 [n], nats; int64 [sentences]).
+    """
+    first = _before_sentences(run.lexicon)
+    if first is None:
+        raise UserError(f"{run.path} has no boundary, from which a sentence is scored.")
+    beside = [] if any(sentences) else [[run.lexicon.words[0]]]
+    text = run.experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), run.lexicon)
+    log_prob = tree_scores.score(
+        run.experiment.language_model, run.params, run.tables, text, run.lexicon.ids[first]
+    )
+    end = text.starts[len(sentences)] if beside else len(log_prob)
+    return log_prob[:end].astype(np.float64), text.starts[: len(sentences)]
+
+
 def words_by(run, text: str) -> list[str]:
     """The words of a hypothesis as a run reads them: characters, if these are its words.
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
+from zoo.rescoring import interpolation
+from zoo.rescoring.interpolation import Interpolation
 from zoo.sources.hypotheses import NBestList
 
 if TYPE_CHECKING:
@@ -27,12 +29,14 @@ class Columns:
       unknown_count: adds NAME.unknown for each run, how many of the words it reads as `<unk>`.
       rank: adds "rank", minus the logarithm of the rank in the list, from 1: what is left of the
         first system's opinion where the list has no score, or another order.
+      interpolation: adds "interpolated", the log-probability by the runs' mean, word by word.
     """
 
     runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
     word_count: bool = False
     unknown_count: bool = False
     rank: bool = False
+    interpolation: Interpolation | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,8 +46,12 @@ class Columns:
             for run in self.runs
             for name in ((run, f"{run}.{UNKNOWN}") if self.unknown_count else (run,))
         ]
-        counts = ((WORDS, self.word_count), (RANK, self.rank))
-        return (*of_runs, *(name for name, wanted in counts if wanted))
+        others = (
+            (interpolation.NAME, self.interpolation is not None),
+            (WORDS, self.word_count),
+            (RANK, self.rank),
+        )
+        return (*of_runs, *(name for name, wanted in others if wanted))
 
     def add(self, lists: Iterable[NBestList]) -> Iterator[NBestList]:
         """The lists with the features beside their own; some thousand hypotheses are held.
@@ -60,6 +68,8 @@ class Columns:
         scorers = {name: sentence_scores.CachedScores(run) for name, run in self.runs.items()}
         for run in self.runs.values():
             sentence_scores.check_hypotheses(run)
+        if self.interpolation is not None:
+            self.interpolation.check(self.runs)
         for first in waiting:
             chunk, size = [first], len(first.hypotheses)
             while size < TOGETHER and (one := next(waiting, None)) is not None:
@@ -75,6 +85,8 @@ class Columns:
             columns[name] = scores.log_prob.tolist()
             if self.unknown_count:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
+        if self.interpolation is not None:
+            columns[interpolation.NAME] = self._interpolated(texts)
         if self.word_count:
             columns[WORDS] = [float(len(text.split())) for text in texts]
         if self.rank:
@@ -100,6 +112,17 @@ class Columns:
                     )
                 ],
             )
+
+    def _interpolated(self, texts):
+        """log p of texts under the mean of the runs."""
+        from zoo.evaluation import sentence_scores
+
+        assert self.interpolation is not None
+        run = next(run for name, run in self.runs.items() if name in self.interpolation.weights)
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        sentences = [sentence_scores.words_by(run, text) for text in numbers]
+        scores = self.interpolation.score(self.runs, sentences, "the n-best lists").tolist()
+        return [scores[numbers[text]] for text in texts]
 
 
 def _scores(scorer, texts):

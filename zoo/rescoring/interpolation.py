@@ -1,0 +1,153 @@
+"""Language models interpolated word by word, with weights by expectation maximisation.
+
+    log p(w_t | w_<t) = log sum_k a_k p_k(w_t | w_<t),    a_k >= 0, sum_k a_k = 1.
+
+On a text of N words, boundaries among them, the weights are found by repeating
+
+    a_k <- 1/N sum_t a_k p_k(w_t) / sum_j a_j p_j(w_t),
+
+which never lowers its probability (Jelinek and Mercer 1980).
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zoo.errors import UserError, named
+from zoo.runs import strict_json
+from zoo.sources import files
+
+NAME = "interpolated"
+
+
+def mix(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Computes log sum_k a_k p_k.
+
+    Args:
+      log_probs: log p_k of each word, [K, N], nats.
+      weights: a, [K]; models of weight 0 have no part.
+
+    Returns:
+      float64 [N], nats.
+    """
+    used = weights > 0
+    logits = np.log(weights[used])[:, None] + log_probs[used].astype(np.float64)
+    return np.logaddexp.reduce(logits, axis=0)
+
+
+def tune_weights(log_probs: np.ndarray, rounds: int = 1000) -> np.ndarray:
+    """Finds the weights that make a text most probable, from equal ones.
+
+    Args:
+      log_probs: log p_k of each word, [K, N], nats.
+      rounds: at most so many; it ends when none changes by more than 1e-7.
+
+    Returns:
+      float64 [K], which sum to 1.
+    """
+    weights = np.full(len(log_probs), 1 / len(log_probs))
+    for _ in range(rounds):
+        with np.errstate(divide="ignore"):
+            shares = np.exp(np.log(weights)[:, None] + log_probs - mix(log_probs, weights))
+        after = shares.mean(axis=1)
+        after /= after.sum()
+        if np.abs(after - weights).max() <= 1e-7:
+            return after
+        weights = after
+    return weights
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpolation:
+    """Weights of runs, by their names.
+
+    Attributes:
+      weights: {name: a}; at least 0, their sum 1.
+    """
+
+    weights: dict[str, float]
+
+    def text(self) -> str:
+        """The file: the same weights give the same bytes."""
+        value = {"interpolation": self.weights}
+        return strict_json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def read(cls, path: str) -> "Interpolation":
+        """The weights of a file.
+
+        Raises:
+          UserError: it has none, or they are no shares of 1.
+        """
+        file = files.find(path)
+        value = strict_json.read_object(files.read_text(file))
+        weights = value.get("interpolation") if value else None
+        if not isinstance(weights, dict) or not weights:
+            raise UserError(f'{file} has no weights: write {{"interpolation": {{"run": 1}}}}.')
+        for name, weight in weights.items():
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not math.isfinite(weight) or weight < 0:
+                raise UserError(
+                    f"{file}: the weight of {name!r} is {json.dumps(weight)}: give a number of at "
+                    "least 0."
+                )
+        if abs(math.fsum(weights.values()) - 1) > 1e-6:
+            raise UserError(
+                f"{file}: the weights sum to {math.fsum(weights.values()):g}, not to 1."
+            )
+        return cls({name: float(weight) for name, weight in weights.items()})
+
+    def score(self, runs: dict[str, Any], sentences: Sequence[list[str]], name: str) -> np.ndarray:
+        """Computes log p of sentences and their boundaries, float64 [sentences], nats.
+
+        Args:
+          runs: {name: a run}, those that have weights and perhaps others.
+          sentences: words as the runs read them.
+          name: where they come from, for messages.
+        """
+        self.check(runs)
+        chosen = {one: runs[one] for one in self.weights}
+        log_probs, starts = word_log_probs(chosen, sentences, name)
+        weights = np.array([*self.weights.values()])
+        return np.add.reduceat(mix(log_probs, weights), starts) if len(starts) else np.zeros(0)
+
+    def check(self, runs: dict[str, Any]):
+        """UserError unless the runs have all names, and the same words."""
+        missing = [name for name in self.weights if name not in runs]
+        if missing:
+            raise UserError(f"no --run is called {named(missing)}, which has a weight: give it.")
+        check_same_words({name: runs[name] for name in self.weights})
+
+
+def check_same_words(runs: dict[str, Any]):
+    """UserError unless runs have the same words: mixed probabilities of others sum to nothing."""
+    (first, one), *others = runs.items()
+    for name, run in others:
+        if {*run.lexicon.words} != {*one.lexicon.words}:
+            raise UserError(
+                f"{first} and {name} have other words, so that a mean of their probabilities is "
+                "none: train them with one vocabulary."
+            )
+
+
+def word_log_probs(
+    runs: dict[str, Any], sentences: Sequence[list[str]], name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p of each word and boundary under each run, and where sentences start.
+
+    Args:
+      runs: {name: a run}, of the same words.
+      sentences: words as the runs read them; some may be empty.
+      name: where they come from, for messages.
+
+    Returns:
+      (float64 [K, N], nats; int64 [sentences]).
+    """
+    from zoo.evaluation import sentence_scores
+
+    rows = [sentence_scores.word_log_probs(run, sentences, name) for run in runs.values()]
+    return np.stack([log_prob for log_prob, _ in rows]), rows[0][1]
