@@ -139,3 +139,17 @@ def test_the_best_of_other_lists_are_added(tmp_path):
     ]
     with pytest.raises(UserError, match=r"the list '0' of the first file meets 'none'"):
         [*merge_lists(first, [[]], best=1)]
+
+
+def test_an_order_that_no_weights_give_is_said(call, tmp_path):
+    """The score says the opposite of the order, which is right."""
+    (tmp_path / "l").write_text(
+        "0 ||| a b ||| x= 1 ||| 1\n0 ||| a ||| x= 2 ||| 2\n"
+        "1 ||| c ||| x= 1 ||| 1\n1 ||| c d ||| x= 0 ||| 0\n"
+    )
+    (tmp_path / "r").write_text("a b\nc\n")
+    code, _, errors = call("tune", "l", "r", "--metric", "wer")
+    assert code == 0 and "--rank adds their order as a feature" in errors
+    code, printed, errors = call("tune", "l", "r", "--metric", "wer", "--rank")
+    assert (code, errors) == (0, "")
+    assert printed.splitlines()[1].count("0.00 [0.00, 0.00]") == 3

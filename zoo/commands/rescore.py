@@ -122,6 +122,7 @@ def _tune(arguments):
         for name, part in parts.items()
     }
     weights = Weights(weights.weights, _made(arguments, metric, figures))
+    options.print_notes(tune.notes(figures["tuned on"], metric))
     if arguments.weights:
         outputs.write_lines(arguments.weights, [weights.text()], "the weights")
     print(*tune.table(figures.items(), metric), sep="\n")

@@ -121,6 +121,21 @@ class Figures:
         return cls(len(lists.ids), untuned, tuned, best, p)
 
 
+def notes(figures: Figures, metric: Metric) -> list[str]:
+    """What is to be said of weights whose choice is worse than the lists' own order, if they are.
+
+    Args:
+      figures: of the lists that were tuned on.
+      metric: what they were tuned for.
+    """
+    if metric.sign * (figures.tuned.value - figures.untuned.value) >= -1e-9:
+        return []
+    return [
+        "note: the lists' first hypotheses are better than any choice by these features that was "
+        "found: --rank adds their order as a feature."
+    ]
+
+
 def table(parts: Iterable[tuple[str, Figures]], metric: Metric) -> list[str]:
     """The figures of parts side by side, as lines of text."""
 
