@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 QUICKSTART := runs/quickstart
 
-.PHONY: quickstart data models test test-all test-slow test-realdata soak lint format benchmarks clean
+.PHONY: quickstart data tables models test test-all test-slow test-realdata soak lint format benchmarks clean
 
 # The stamp is newer than requirements.txt as soon as everything in it is installed.
 $(VENV)/installed: requirements.txt
@@ -34,6 +34,10 @@ models: $(VENV)/installed
 # Free corpora, into $ZOO_DATA or the working folder: make data, make data NAMES=ud_czech_pdt.
 data: $(VENV)/installed
 	$(BIN)/python -m zoo data $(or $(NAMES),wikitext-2 tinyshakespeare multi30k ud_french_gsd)
+
+# The tables of docs/results.md whose passports are kept.
+tables: $(VENV)/installed
+	$(BIN)/python -m records.tables
 
 # A file's tests in one process: they share what is trained and compiled for them.
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadfile

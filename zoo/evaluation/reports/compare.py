@@ -113,7 +113,8 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
             there = [columns[column][name] for name in group if name in columns[column]]
             marked = any(map(overlap.reason, there))
             row.append(f"{one.loss:.4f}")
-            row += [_range(min(one.losses), max(one.losses))] * several
+            spread = _range(min(one.losses), max(one.losses)) if len(one.losses) > 1 else "-"
+            row += [spread] * several
             row += [_range(*one.interval) if one.statistics else "-"] * kept
             row.append(f"{_perplexity(one.loss, there):,.2f}" + f" {NOT_RANKED}" * marked)
     return header, rows

@@ -1,0 +1,126 @@
+"""Makes the tables of docs/results.md whose passports are kept: python -m records.tables [--check]
+
+Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
+below it on seeds, revisions, machine and date, comes from records/runs; a test makes the tables
+again and compares. What else stands on the page has no passports any more.
+"""
+
+import argparse
+import functools
+import pathlib
+import re
+import statistics
+
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import perplexity_of
+from zoo.evaluation.reports.micro_report import PAIRS
+from zoo.runs import storage
+from zoo.sources.micro.micro import Micro
+
+FOLDER = pathlib.Path(__file__).parent / "runs"
+PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
+_TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
+
+
+def passports(run: str) -> dict[str, dict]:
+    """{split: passport} of a record."""
+    found = map(storage.read_object, sorted((FOLDER / run / "results").glob("*.json")))
+    return {passport["split"]: passport for passport in found}
+
+
+def mean(values: list[float], form: str) -> str:
+    """The mean of the seeds, with the least and the greatest in brackets if there are several."""
+    text = format(statistics.fmean(values), form)
+    if len(values) > 1:
+        text += f" ({min(values):{form}}–{max(values):{form}})"
+    return text
+
+
+def origin(runs: list[str]) -> str:
+    """Where figures come from, in one line."""
+    found = [passports(run)["test"] for run in runs]
+    seeds = sorted({passport["training"]["seed"] for passport in found})
+    revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
+    machines = {
+        f"{passport['machine']['processor']}, {passport['machine']['cores']} cores"
+        for passport in found
+    }
+    dates = sorted({passport["date"][:10] for passport in found})
+    return (
+        f"From the passports in records/runs: seeds {', '.join(map(str, seeds))}; revisions "
+        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}. In brackets "
+        "the least and the greatest of the seeds."
+    )
+
+
+def markdown(header: list[str], rows: list[list[str]], runs: list[str]) -> str:
+    """A table and the line on its origin."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs)}\n"
+
+
+@functools.cache
+def language() -> float:
+    """The log-perplexity of the micro language's test text by the language itself."""
+    micro = Micro()
+    corpus = micro.read("test")
+    log_prob = sum(map(sum, map(micro.token_log_probs, corpus.sentences)))
+    return -log_prob / sum(len(words) + 1 for words in corpus.sentences)  # boundaries are certain
+
+
+def micro() -> str:
+    """The micro language: softmax and log-linear head, three seeds each."""
+    loss = language()
+    rows = [["the language itself", f"{loss:.4f}", f"{perplexity_of(loss):.2f}", "", ""]]
+    names = {name: [f"{name}_{seed}" for seed in range(3)] for name in CONFIGS}
+    for name, runs in names.items():
+        tests = [passports(run)["test"] for run in runs]
+        losses = [passport["figures"]["log_perplexity"] for passport in tests]
+        agreement = [passports(run)["pairs:micro-agreement"]["figures"]["accuracy"] for run in runs]
+        low, high = tests[0]["figures"]["interval"]
+        rows.append(
+            [
+                f"`{name}`",
+                mean(losses, ".4f"),
+                f"{perplexity_of(statistics.fmean(losses)):.2f}",
+                f"{low:.3f}–{high:.3f}",
+                mean([100 * share for share in agreement], ".1f") + " %",
+            ]
+        )
+    header = ["model", "nats per token", "perplexity", "95 % of seed 0, by sentences"]
+    header.append(f"agreement, {PAIRS:,} pairs")
+    return markdown(header, rows, [run for runs in names.values() for run in runs])
+
+
+CONFIGS = ("micro_log_linear", "micro_softmax")
+TABLES = {"micro": micro}
+
+
+def with_tables(page: str) -> str:
+    """The page with its tables made anew.
+
+    Raises:
+      UserError: it has not each of the tables once.
+    """
+    names = [match[1] for match in _TABLE.findall(page)]
+    if sorted(names) != sorted(TABLES):
+        raise UserError(f"the page has the tables {names}, not {[*TABLES]}: put the comments back.")
+    return _TABLE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}", page)
+
+
+def main():
+    """The program."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
+    page = PAGE.read_text(encoding="utf-8")
+    made = with_tables(page)
+    if made == page:
+        return
+    if parser.parse_args().check:
+        raise UserError(f"{PAGE.name} has other tables than records make: run make tables.")
+    PAGE.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    program.program(main)
