@@ -143,6 +143,19 @@ def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, transla
     assert errors == "unknown to the run and read as <unk>: 1 word of the text, 'qwx'\n"
 
 
+def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch, capsys):
+    line = " ".join(sources[0])
+    given = f"\ufeff{line}\n\n{line}\r\n{line}\rx".encode()
+    arguments = ["translate", str(folders["one"]), "--beam", "1"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    command_line.main(arguments)
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == 5 and lines[0] == lines[2] != "" and lines[1] == lines[4] == ""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\xfe\n")))
+    with pytest.raises(UserError, match="standard input, line 2: not UTF-8"):
+        command_line.main(arguments)
+
+
 def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sources, tmp_path):
     file, output = tmp_path / "in.txt", tmp_path / "out.nbest"
     file.write_text(" ".join(sources[0]) + "\n\n" + " ".join(sources[1]))

@@ -1,6 +1,7 @@
 """zoo translate: translations of sentences, by one run or several together."""
 
 import argparse
+import io
 import itertools
 import os
 import sys
@@ -207,8 +208,20 @@ def _sources(translator, file, split) -> Iterator[list[str]]:
         text = files.read_text(files.find(file))
         yield from map(translator.read, text.removesuffix("\n").split("\n") if text else [])
     else:
-        for line in sys.stdin:
-            yield translator.read(line.removesuffix("\n"))
+        yield from map(translator.read, _standard_input())
+
+
+def _standard_input() -> Iterator[str]:
+    """The lines of standard input, as those of a file; UserError for one that is no text."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+    for number, line in enumerate(sys.stdin, 1):
+        if any("\udc80" <= letter <= "\udcff" for letter in line):
+            raise UserError(
+                f"standard input, line {number}: not UTF-8: convert it, for instance with iconv -t "
+                "utf-8."
+            )
+        yield line.removesuffix("\n")
 
 
 def _only_one(sources, option) -> Iterator[list[str]]:

@@ -104,7 +104,8 @@ def _run(run):
 def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.Path, pathlib.Path]:
     """Keeps a passport among the results of a run, and the hypotheses beside it, a line each.
 
-    Results of other settings of the search, or of another ensemble, have other names.
+    Results of other settings of the search, of another tokenizer or of another ensemble have other
+    names.
 
     Returns:
       The two paths.
@@ -115,6 +116,8 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     how = figures["decoding"]
     plain = dataclasses.asdict(BeamSearch(how["search"]["beam"]))
     variant = f"beam-{plain['beam']}"
+    if figures["tokenizer"] != "none":
+        variant += f"-{figures['tokenizer']}"
     others = len(how["runs"]) > 1 or how["language_model"] or "unknowns" in how
     if how["search"] != plain or others:
         text = json.dumps(how, sort_keys=True)
