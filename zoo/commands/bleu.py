@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace):
     if arguments.samples < 1:
         raise UserError(f"--samples {arguments.samples}: give at least 1.")
     results = [bleu.read(path, arguments.split) for path in arguments.results]
-    folder = pathlib.Path(arguments.results[0])
+    folder = pathlib.Path(arguments.results[0]).absolute()
     experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     if arguments.by_length is not None:
