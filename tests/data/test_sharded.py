@@ -89,6 +89,7 @@ def test_lanes_are_those_of_the_text(state, text):
                 assert found.dtype == wanted.dtype
 
 
+@pytest.mark.slow
 def test_a_run_of_shards_is_the_run_of_the_text(text, tmp_path):
     recipe = small.experiment(epochs=1, shuffle=True)
     metrics = []

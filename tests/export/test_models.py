@@ -12,7 +12,7 @@ import pytest
 import configs
 import zoo
 from zoo import recipes
-from zoo.commands import line
+from zoo.commands import command_line
 from zoo.evaluation.run import Run
 from zoo.export import folder
 
@@ -52,7 +52,7 @@ def test_make_models_says_how_they_were_made(name):
 def test_text_is_generated(name, capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     prompt = ["--prompt", "ROMEO:"] if name == "shakespeare" else []
-    line.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
+    command_line.main(["generate", f"models/{name}", "--count", "2", "--length", "9", *prompt])
     told = capsys.readouterr().out
     if name == "shakespeare":
         assert told.startswith("ROMEO:") and len(told) == 2 * (6 + 9 + 1)

@@ -1,0 +1,93 @@
+"""Operations and bytes of a traced function, counted product by product.
+
+XLA's own count takes the body of a loop once, whatever its length, and an LSTM is a loop; here a
+`scan` counts as often as it runs. A `while` loop, whose length nobody knows, counts once.
+"""
+
+import collections
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+
+@dataclasses.dataclass(frozen=True)
+class Product:
+    """A product of matrices, a convolution, or rows that are taken or put.
+
+    Attributes:
+      operations: multiplications and additions, each one.
+      bytes: of the operands and of the result, each once.
+    """
+
+    operations: float
+    bytes: float
+
+
+def of(function, *shapes) -> collections.Counter:
+    """{product: how often it runs} of a function of these shapes."""
+    found: collections.Counter = collections.Counter()
+    for product, times in _of(jax.make_jaxpr(function)(*shapes).jaxpr, 1):
+        found[product] += times
+    return found
+
+
+def operations(products: collections.Counter) -> float:
+    """All operations."""
+    return sum(product.operations * times for product, times in products.items())
+
+
+def seconds(products: collections.Counter, a_second: float, bytes_a_second: float) -> float:
+    """The time of the products one after the other, each bound by arithmetic or by memory."""
+    return sum(
+        times * max(product.operations / a_second, product.bytes / bytes_a_second)
+        for product, times in products.items()
+    )
+
+
+def _of(jaxpr, times) -> Iterator[tuple[Product, int]]:
+    for equation in jaxpr.eqns:
+        name, given = equation.primitive.name, equation.params
+        if name == "dot_general":
+            yield _product(equation), times
+        elif name == "conv_general_dilated":
+            yield _convolution(equation), times
+        elif name == "gather":
+            yield Product(0, 2 * _bytes(equation.outvars)), times
+        elif name.startswith("scatter"):
+            yield Product(0, 3 * _bytes(equation.invars[2:])), times
+        elif name == "cond":
+            branches = [[*_of(branch.jaxpr, times)] for branch in given["branches"]]
+            yield from max(branches, key=lambda of: sum(p.operations * n for p, n in of))
+        else:
+            inner = times * (given["length"] if name == "scan" else 1)
+            for value in jax.tree.leaves(list(given.values()), is_leaf=_is_jaxpr):
+                if _is_jaxpr(value):
+                    yield from _of(getattr(value, "jaxpr", value), inner)
+
+
+def _is_jaxpr(value: Any) -> bool:
+    return hasattr(getattr(value, "jaxpr", value), "eqns")
+
+
+def _product(equation) -> Product:
+    (contracted, _), _ = equation.params["dimension_numbers"]
+    left = equation.invars[0].aval.shape
+    summed = math.prod(left[axis] for axis in contracted)
+    result = math.prod(equation.outvars[0].aval.shape)
+    return Product(2 * result * summed, _bytes([*equation.invars, *equation.outvars]))
+
+
+def _convolution(equation) -> Product:
+    kernel = equation.invars[1].aval.shape
+    outputs = kernel[equation.params["dimension_numbers"].rhs_spec[0]]
+    result = math.prod(equation.outvars[0].aval.shape)
+    multiplied = math.prod(kernel) // outputs
+    return Product(2 * result * multiplied, _bytes([*equation.invars, *equation.outvars]))
+
+
+def _bytes(variables) -> int:
+    shapes = [variable.aval for variable in variables]
+    return sum(math.prod(shape.shape) * shape.dtype.itemsize for shape in shapes)

@@ -1,0 +1,202 @@
+"""Time and memory of the recipes of the 1 Billion Word benchmark on accelerators, on paper.
+
+    python -m benchmarks.scaling                     # the tables of docs/scaling.md
+    python -m benchmarks.scaling lm1b_lstm_2048_512  # of one recipe
+    python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
+
+The step of each recipe is traced at its full size for one device's share of the lanes, from shapes
+alone, and counted by `benchmarks.costs`. What is assumed stands in docs/scaling.md.
+"""
+
+import argparse
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+import configs
+from benchmarks import costs
+from zoo.training import step_shapes
+
+SIZE = 793_471  # words
+EPOCH_TOKENS = 829_250_940  # of the training text, with a boundary after each sentence
+NUMBER = 4  # bytes of a float32
+REACHED = 0.5  # of the peaks of arithmetic, memory and links
+
+
+class Device(NamedTuple):
+    """name. operations: a second, of products of matrices. memory: bytes a second. room: bytes.
+    link: bytes a second to other devices."""
+
+    name: str
+    operations: float
+    memory: float
+    room: float
+    link: float
+
+
+V5E = Device("v5e", 197e12, 819e9, 16e9, 200e9)
+V6E = Device("v6e", 918e12, 1640e9, 32e9, 448e9)
+H100 = Device("H100", 494e12, 3350e9, 80e9, 450e9)
+LAYOUTS = ((V5E, 16), (V6E, 16), (H100, 1), (H100, 8))
+
+
+class Counts(NamedTuple):
+    """products: of a step on one device, see `costs.of`. params, tables, dense, state: bytes of the
+    parameters, of those with a row a word, of those that every step updates whole, and of the
+    parameters with what the optimiser keeps. rows: bytes of the rows that a step of all devices
+    updates in the tables that it does not update whole."""
+
+    products: dict
+    params: int
+    tables: int
+    dense: int
+    state: int
+    rows: int = 0
+
+
+def count(name: str, devices: int) -> Counts:
+    """Counts the step of a recipe, for one of so many devices."""
+    recipe = configs.load(name)
+    lexicon = step_shapes.ranked_lexicon(SIZE)
+    step = step_shapes.of_language_model(recipe, lexicon, devices)
+    state = step.arguments[0]
+    leaves = jax.tree.leaves(state.params)
+    params, whole = _bytes(leaves), _bytes(jax.tree.leaves(state.optimizer_state))
+    by_rows = rows = 0
+    if recipe.training.row_sparse:
+        tokens = recipe.training.batch * recipe.training.length
+        for path in recipe.language_model.row_tables(state.params):
+            table = _bytes([_at(state.params, path)])
+            # An input's row for each token; a target's, and those of the noise words.
+            drawn = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
+            by_rows += table
+            rows += table * (tokens + drawn) // SIZE
+    tables = _bytes([leaf for leaf in leaves if leaf.shape and leaf.shape[0] >= SIZE])
+    products = costs.of(step.function, *step.arguments)
+    return Counts(products, params, tables, params - by_rows, params + whole, rows)
+
+
+def _at(tree, path):
+    for name in path:
+        tree = tree[name]
+    return tree
+
+
+def _bytes(leaves) -> int:
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
+
+
+def step_seconds(counts: Counts, device: Device, devices: int) -> tuple[float, float]:
+    """(seconds of a step's work on each device, seconds of the sum of the gradients over them).
+
+    What is updated whole is read with its gradient and accumulator, and two of them are written.
+    """
+    work = costs.seconds(counts.products, device.operations, device.memory)
+    work += 5 * counts.dense / device.memory
+    # A ring sends what is whole twice, to be summed and to be known; rows are only gathered.
+    sent = (2 * counts.dense + counts.rows) * (devices - 1) / devices
+    return work / REACHED, sent / device.link / REACHED
+
+
+def memory(counts: Counts, devices: int) -> tuple[float, float]:
+    """Bytes of (all on each device, tables of words shared out), without activations."""
+    gradients = counts.dense
+    shared = counts.tables * (counts.state / counts.params)
+    whole = counts.state + gradients
+    dense_tables = min(counts.tables, counts.dense)
+    return whole, whole - (shared + dense_tables) * (1 - 1 / devices)
+
+
+def table(names) -> str:
+    """The tables as Markdown."""
+    lines = [
+        "| recipe | parameters, billions | operations a token, millions | parameters, optimiser "
+        "and gradients, GB |",
+        "|---|---|---|---|",
+    ]
+    rows = [
+        "| recipe | devices | work, ms | gradients, ms | tokens a second | hours for 5 epochs | "
+        "GB a device | tables shared out, GB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        recipe = configs.load(name).training
+        tokens = recipe.batch * recipe.length
+        by_devices = {number: count(name, number) for number in {number for _, number in LAYOUTS}}
+        one = by_devices[1]
+        of_token = costs.operations(one.products) / tokens / 1e6
+        lines.append(
+            f"| `{name}` | {one.params / NUMBER / 1e9:.2f} | {of_token:,.0f} | "
+            f"{memory(one, 1)[0] / 1e9:.1f} |"
+        )
+        for device, number in LAYOUTS:
+            work, sent = step_seconds(by_devices[number], device, number)
+            a_second = tokens / (work + sent)
+            whole, shared = (size / 1e9 for size in memory(by_devices[number], number))
+            fits = "" if whole * 1e9 < device.room else " (does not fit)"
+            hours = 5 * EPOCH_TOKENS / a_second / 3600
+            rows.append(
+                f"| `{name}` | {number} x {device.name} | {work * 1e3:.1f} | {sent * 1e3:.1f} | "
+                f"{a_second:,.0f} | {hours:.1f} | {whole:.1f}{fits} | {shared:.1f} |"
+            )
+    return "\n".join([*lines, "", *rows])
+
+
+# ------------------------------------------------------------ checkpoints
+
+
+def lost(interval, saving, between, restart, hours=20_000.0, seed=0) -> float:
+    """The share of the time that does not train, simulated: saving, what is done again after a
+    machine was taken away, and starting again.
+
+    Args:
+      interval: seconds of training from one checkpoint to the next.
+      saving: seconds of a checkpoint.
+      between: mean seconds from one loss of a machine to the next; they come independently.
+      restart: seconds until training goes on.
+      hours: that are simulated.
+      seed: of the random numbers.
+    """
+    random = np.random.default_rng(seed)
+    total, done, limit = 0.0, 0.0, hours * 3600
+    while total < limit:
+        alive = random.exponential(between)
+        done += (alive // (interval + saving)) * interval  # whole checkpoints alone
+        total += alive + restart
+    return 1 - done / total
+
+
+def checkpoint_table() -> str:
+    """The share of lost time as Markdown, by how often machines are lost."""
+    intervals, saving, restart = (60, 300, 1000, 3600, 4 * 3600), 20.0, 300.0
+    lines = [
+        "| machine lost every | "
+        + " | ".join(f"{i:,} s" for i in intervals)
+        + " | best interval |",
+        "|---|" + "---|" * (len(intervals) + 1),
+    ]
+    for hours in (1, 4, 24, 168):
+        between = hours * 3600.0
+        shares = [f"{lost(i, saving, between, restart):.1%}" for i in intervals]
+        best = math.sqrt(2 * saving * between)
+        lines.append(f"| {hours} h | " + " | ".join(shares) + f" | {best:,.0f} s |")
+    return "\n".join(lines)
+
+
+def main():
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="recipes; default: all of lm1b")
+    parser.add_argument("--checkpoints", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.checkpoints:
+        print(checkpoint_table())
+        return
+    names = arguments.names or [name for name in configs.names() if name.startswith("lm1b")]
+    print(table(names))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Counted operations and bytes, and the paper's estimates that are made of them, by hand."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from benchmarks import costs, scaling
+from benchmarks.costs import Product
+from zoo.cores import LSTM
+
+
+def shape(*sizes, dtype=jnp.float32):
+    return jax.ShapeDtypeStruct(sizes, dtype)
+
+
+def test_a_product_by_hand():
+    found = costs.of(lambda a, b: jnp.tanh(a @ b), shape(3, 5), shape(5, 7))
+    assert found == {Product(2 * 3 * 5 * 7, 4 * (15 + 35 + 21)): 1}
+    # The gradient has two more.
+    gradient = jax.grad(lambda a, b: (a @ b).sum(), argnums=(0, 1))
+    assert costs.operations(costs.of(gradient, shape(3, 5), shape(5, 7))) >= 2 * 2 * 3 * 5 * 7
+
+
+def test_a_loop_counts_as_often_as_it_runs():
+    def function(carry, steps):
+        return jax.lax.scan(lambda h, x: (h @ x, None), carry, steps)[0]
+
+    found = costs.of(jax.jit(function), shape(2, 5), shape(11, 5, 5))
+    assert found == {Product(2 * 2 * 5 * 5, 4 * (10 + 25 + 10)): 11}
+
+
+def test_a_convolution_and_rows_by_hand():
+    def convolve(x, kernel):
+        return jax.lax.conv_general_dilated(
+            x, kernel, (1,), "VALID", dimension_numbers=("NWC", "WIO", "NWC")
+        )
+
+    found = costs.of(convolve, shape(2, 9, 3), shape(4, 3, 7))
+    assert [product.operations for product in found] == [2 * (2 * 6 * 7) * (4 * 3)]
+    rows = costs.of(lambda table, i: table[i], shape(13, 7), shape(5, dtype=jnp.int32))
+    assert [product.bytes for product in rows] == [2 * 5 * 7 * 4]
+    more = costs.of(
+        lambda table, i, new: table.at[i].add(new),
+        *(shape(13, 7), shape(5, dtype=jnp.int32), shape(5, 7)),
+    )
+    assert [product.bytes for product in more] == [3 * 5 * 7 * 4]
+
+
+def test_the_longer_branch_counts():
+    def function(which, a):
+        return jax.lax.cond(which, lambda a: a @ a, lambda a: a @ a @ a, a)
+
+    found = costs.of(function, shape(dtype=bool), shape(5, 5))
+    assert costs.operations(found) == 2 * 2 * 5**3
+
+
+def test_an_lstm_is_counted():
+    core = LSTM(size=7)
+    params = jax.eval_shape(lambda: core.init(jax.random.key(0), 5))
+    carry = jax.eval_shape(lambda: core.initial_carry(3))
+    found = costs.of(core.apply, params, shape(3, 11, 5), carry)
+    # Per position 5 + 7 numbers times four gates of 7.
+    assert costs.operations(found) == 3 * 11 * 2 * (5 + 7) * 4 * 7
+
+
+def test_time_is_bound_by_arithmetic_or_memory():
+    products = {Product(100, 10): 2, Product(10, 100): 3}
+    assert costs.seconds(products, 10, 5) == 2 * 10 + 3 * 20
+
+
+def test_memory_by_hand():
+    counts = scaling.Counts({}, params=100, tables=80, dense=20, state=200)
+    assert scaling.memory(counts, 1) == (220, 220)
+    # Of 16 devices each has a 16th of the tables and their accumulators, and all of the rest;
+    # what is dense here are no more than 20 bytes of the tables' gradients.
+    whole, shared = scaling.memory(scaling.Counts({}, 100, 80, 100, 200), 4)
+    assert whole == 300 and shared == 300 - (160 + 80) * 3 / 4
+
+
+def test_a_step_s_time_by_hand():
+    counts = scaling.Counts({Product(100, 10): 2}, 100, 80, 30, 200, rows=6)
+    device = scaling.Device("x", operations=10, memory=5, room=0, link=4)
+    work, sent = scaling.step_seconds(counts, device, 4)
+    assert work == (2 * 10 + 5 * 30 / 5) / scaling.REACHED
+    assert sent == (2 * 30 + 6) * (3 / 4) / 4 / scaling.REACHED
+
+
+def test_lost_time_is_that_of_the_formula():
+    interval, saving, between, restart = 1000.0, 20.0, 86400.0, 300.0
+    # Half an interval is done again for each loss, on average, while losses are seldom.
+    expected = (saving / (interval + saving)) + (0.5 * (interval + saving) + restart) / between
+    found = scaling.lost(interval, saving, between, restart, hours=200_000)
+    assert found == pytest.approx(expected, rel=0.03)
+    best = (2 * saving * between) ** 0.5
+    around = [scaling.lost(k * best, saving, between, restart) for k in (0.3, 1, 3)]
+    assert around[1] == min(around)
