@@ -3,8 +3,18 @@
 The same as `python -m zoo train`; it is written in zoo/commands/train.py.
 """
 
+from collections.abc import Sequence
+
 from zoo.commands import program
-from zoo.commands.train import main
+
+
+def main(words: Sequence[str] | None = None):
+    """Reads a command line, by default the process's own, and does what it says."""
+    # Here, where a package that commands need and that is not there is a user's error.
+    from zoo.commands import train
+
+    train.main(words)
+
 
 if __name__ == "__main__":
     program.program(main)

@@ -15,6 +15,7 @@ import tomllib
 import pytest
 
 from configs import rare_words_log_linear
+from zoo import lazy
 from zoo.commands import program
 from zoo.trust import shipped
 
@@ -175,18 +176,85 @@ def test_what_is_no_recipe_is_not_taken_for_one():
     assert shipped.file("/configs/countries.tsv") is None
 
 
-def test_a_package_that_commands_need_is_named(capsys):
-    def main():
-        raise ModuleNotFoundError("No module named 'orbax'", name="orbax.checkpoint")
+def test_the_extras_are_those_of_the_package():
+    of_module = {"orbax": "orbax-checkpoint", "tensorboardX": "tensorboardx"}
+    for name, modules in lazy.EXTRAS.items():
+        wanted = names(PROJECT["optional-dependencies"][name])
+        assert {of_module.get(module, module) for module in modules} == wanted
 
-    assert program.run(main) == 2
-    assert capsys.readouterr().err == (
-        "error: orbax is not installed, which commands need: "
-        "pip install 'zoo-language-models[train]'.\n"
+
+def test_packages_of_extras_are_imported_where_their_lack_is_told():
+    """Anywhere else, it would be a traceback of whatever was imported first."""
+    extras = {module for modules in lazy.EXTRAS.values() for module in modules}
+    for path in (ROOT / "zoo").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        told = {
+            inside
+            for block in ast.walk(tree)
+            if isinstance(block, ast.With)
+            and ast.unparse(block.items[0].context_expr) == "lazy.extra()"
+            for inside in block.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found = {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found = {node.module.partition(".")[0]}
+            else:
+                continue
+            assert node in told or not found & extras, path
+
+
+def test_a_package_that_is_not_there_is_named(capsys):
+    def main():
+        with lazy.extra():
+            raise ModuleNotFoundError("No module named 'orbax'", name="orbax.checkpoint")
+
+    said = (
+        "orbax is not installed, which this part of zoo needs: "
+        "pip install 'zoo-language-models[train]'."
     )
+    assert program.run(main) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
+    with pytest.raises(ModuleNotFoundError) as raised:
+        main()
+    assert (str(raised.value), raised.value.name) == (said, "orbax.checkpoint")
     # Modules that no package of ours is are somebody's mistake.
-    with pytest.raises(ModuleNotFoundError):
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'zoo\.nothing'$"):
         program.run(lambda: importlib.import_module("zoo.nothing"))
+    with pytest.raises(ModuleNotFoundError, match=r"^mine$"), lazy.extra():
+        raise ModuleNotFoundError("mine", name="mine")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("runpy.run_path('train.py', run_name='__main__')", "error: "),
+        ("runpy.run_path('evaluate.py', run_name='__main__')", "error: "),
+        ("runpy.run_module('zoo', run_name='__main__')", "error: "),
+        ("from zoo.interop import linen", "flax is"),
+        ("from zoo.data import Conllu", "conllu is"),
+    ],
+)
+@pytest.mark.slow
+def test_without_the_extras_a_sentence_says_which(source, said):
+    """As they are where `pip install zoo-language-models` was all."""
+    missing = [module for modules in lazy.EXTRAS.values() for module in modules]
+    source = (
+        "import importlib.abc, runpy, sys\n"
+        "class Missing(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {missing}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "sys.argv = ['program', '--help']\n" + source
+    )
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert said in last and " not installed, which this part of zoo needs: pip install '" in last
+    if said.startswith("error"):
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
 
 
 def test_the_console_script_is_there():

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are asked for.
+"""Names that are imported when they are asked for, and packages that may not be there.
 
 A package says what it has under `if TYPE_CHECKING:`, where type checkers and editors read it, and
 begins with `__getattr__, __dir__ = lazy.doors(__name__, __file__)`. So one part is used without
@@ -6,9 +6,46 @@ reading the files, or needing the packages, of the others.
 """
 
 import ast
+import contextlib
 import importlib
 import pathlib
 import sys
+from collections.abc import Iterator
+
+# The extras of the package, as pyproject.toml has them: what to install for which modules.
+EXTRAS = {
+    "flax": ("flax",),
+    "train": (
+        *("orbax", "datasets", "conllu", "filelock", "sacrebleu", "tqdm", "tensorboardX"),
+        "matplotlib",
+    ),
+}
+
+
+class MissingExtra(ModuleNotFoundError):
+    """A package that a part of the zoo needs is not installed; the message is one sentence that
+    says which, and how to install it."""
+
+
+@contextlib.contextmanager
+def extra() -> Iterator[None]:
+    """Around imports of packages that only an extra of the zoo brings.
+
+    Raises:
+      MissingExtra: one is not installed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        for name, packages in EXTRAS.items():
+            if package in packages:
+                raise MissingExtra(
+                    f"{package} is not installed, which this part of zoo needs: "
+                    f"pip install 'zoo-language-models[{name}]'.",
+                    name=error.name,
+                ) from None
+        raise
 
 
 def doors(package: str, file: str):

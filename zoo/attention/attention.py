@@ -110,7 +110,7 @@ class Attention(abc.ABC):
         """
         if prepared is None:
             prepared = self.prepared(params, memory, mask)
-        rows, batch = len(hidden), len(prepared.memory)
+        rows, batch = hidden.shape[0], prepared.memory.shape[0]
         if rows % batch if batch else rows:
             raise ValueError(
                 f"hidden has {rows} rows, and the memory {batch}: give K rows for each of them."

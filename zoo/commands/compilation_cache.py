@@ -13,8 +13,12 @@ import pathlib
 import platform
 import warnings
 
-import filelock
 import jax
+
+from zoo import lazy
+
+with lazy.extra():
+    import filelock
 
 BYTES = 2**30
 # Programs that compile faster are not kept: to look one up takes as long.

@@ -9,19 +9,8 @@ import threading
 
 from zoo.commands import allocator
 from zoo.errors import Interrupted, UserError
+from zoo.lazy import MissingExtra
 from zoo.runs import storage
-
-# Modules that importing zoo does not need, and commands do: the extra "train" of the package.
-OF_COMMANDS = (
-    "orbax",
-    "etils",
-    "datasets",
-    "conllu",
-    "filelock",
-    "tqdm",
-    "tensorboardX",
-    "matplotlib",
-)
 
 
 def _thread_failed(failure):
@@ -65,14 +54,8 @@ def run(main) -> int:
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
         _tell("interrupted")
         return 128 + signal.SIGINT
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in OF_COMMANDS:
-            raise
-        _tell(
-            f"error: {package} is not installed, which commands need: "
-            "pip install 'zoo-language-models[train]'."
-        )
+    except MissingExtra as error:
+        _tell(f"error: {error}")
         return 2
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

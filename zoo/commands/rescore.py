@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from zoo import lazy
 from zoo.commands import options, rescore_lattices
 from zoo.errors import UserError, check_seed
 
@@ -228,7 +229,8 @@ def _read(path, costs, arguments):
 
 def _counted(lists):
     """The lists, and a bar on a terminal that counts them."""
-    from tqdm import tqdm
+    with lazy.extra():
+        from tqdm import tqdm
 
     return tqdm(lists, unit=" lists", disable=None)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from zoo import lazy
 from zoo.commands import options
 from zoo.errors import UserError, named
 
@@ -284,7 +285,8 @@ def _translations(
 ) -> Iterator[list[list[_Translation]]]:
     """The hypotheses of some sources at a time; a bar shows progress, and a note names unknown
     words."""
-    from tqdm import tqdm
+    with lazy.extra():
+        from tqdm import tqdm
 
     missing: dict[str, int] = {}
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:

@@ -7,6 +7,7 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any
 
+from zoo import lazy
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.errors import UserError
@@ -28,7 +29,8 @@ def metrics(tokenizer: str) -> dict[str, Any]:
       tokenizer: what sacrebleu does to the text before it counts n-grams: "none" for text that is
         tokenised, "13a" for text that is not. chrF does not see words.
     """
-    from sacrebleu.metrics import BLEU, CHRF
+    with lazy.extra():
+        from sacrebleu.metrics import BLEU, CHRF
 
     # It would warn of tokenised text, which with "none" is what it is given.
     return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
@@ -248,7 +250,8 @@ def compare(
     Raises:
       UserError: figures are not of the same quantity, or the references are not theirs.
     """
-    from sacrebleu.significance import PairedTest
+    with lazy.extra():
+        from sacrebleu.significance import PairedTest
 
     check_results(names, results, references)
     first = results[0][0]

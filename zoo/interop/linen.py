@@ -13,13 +13,15 @@ their axes as `nn.LogicallyPartitioned`, for `nn.get_partition_spec` and `nn.log
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import flax.linen as nn
 import jax
 
-from zoo import cores, embeddings, heads
+from zoo import cores, embeddings, heads, lazy
 from zoo.arrays.types import Carry, Params, Tables
 from zoo.interop.operations import HeadOperations, cast, renamed
 from zoo.lexicon import Lexicon
+
+with lazy.extra():
+    import flax.linen as nn
 
 TABLES = "tables"
 

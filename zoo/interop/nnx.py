@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-from flax import nnx
 
-from zoo import cores, embeddings, heads
+from zoo import cores, embeddings, heads, lazy
 from zoo.arrays.types import Carry, Params, Tables
 from zoo.interop.operations import HeadOperations, cast, renamed
 from zoo.lexicon import Lexicon
+
+with lazy.extra():
+    from flax import nnx
 
 
 class Table(nnx.Variable):

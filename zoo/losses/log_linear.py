@@ -147,5 +147,5 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
         return penalty * jnp.sum(adaptors**norm, axis=-1)
 
     rows = hidden.reshape(-1, hidden.shape[-1])
-    block = softmax_sum.token_block(len(rows), len(bias))
+    block = softmax_sum.token_block(rows.shape[0], len(bias))
     return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])

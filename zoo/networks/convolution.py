@@ -23,6 +23,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import blocks
 from zoo.arrays.by_length import Differentiated, map_by_length
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
@@ -232,7 +233,7 @@ class Convolution:
             return jnp.zeros((*words.shape, like.shape[-1]), like.dtype)
         vocabulary = tables["lengths"].shape[0]
         distinct, slot = jnp.unique(
-            words.ravel(), size=min(words.size, vocabulary), return_inverse=True
+            words.ravel(), size=blocks.at_most(vocabulary, words.size), return_inverse=True
         )
         vectors = self.vectors(params, tables, distinct, count=slot.max() + 1)
         return vectors[slot.reshape(words.shape)]

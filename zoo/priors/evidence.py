@@ -149,7 +149,7 @@ class Evidence(ContextualBackground):
 
     def _read(self, tables: Tables, carry: Carry, word, fresh):
         """The carry after one more character of each row, [B]."""
-        empty, ended = self.initial_carry(len(word)), word == tables["boundary"]
+        empty, ended = self.initial_carry(word.shape[0]), word == tables["boundary"]
         fresh |= ended
         carry = jax.tree.map(
             lambda new, old: jnp.where(fresh.reshape(-1, *[1] * (old.ndim - 1)), new, old),
@@ -184,8 +184,9 @@ class Evidence(ContextualBackground):
         """What `apply` says of a context, of one position."""
         condition, matched, node = carry["condition"], carry["matched"], carry["node"]
         letters = (condition >= 0) & tables["letter"][condition]
-        rows = jnp.arange(len(node))[:, None]
-        evident = jnp.zeros((len(node), len(tables["letter"])), jnp.int32)
+        batch = node.shape[0]
+        rows = jnp.arange(batch)[:, None]
+        evident = jnp.zeros((batch, len(tables["letter"])), jnp.int32)
         evident = evident.at[rows, condition].add(matched & letters) > 0
         ends = (matched & ~letters).any(-1) | ((node >= 0) & tables["final"][node])
         lost = (node < 0) & ~matched.any(-1)

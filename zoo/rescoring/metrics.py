@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.rescoring import edit_distance, ngrams
 
@@ -80,7 +81,8 @@ class Bleu(Metric):
     name: ClassVar[str] = "BLEU"
 
     def __post_init__(self):
-        from sacrebleu.metrics import BLEU
+        with lazy.extra():
+            from sacrebleu.metrics import BLEU
 
         if self.tokenize not in BLEU.TOKENIZERS:
             raise UserError(
@@ -88,7 +90,8 @@ class Bleu(Metric):
             )
 
     def _official(self):
-        from sacrebleu.metrics import BLEU
+        with lazy.extra():
+            from sacrebleu.metrics import BLEU
 
         return BLEU(tokenize=self.tokenize, force=True)
 
@@ -177,7 +180,8 @@ class ChrF(Metric):
 
     def signature(self):
         """`sacrebleu`'s signature: orders and version."""
-        from sacrebleu.metrics import CHRF
+        with lazy.extra():
+            from sacrebleu.metrics import CHRF
 
         official = CHRF()
         official.corpus_score(["a"], [["a"]])

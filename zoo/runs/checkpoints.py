@@ -10,10 +10,13 @@ from typing import Any
 
 import jax
 import numpy as np
-import orbax.checkpoint as ocp
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.runs import digests
+
+with lazy.extra():
+    import orbax.checkpoint as ocp
 
 
 def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:

@@ -6,13 +6,15 @@ import itertools
 import re
 from typing import NamedTuple
 
-import conllu.exceptions
-import conllu.parser
-
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.sources import files
 from zoo.sources.corpus import Corpus
 from zoo.sources.file_source import FileSource, ranged
+
+with lazy.extra():
+    import conllu.exceptions
+    import conllu.parser
 
 COLUMNS = 10
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")

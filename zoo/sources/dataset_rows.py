@@ -3,6 +3,7 @@ files."""
 
 from collections.abc import Iterator
 
+from zoo import lazy
 from zoo.errors import UserError
 
 
@@ -13,7 +14,8 @@ def rows(path, *arguments, **options) -> Iterator[dict]:
     Raises:
       UserError: the library cannot read it; says why in its words.
     """
-    import datasets  # a second of import that other text does without
+    with lazy.extra():
+        import datasets  # a second of import that other text does without
 
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours

@@ -7,11 +7,13 @@ import pathlib
 import sys
 import time
 
-import tensorboardX
-import tqdm
-
+from zoo import lazy
 from zoo.runs import storage, strict_json
 from zoo.runs.workdir import METRICS
+
+with lazy.extra():
+    import tensorboardX
+    import tqdm
 
 # A line of metrics every so many steps.
 EVERY = 100

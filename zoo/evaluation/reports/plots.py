@@ -11,12 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import UNKNOWN
 from zoo.runs import outputs, strict_json
+
+with lazy.extra():
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")

@@ -178,7 +178,7 @@ class Grammar(ContextualBackground):
             read = self._read(tables, carry, tables["class"][word])
             begins = (word == tables["begin"]) & (~inside if self.start else True)
             goes_on = inside & (word != tables["boundary"])
-            first = jnp.zeros((len(word), self.stacks), jnp.int32).at[:, 0].set(1)
+            first = jnp.zeros((word.shape[0], self.stacks), jnp.int32).at[:, 0].set(1)
             size = jnp.where(goes_on[:, None], read["size"], 0)
             stack = read["stack"]
             bottom = jnp.where(begins[:, None], tables["first"], stack[:, 0, 0][:, None])
