@@ -1,4 +1,6 @@
-"""Programs of heads that are exported for any number of rows give what direct calls give."""
+"""Programs of heads that are exported for any batch and length give what direct calls give."""
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -7,72 +9,174 @@ import pytest
 from jax import export
 
 from tests import examples
+from tests.heads import head_references, test_char_lstm
 from tests.heads.test_contract import HEADS, SIZE
+from tests.priors import test_evidence, test_grammar, test_ngram
+from zoo import heads, priors
 from zoo.arrays import blocks
-from zoo.cores import LSTM
-from zoo.embeddings import Lookup
-from zoo.models import LanguageModel
+from zoo.lexicon import Lexicon, with_features
+from zoo.priors.ngrams import backoff
 
-# The others in make test-all.
-USUAL = {"softmax", "log-linear"}
-CASES = [name if name in USUAL else pytest.param(name, marks=pytest.mark.slow) for name in HEADS]
+TRAINED, OTHER = examples.trained_and_other()
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A head, and the words that it is for."""
+
+    head: heads.Head
+    lexicon: Lexicon
+
+
+def _noisy(**options):
+    return heads.NCE(samples=4, **options)
+
+
+OTHERS = {
+    "dense sums": heads.LogLinear(form="dense_sums", penalty=0.1),
+    "sparse sums": heads.LogLinear(form="sparse_sums", penalty=0.1, penalty_norm=1.0),
+    "sparse product": heads.LogLinear(form="product", penalty=0.1),
+    "smoothed": heads.Softmax(label_smoothing=0.1, z_loss=0.01),
+    "noise by token": _noisy(noise_per="token"),
+    "noise by lane": _noisy(noise_per="lane"),
+    "distinct noise": heads.ImportanceSampling(samples=4, distinct=True),
+    "noise of letters": heads.CNNSoftmax(
+        head_references.NETWORK, sampled=_noisy(noise=heads.LetterNoise(order=2), noise_per="token")
+    ),
+}
+SPELLER = test_char_lstm.HEAD
+SPELT = {
+    "letter by letter": SPELLER,
+    "letter by letter, renormalised": dataclasses.replace(SPELLER, renormalised=True),
+}
+
+
+def facts(folder):
+    """A head with an expert, which knows a fact of two words."""
+    path = folder / "facts.tsv"
+    path.write_text("subject\tword2\nword1\tword4\nword5\tword6\n", encoding="utf-8")
+    words = tuple(f"word{number}" for number in range(13))
+    lexicon = dataclasses.replace(examples.lexicon(), words=words)
+    head = heads.WithExpert(priors.KnowledgeBase(str(path)), heads.LogLinear())
+    return _prepared(head, lexicon)
+
+
+def grammar(folder):
+    """A head over the forms of a grammar."""
+    background, lexicon = test_grammar.compiled(folder, *test_grammar.SUMS[::2])
+    return Case(heads.LogLinear(background=background), lexicon)
+
+
+def n_grams(folder):
+    """A head over trigrams, some lists of which are dense rows, and some are not."""
+    return Case(heads.LogLinear(background=priors.NGram(3)), test_ngram.built(3)[0])
+
+
+def evidence(folder):
+    """A head over characters with evidence."""
+    background = priors.Evidence(minimum_count=1, longest=20)
+    head = heads.LogLinear(background=background)
+    words = test_evidence.LEXICON
+    training = {"train": test_evidence.encoded(test_evidence.TRAINING)}
+    features = [{f"character {word}": 1.0} for word in range(len(words))]
+    return _prepared(head, with_features(words, features), training)
+
+
+def _prepared(head, lexicon, texts=None):
+    tables = head.background.prepare(lexicon, texts or {})
+    return Case(head, dataclasses.replace(lexicon, background_tables=tables))
+
+
+CASES = {
+    **{name: lambda _, c=case: Case(c.head, examples.lexicon()) for name, case in HEADS.items()},
+    **{name: lambda _, h=head: Case(h, examples.lexicon()) for name, head in OTHERS.items()},
+    **{name: lambda _, h=head: Case(h, test_char_lstm.LEXICON) for name, head in SPELT.items()},
+    "unknown words": lambda _: Case(heads.SpreadUnknown(heads.Softmax(), TRAINED), OTHER),
+    "expert": facts,
+    "grammar": grammar,
+    "n-grams": n_grams,
+    "evidence": evidence,
+}
 
 
 def operations(head):
-    """All that a head computes, of (params, tables, hidden, targets, weights, key)."""
+    """All that a head computes, of (params, tables, hidden, targets, weights, before, key)."""
 
-    def function(params, tables, hidden, targets, weights, key):
-        given = params, tables, hidden
-        value, gradients = jax.value_and_grad(head.weighted_loss, argnums=(0, 2, 4))(
-            *given, targets, weights, key=key
-        )
+    def function(params, tables, hidden, targets, weights, before, key):
+        given, context = (params, tables, hidden), context_of(head, tables, before)
+
+        def weighted_loss(params, hidden, weights):
+            rest = hidden, targets, weights
+            return head.weighted_loss(params, tables, *rest, key=key, context=context)
+
+        of_weighted = jax.value_and_grad(weighted_loss, argnums=(0, 1, 2))
         return {
-            "loss": head.loss(*given, targets, key=key),
-            "weighted_loss": value,
-            "gradients": gradients,
-            "log_prob_and_log_z": head.log_prob_and_log_z(*given, targets),
-            "log_probs": head.log_probs(*given),
-            "top_k": head.top_k(*given, 3),
+            "loss": head.loss(*given, targets, key=key, context=context),
+            "weighted_loss": of_weighted(params, hidden, weights),
+            "penalties": head.penalties(params, hidden),
+            "log_prob_and_log_z": head.log_prob_and_log_z(*given, targets, context=context),
+            "log_probs": head.log_probs(*given, context=context),
+            "top_k": head.top_k(*given, 3, context=context),
         }
 
     return function
 
 
-@pytest.mark.parametrize("name", CASES)
+def context_of(head, tables, before):
+    """What the head's background says of each position, if it has one."""
+    if head.background is None:
+        return None
+    carry = head.background.initial_carry(before.shape[0])
+    return head.background.apply(tables["background"], before, carry)[0]
+
+
+def sampling(head):
+    """Draws, of (params, tables, hidden, before, key)."""
+
+    def function(params, tables, hidden, before, key):
+        context = context_of(head, tables, before)
+        return head.sample(params, tables, hidden, key, context=context)
+
+    return function
+
+
 @pytest.mark.slow
-def test_any_number_of_rows(name, float64, monkeypatch, random):
+@pytest.mark.parametrize("name", CASES)
+def test_any_batch_and_any_length(name, float64, monkeypatch, random, tmp_path):
     monkeypatch.setattr(blocks, "OF_ANY_ROWS", 4)  # so that there are several blocks
-    head, lexicon = HEADS[name].head, examples.lexicon()
-    model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
-    params = model.head_params(examples.random_params(model, random, lexicon, scale=0.8))
-    tables = head.tables(lexicon)
-    function, key = jax.jit(operations(head)), jax.random.key(1)
-    sample = jax.jit(head.sample)
-    (rows,) = export.symbolic_shape("rows")
+    monkeypatch.setattr(backoff, "WINDOWS", 3)
+    case = CASES[name](tmp_path)
+    head, words = case.head, len(case.lexicon)
+    params = examples.random_params(head, random, SIZE, case.lexicon, scale=0.8)
+    if head.tied:
+        params["weights"] = jnp.asarray(random.normal(size=(words, SIZE)))
+    tables = head.tables(case.lexicon)
+    key = jax.random.key(1)
+    function, sample = jax.jit(operations(head)), jax.jit(sampling(head))
+    sizes = export.symbolic_shape("batch, time")
 
     def like(tree):
         return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree)
 
-    def any_rows(dtype, *shape):
-        return jax.ShapeDtypeStruct((rows, 3, *shape), dtype)
+    def of_any(dtype, *shape):
+        return jax.ShapeDtypeStruct((*sizes, *shape), dtype)
 
-    states = any_rows(jnp.float64, SIZE)
-    of_tokens = any_rows(jnp.int32), any_rows(jnp.float64)
-    common = like((params, tables))
-    exported = export.export(function)(*common, states, *of_tokens, like(key))
-    drawing = export.export(sample)(*common, states, like(key))
-    for count in (1, 5):
-        hidden = jnp.asarray(random.normal(size=(count, 3, SIZE)))
-        targets = jnp.asarray(random.integers(0, 13, (count, 3)), jnp.int32)
-        arguments = hidden, targets, jnp.asarray(random.uniform(size=(count, 3)))
+    common, states, ids = like((params, tables)), of_any(jnp.float64, SIZE), of_any(jnp.int32)
+    exported = export.export(function)(*common, states, ids, of_any(jnp.float64), ids, like(key))
+    drawing = export.export(sample)(*common, states, ids, like(key))
+    for shape in ((1, 3), (5, 2)):
+        hidden = jnp.asarray(random.normal(size=(*shape, SIZE)))
+        targets, before = jnp.asarray(random.integers(0, words, (2, *shape)), jnp.int32)
+        arguments = hidden, targets, jnp.asarray(random.uniform(size=shape)), before
         found = exported.call(params, tables, *arguments, key)
         wanted = function(params, tables, *arguments, key)
         assert jax.tree.structure(found) == jax.tree.structure(wanted)
         for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
         # Blocks draw other words than no blocks: of those that are sure, the same.
-        words = drawing.call(params, tables, 1e3 * hidden, key)
-        assert words.shape == (count, 3) and words.dtype == jnp.int32
-        log_probs, best = head.top_k(params, tables, 1e3 * hidden, 1)
+        drawn = drawing.call(params, tables, 1e3 * hidden, before, key)
+        assert drawn.shape == shape and drawn.dtype == jnp.int32
+        context = context_of(head, tables, before)
+        log_probs, best = head.top_k(params, tables, 1e3 * hidden, 1, context=context)
         sure = np.asarray(log_probs[..., 0] > -1e-9)
-        np.testing.assert_array_equal(words[sure], best[..., 0][sure])
+        np.testing.assert_array_equal(drawn[sure], best[..., 0][sure])

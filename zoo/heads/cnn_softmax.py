@@ -234,7 +234,7 @@ class CNNSoftmax(Head):
             params["network"], drawn.letters.reshape(-1, network.spelling.longest)
         )
         weights = jnp.concatenate([of_targets, of_noise])
-        slots = jnp.arange(len(weights))
+        slots = jnp.arange(weights.shape[0])
         bias = jnp.broadcast_to(params["bias"], slots.shape)
         noise_words = NoiseSample(
             slots[targets.size :].reshape(drawn.sizes.shape),

@@ -20,6 +20,7 @@ So the model is an automaton of C states, the known contexts, whose tables are [
 """
 
 import dataclasses
+import math
 from typing import NamedTuple
 
 import jax
@@ -181,7 +182,7 @@ class Spellings(NamedTuple):
 
 def draw(tables, key, shape, longest: int) -> Spellings:
     """Spellings drawn from q, letter by letter until all have ended."""
-    count, outputs = int(np.prod(shape)), tables["log_p"].shape[1]
+    count, outputs = math.prod(shape), tables["log_p"].shape[1]
 
     def unfinished(carry):
         position, *_, ended = carry

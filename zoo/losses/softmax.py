@@ -259,10 +259,24 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     if block is None:
         block = vocabulary_block(hidden.shape[0], weights.shape[0])
     if block >= weights.shape[0]:
-        loss, log_z = plain_softmax_loss(hidden, weights, bias, targets)
+        columns = (_backward_only(array) for array in (hidden, weights, bias))
+        loss, log_z = plain_softmax_loss(*columns, targets)
     else:
         loss, log_z = blocked_softmax_loss(hidden, weights, bias, targets, block)
     return loss.reshape(shape), log_z.reshape(shape)
+
+
+@jax.custom_vjp
+def _backward_only(array):
+    """The array, with gradients backwards alone: as few words as the plain form is taken for are no
+    reason to have a forward mode that more would not have."""
+    return array
+
+
+# Its forward pass is itself, as that of the blocks is: nor is there forward over reverse mode.
+_backward_only.defvjp(
+    lambda array: (_backward_only(array), None), lambda _, cotangent: (cotangent,)
+)
 
 
 def above_mean(hidden, weights, bias, targets):

@@ -244,7 +244,7 @@ class Grammar(ContextualBackground):
         shift, may = shift.reshape(batch, -1), may.reshape(batch, -1)
         # More than are kept, for some may be equal.
         count = min(2 * self.stacks, may.shape[1])
-        chosen = jnp.argsort(~may, axis=-1, stable=True)[:, :count]
+        chosen = jnp.argsort(~may, axis=-1, stable=True)[:, :count].astype(jnp.int32)
         taken = jnp.take_along_axis(may, chosen, axis=-1)
         shift = jnp.take_along_axis(shift, chosen, axis=-1)
         source, level = chosen // (self.depth * moves), chosen // moves % self.depth

@@ -1,0 +1,125 @@
+"""Whether a head has a forward mode depends on the head, never on how much it is given.
+
+Where it has none it is a TypeError of jax's, which says so.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.cores import test_contract as cores
+from tests.heads import test_arguments
+from zoo import losses
+from zoo.arrays import by_length
+from zoo.attention import Bahdanau
+from zoo.losses import feature_scores, hierarchical, softmax, softmax_sum
+
+NONE = "forward-mode"
+METHODS = ("loss", "weighted_loss", "log_prob", "log_probs")
+# (methods with a forward mode; those with one in the hidden states alone), where not the usual.
+USUAL = ({"log_probs"}, set())
+FROM_FEATURES = (set(), {"log_probs"})
+SAMPLED = ({"loss", "weighted_loss", "log_probs"}, set())
+OTHERS = {
+    **dict.fromkeys(("log-linear", "penalised log-linear", "expert"), FROM_FEATURES),
+    **dict.fromkeys(("letters", "corrected letters"), FROM_FEATURES),
+    **dict.fromkeys(("NCE", "importance sampling", "BlackOut"), SAMPLED),
+    "Huffman": (set(METHODS), set()),
+    "sampled letters": (set(), {"loss", "weighted_loss", "log_probs"}),
+}
+CHEAP = {"softmax", "adaptive", "NCE"}
+
+
+def small_blocks(monkeypatch):
+    """Sizes that make blocks of what the tests hold."""
+    for module, sizes in (
+        (softmax, {"LOGITS_AT_A_TIME": 32, "LEAST_ROWS_AT_A_TIME": 2, "MOST_ROWS_AT_A_TIME": 4}),
+        (softmax_sum, {"LEAST_TOKENS_AT_A_TIME": 4}),
+        (hierarchical, {"GATHERED_AT_A_TIME": 64}),
+        (feature_scores, {"MOST_TOKENS": 4, "LEAST_TOKENS": 2}),
+        (by_length, {"BLOCK": 4}),
+    ):
+        for name, value in sizes.items():
+            monkeypatch.setattr(module, name, value)
+
+
+def functions(name):
+    """{method: a function of (params, hidden)}, and these."""
+    head, params, tables, _ = test_arguments.problem(name)
+    hidden, targets = test_arguments.batch(3, 5)
+    given = test_arguments.options(head, targets)
+    keyed = given | {"key": jax.random.key(0)}
+    params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), params)
+    return {
+        "loss": lambda p, h: head.loss(p, tables, h, targets, **keyed),
+        "weighted_loss": lambda p, h: head.weighted_loss(p, tables, h, targets, 1.0, **keyed),
+        "log_prob": lambda p, h: head.log_prob(p, tables, h, targets, **given),
+        "log_probs": lambda p, h: head.log_probs(p, tables, h, **given),
+    }, (params, hidden)
+
+
+def has_forward_mode(function, *arguments, at=0) -> bool:
+    """Whether function(*arguments) has one in the argument `at`; where not, jax says so."""
+
+    def of_one(x):
+        return function(*arguments[:at], x, *arguments[at + 1 :])
+
+    try:
+        jax.jit(lambda x: jax.jvp(of_one, (x,), (x,))).lower(arguments[at])
+    except TypeError as error:
+        assert NONE in str(error)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("blocks", [False, True], ids=["plain", "in blocks"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in CHEAP else pytest.param(name, marks=pytest.mark.slow)
+        for name in test_arguments.HEADS
+    ],
+)
+def test_it_does_not_depend_on_the_size(name, blocks, monkeypatch):
+    if blocks:
+        small_blocks(monkeypatch)
+    tried, (params, hidden) = functions(name)
+    both, of_states = OTHERS.get(name, USUAL)
+    for method, function in tried.items():
+        of_params, of_hidden = (has_forward_mode(function, params, hidden, at=at) for at in (0, 1))
+        assert (of_params, of_hidden) == (method in both, method in both | of_states), method
+
+
+@pytest.mark.parametrize("block", [13, 4, None])
+def test_a_softmax_has_none(block):
+    arguments = jnp.ones((3, 5)), jnp.ones((13, 5)), jnp.ones(13)
+    targets = jnp.zeros(3, jnp.int32)
+    loss = functools.partial(losses.softmax_loss, targets=targets, block=block)
+    assert not any(has_forward_mode(loss, *arguments, at=at) for at in range(3))
+    with pytest.raises(TypeError, match=NONE):
+        jax.jvp(lambda h: loss(h, *arguments[1:]), arguments[:1], arguments[:1])
+    with pytest.raises(TypeError, match=NONE):
+        jax.hessian(lambda h: loss(h, *arguments[1:])[0].sum())(arguments[0])
+    twice = jax.jacrev(jax.grad(lambda h: loss(h, *arguments[1:])[0].sum()))(arguments[0])
+    np.testing.assert_allclose(twice, np.zeros((3, 5, 3, 5)), atol=1e-6)  # all rows are alike
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", cores.CORES)
+def test_cores_have_none(name, random):
+    core = cores.CORES[name]
+    params, inputs, carry = cores.core_problem(core, random)
+    found = has_forward_mode(lambda x: core.apply(params, x, carry)[0], inputs)
+    assert found == ("grams" in name)  # of few words before, nothing is recurrent
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_additive_attention_has_none(time, random):
+    component = Bahdanau()
+    params = component.init(jax.random.key(0), 5, 4)
+    memory, mask = jnp.ones((3, 2, 4)), jnp.ones((3, 2), bool)
+    function = functools.partial(component.apply, params, memory=memory, mask=mask)
+    assert not has_forward_mode(function, jnp.ones((3, time, 5)))
