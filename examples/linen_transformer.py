@@ -10,12 +10,12 @@ import numpy as np
 import optax
 
 from examples import generated
-from zoo import heads
-from zoo.interop import linen
-from zoo.lexicon import Lexicon
+from zoo import heads  # zoo
+from zoo.interop import linen  # zoo
+from zoo.lexicon import Lexicon  # zoo
 
 # The line to change: heads.LogLinear(), heads.NCE(samples=32), heads.MixtureOfSoftmaxes() ...
-HEAD = heads.Softmax()
+HEAD = heads.Softmax()  # zoo
 
 
 class Block(nn.Module):
@@ -31,8 +31,8 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """A language model: hidden states, and what the head makes of them."""
 
-    lexicon: Lexicon
-    head: heads.Head
+    lexicon: Lexicon  # zoo
+    head: heads.Head  # zoo
     size: int = 32
     layers: int = 1
 
@@ -45,9 +45,9 @@ class Transformer(nn.Module):
         ]
         for _ in range(self.layers):
             x = Block()(x)
-        head = linen.Head(self.head, self.lexicon, name="head")
-        loss = head.weighted_loss(x, targets, weights / weights.sum())
-        return loss, (weights * head.log_prob(x, targets)).sum()
+        head = linen.Head(self.head, self.lexicon, name="head")  # zoo
+        loss = head.weighted_loss(x, targets, weights / weights.sum())  # zoo
+        return loss, (weights * head.log_prob(x, targets)).sum()  # zoo
 
 
 def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
@@ -56,15 +56,15 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     model = Transformer(lexicon, head)
     inputs, targets, weights = next(generated.batches(lexicon, 1))
     variables = jax.jit(model.init)(jax.random.key(0), inputs, targets, weights)
-    params, tables = variables["params"], variables.get("tables", {})
+    params, tables = variables["params"], variables.get("tables", {})  # zoo
     optimizer = optax.adam(0.01)
     state = optimizer.init(params)
 
     @jax.jit
     def step(params, state, key, *batch):
         def loss(params):
-            given = {"params": params, "tables": tables}
-            return model.apply(given, *batch, rngs={"noise": key})[0]
+            given = {"params": params, "tables": tables}  # zoo
+            return model.apply(given, *batch, rngs={"noise": key})[0]  # zoo
 
         value, gradient = jax.value_and_grad(loss)(params)
         updates, state = optimizer.update(gradient, state)
@@ -79,8 +79,8 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
             print(f"step {number:3}: loss {value:.3f} nats per token")
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = generated.batch(lexicon, texts)
-    rngs = {"noise": jax.random.key(2)}
-    given = {"params": params, "tables": tables}
+    rngs = {"noise": jax.random.key(2)}  # zoo
+    given = {"params": params, "tables": tables}  # zoo
     _, total = jax.jit(model.apply)(given, inputs, targets, jnp.asarray(weights), rngs=rngs)
     perplexity = float(np.exp(-total / weights.sum()))
     print(f"{type(head).__name__}: exact perplexity {perplexity:.2f} of {len(lexicon)} words")

@@ -9,30 +9,30 @@ import optax
 from flax import nnx
 
 from examples import generated
-from zoo import heads
-from zoo.interop import nnx as zoo_nnx
-from zoo.lexicon import Lexicon
+from zoo import heads  # zoo
+from zoo.interop import nnx as zoo_nnx  # zoo
+from zoo.lexicon import Lexicon  # zoo
 
 # The line to change: heads.LogLinear(), heads.NCE(samples=32), heads.MixtureOfSoftmaxes() ...
-HEAD = heads.Softmax()
+HEAD = heads.Softmax()  # zoo
 
 
 class Model(nnx.Module):
     """A language model: hidden states, and what the head makes of them."""
 
-    def __init__(self, lexicon: Lexicon, head: heads.Head, size: int, rngs: nnx.Rngs):
+    def __init__(self, lexicon: Lexicon, head: heads.Head, size: int, rngs: nnx.Rngs):  # zoo
         self.embedding = nnx.Embed(len(lexicon), size, rngs=rngs)
         self.gru = nnx.RNN(nnx.GRUCell(size, size, rngs=rngs))
-        self.head = zoo_nnx.Head(head, size, lexicon, rngs=rngs)
+        self.head = zoo_nnx.Head(head, size, lexicon, rngs=rngs)  # zoo
 
     def loss(self, inputs, targets, weights, rngs):
         """The mean of what is trained, nats."""
         hidden = self.gru(self.embedding(inputs))
-        return self.head.weighted_loss(hidden, targets, weights / weights.sum(), key=rngs)
+        return self.head.weighted_loss(hidden, targets, weights / weights.sum(), key=rngs)  # zoo
 
     def log_prob(self, inputs, targets):
         """log p(target), exact, nats."""
-        return self.head.log_prob(self.gru(self.embedding(inputs)), targets)
+        return self.head.log_prob(self.gru(self.embedding(inputs)), targets)  # zoo
 
 
 @nnx.jit

@@ -9,10 +9,10 @@ import numpy as np
 import optax
 
 from examples import generated
-from zoo import heads
+from zoo import heads  # zoo
 
 # The line to change: heads.LogLinear(), heads.NCE(samples=32), heads.MixtureOfSoftmaxes() ...
-HEAD = heads.Softmax()
+HEAD = heads.Softmax()  # zoo
 SIZE = 32
 
 
@@ -22,16 +22,16 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     of_states, of_head, of_noise = jax.random.split(jax.random.key(0), 3)
     params = {
         "states": jax.random.normal(of_states, (len(lexicon), SIZE)),
-        "head": head.init(of_head, SIZE, lexicon),
+        "head": head.init(of_head, SIZE, lexicon),  # zoo
     }
-    tables = head.tables(lexicon)
+    tables = head.tables(lexicon)  # zoo
     optimizer = optax.adam(0.03)
     state = optimizer.init(params)
 
     def loss(params, tables, key, inputs, targets, weights):
         hidden = params["states"][inputs]
         weights /= weights.sum()
-        return head.weighted_loss(params["head"], tables, hidden, targets, weights, key=key)
+        return head.weighted_loss(params["head"], tables, hidden, targets, weights, key=key)  # zoo
 
     @jax.jit
     def step(params, state, tables, key, *batch):
@@ -49,7 +49,7 @@ def main(head: heads.Head = HEAD, steps: int = 60) -> tuple[list[float], float]:
     texts = generated.sentences("validation", generated.VALIDATION)
     inputs, targets, weights = generated.batch(lexicon, texts)
     hidden = params["states"][inputs]
-    log_prob = jax.jit(head.log_prob)(params["head"], tables, hidden, jnp.asarray(targets))
+    log_prob = jax.jit(head.log_prob)(params["head"], tables, hidden, jnp.asarray(targets))  # zoo
     perplexity = float(np.exp(-(weights * log_prob).sum() / weights.sum()))
     print(f"{type(head).__name__}: exact perplexity {perplexity:.2f} of {len(lexicon)} words")
     return losses, perplexity
