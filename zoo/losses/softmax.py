@@ -259,8 +259,8 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     if block is None:
         block = vocabulary_block(hidden.shape[0], weights.shape[0])
     if block >= weights.shape[0]:
-        columns = (_backward_only(array) for array in (hidden, weights, bias))
-        loss, log_z = plain_softmax_loss(*columns, targets)
+        hidden, weights, bias = map(_backward_only, (hidden, weights, bias))
+        loss, log_z = plain_softmax_loss(hidden, weights, bias, targets)
     else:
         loss, log_z = blocked_softmax_loss(hidden, weights, bias, targets, block)
     return loss.reshape(shape), log_z.reshape(shape)
