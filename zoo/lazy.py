@@ -12,7 +12,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-# The extras of the package, as pyproject.toml has them: what to install for which modules.
+# Extras of the package, as pyproject.toml has them: what to install for which modules.
 EXTRAS = {
     "flax": ("flax",),
     "train": (

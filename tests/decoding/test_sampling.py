@@ -164,3 +164,22 @@ def test_forced_sequences_have_the_log_probs_of_their_words():
         expected = [np.log(CHAIN[pair]) for pair in zip(before, targets[b, n], strict=True)]
         np.testing.assert_allclose(found[b, n], expected, rtol=1e-6)
     np.testing.assert_array_equal(force(STEP, np.array([0, 2]), carry, targets[:, 1]), found[:, 1])
+
+
+def test_draws_of_single_distributions_are_those_that_are_kept():
+    log_probs = jnp.log(jnp.asarray([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]]))
+    many = jnp.broadcast_to(log_probs, (200, 2, 3))
+    key = jax.random.key(1)
+    for options, kept in (
+        ({}, [{0, 1, 2}, {0, 1, 2}]),
+        ({"top_k": 2}, [{1, 2}, {0, 2}]),
+        ({"nucleus": 0.55}, [{1}, {0, 2}]),
+        ({"top_k": 7, "nucleus": 1}, [{0, 1, 2}, {0, 1, 2}]),
+        ({"temperature": 0}, [{1}, {0}]),
+    ):
+        drawn = decoding.draw(many, key, **options)
+        assert (drawn.shape, drawn.dtype) == ((200, 2), jnp.int32)
+        assert [set(column.tolist()) for column in drawn.T] == kept, options
+    assert decoding.draw(log_probs[0], key, temperature=0).shape == ()
+    with pytest.raises(UserError, match="top-k is 0"):
+        decoding.draw(log_probs, key, top_k=0)

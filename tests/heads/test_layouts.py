@@ -235,7 +235,9 @@ def test_every_head_in_every_layout(name, layout, operation):
 
 def test_every_head_is_laid_out():
     exported = {
-        name for name in heads.__all__ if issubclass(getattr(heads, name, object), heads.Head)
+        name
+        for name in heads.__all__
+        if isinstance(kind := getattr(heads, name), type) and issubclass(kind, heads.Head)
     }
     others = {"Head", "WithExpert", "SpreadUnknown"}  # which hand on what another head gives
     assert {type(head).__name__ for head in HEADS.values()} | others == exported

@@ -6,6 +6,7 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
+from zoo import lazy
 from zoo.commands import options
 from zoo.errors import UserError, shortened
 
@@ -67,7 +68,8 @@ def run(arguments: argparse.Namespace):
 
 
 def _lines(search, run, arguments) -> Iterator[str]:
-    from tqdm import tqdm
+    with lazy.extra():
+        from tqdm import tqdm
 
     from zoo.sources import lattice_text, nbest
 

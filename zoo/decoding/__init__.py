@@ -14,6 +14,6 @@ The examples begin with a step function whose word depends on the last one alone
 
 from zoo.decoding.beam import BeamSearch, Hypotheses
 from zoo.decoding.ensembles import average, fuse
-from zoo.decoding.sampling import feed, force, sample
+from zoo.decoding.sampling import draw, feed, force, sample
 
-__all__ = ["BeamSearch", "Hypotheses", "average", "feed", "force", "fuse", "sample"]
+__all__ = ["BeamSearch", "Hypotheses", "average", "draw", "feed", "force", "fuse", "sample"]

@@ -70,6 +70,43 @@ def sample(
     )
 
 
+def draw(
+    log_probs: jax.Array,
+    key: jax.Array,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    nucleus: float | None = None,
+) -> jax.Array:
+    """Draws a word from each q, proportional to p^(1 / temperature), as `sample` does from a text's.
+
+    Args:
+      log_probs: log p, [..., V], nats, as `log_probs` of a head gives them.
+      key: a key of `jax.random`.
+      temperature: 1 for p itself; 0 for the most probable word, the first of equals.
+      top_k: at least 1, the most probable words that are kept; None keeps all.
+      nucleus: above 0 and at most 1, the probability of those that are kept; None or 1 keeps all.
+
+    Returns:
+      int32 [...].
+
+    Raises:
+      UserError: the temperature is below 0, or not finite; top_k or nucleus is out of range.
+
+    Example:
+      >>> decoding.draw(log_probs, jax.random.key(0), nucleus=0.5).tolist()  # of the likeliest words
+      [1, 0, 0]
+
+    Source: of the nucleus, Holtzman et al. (2020), section 3.1.
+    """
+    check(temperature, top_k, nucleus)
+    if temperature == 0:
+        return jnp.argmax(log_probs, axis=-1).astype(jnp.int32)
+    rows = log_probs.reshape(-1, log_probs.shape[-1]) / temperature
+    drawn = _draw(key, rows, top_k, None if nucleus == 1 else nucleus)
+    return drawn.reshape(log_probs.shape[:-1]).astype(jnp.int32)
+
+
 def check(temperature: float, top_k: int | None, nucleus: float | None):
     """UserError if no words can be drawn so."""
     if not 0 <= temperature < math.inf:

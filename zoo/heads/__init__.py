@@ -15,6 +15,7 @@ from zoo.heads.adaptive import AdaptiveSoftmax
 from zoo.heads.blackout import BlackOut
 from zoo.heads.char_lstm import CharLSTM
 from zoo.heads.cnn_softmax import CNNSoftmax
+from zoo.heads.distributions import Distribution, entropy, kl_divergence
 from zoo.heads.head import Head
 from zoo.heads.hierarchical import HierarchicalSoftmax
 from zoo.heads.huffman import HuffmanSoftmax
@@ -36,6 +37,7 @@ __all__ = [
     "BlackOut",
     "CNNSoftmax",
     "CharLSTM",
+    "Distribution",
     "Head",
     "HierarchicalSoftmax",
     "HuffmanSoftmax",
@@ -53,4 +55,6 @@ __all__ = [
     "UniformNoise",
     "UnigramNoise",
     "WithExpert",
+    "entropy",
+    "kl_divergence",
 ]
