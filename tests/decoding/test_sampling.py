@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from zoo import decoding
 from zoo.decoding import feed, force, sample
 from zoo.errors import UserError
 

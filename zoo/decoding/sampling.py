@@ -78,7 +78,7 @@ def draw(
     top_k: int | None = None,
     nucleus: float | None = None,
 ) -> jax.Array:
-    """Draws a word from each q, proportional to p^(1 / temperature), as `sample` does from a text's.
+    """Draws a word from each q, proportional to p^(1 / temperature), of the words that are kept.
 
     Args:
       log_probs: log p, [..., V], nats, as `log_probs` of a head gives them.
@@ -94,7 +94,7 @@ def draw(
       UserError: the temperature is below 0, or not finite; top_k or nucleus is out of range.
 
     Example:
-      >>> decoding.draw(log_probs, jax.random.key(0), nucleus=0.5).tolist()  # of the likeliest words
+      >>> decoding.draw(log_probs, jax.random.key(0), nucleus=0.5).tolist()
       [1, 0, 0]
 
     Source: of the nucleus, Holtzman et al. (2020), section 3.1.
