@@ -18,6 +18,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
 from zoo.losses import softmax, softmax_sum, softmax_words
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 
@@ -26,6 +27,7 @@ from zoo.losses.token_weights import slopes_of_weights, weighted_sum
 TOKENS_AT_A_TIME = 128
 
 
+@over_tokens("hidden")
 def adaptive_loss(hidden, weights, bias, tails, ranks):
     """Computes -log p(x | h) of the adaptive softmax, exactly, in blocks of tokens.
 
@@ -58,6 +60,7 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     return of_head + of_tails.reshape(ranks.shape)
 
 
+@over_tokens("hidden")
 def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     """Computes sum_n u_n loss_n of `adaptive_loss`, with its gradients where that is faster.
 
@@ -92,6 +95,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     return of_head + _weighted_tail_losses(tails, *columns, token_weights.ravel())
 
 
+@over_tokens("hidden")
 def adaptive_log_probs(hidden, weights, bias, tails):
     """Computes log p of every word, in the order of their ranks.
 
@@ -126,6 +130,7 @@ def adaptive_log_probs(hidden, weights, bias, tails):
     return jnp.concatenate(parts, axis=-1)
 
 
+@over_tokens("hidden")
 def adaptive_sample(hidden, weights, bias, tails, key):
     """Draws words from the adaptive softmax: a class of the head, then a word of it.
 

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, sparse
 from zoo.losses import softmax, token_blocks
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import present_states
 
@@ -36,6 +37,7 @@ def scores(tables, weights, bias, hidden):
     return products + tables["log_mass"].astype(products.dtype)[:, None]
 
 
+@over_tokens("hidden")
 def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
     """Computes log Z - o_s, o = phi (W h + c) + log B, of a sparse phi.
 
@@ -84,6 +86,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
     return loss.reshape(shape), log_z.reshape(shape)
 
 
+@over_tokens("hidden")
 def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, token_weights):
     """Computes sum_n u_n loss_n of `sparse_log_linear_loss`, with its gradients.
 
@@ -161,6 +164,7 @@ def _check(tables, weights, bias, hidden, **of_tokens):
     )
 
 
+@over_tokens("hidden")
 def sparse_log_linear_log_probs(tables, weights, bias, hidden):
     """Computes log p of each signature of a sparse phi.
 

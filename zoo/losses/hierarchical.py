@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks, rows
 from zoo.losses import softmax, token_blocks
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import weighted_rows
 
@@ -83,6 +84,7 @@ def _block(vocabulary, shared, fixed, h, data, u):
 # ---------------------------------------------------------------- the two levels together
 
 
+@over_tokens("hidden")
 def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, vocabulary):
     """Computes -log softmax(R h + r)_c(x) softmax(W_c(x) h + b_c(x))_x, exactly.
 
@@ -125,6 +127,7 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     return of_class + of_words.reshape(ranks.shape)
 
 
+@over_tokens("hidden")
 def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, vocabulary):
     """Computes log p of every word, in the order of their ranks.
 
@@ -160,6 +163,7 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
     return joint.reshape(*hidden.shape[:-1], -1)
 
 
+@over_tokens("hidden")
 def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabulary, key):
     """Draws words from the hierarchical softmax: a class, then one of its words.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from zoo.arrays import layouts, rows
 from zoo.losses import softmax
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
 
@@ -80,6 +81,7 @@ def _paths(parent, turn, vocabulary):
     return nodes, turns
 
 
+@over_tokens("hidden")
 def path_loss(hidden, weights, bias, nodes, turns):
     """Computes -log prod_l sigmoid(s_l (w_{n_l} . h + c_{n_l})) of words in a binary tree.
 
@@ -123,6 +125,7 @@ def path_loss(hidden, weights, bias, nodes, turns):
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
 
 
+@over_tokens("hidden")
 def path_log_probs(hidden, weights, bias, nodes, turns):
     """Computes log p of every word of a binary tree.
 

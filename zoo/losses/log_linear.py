@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
 
@@ -53,6 +54,7 @@ def log_linear_weights(features, log_background, weights, bias):
     return softmax.accumulated(features, weights), sums + log_background.astype(sums.dtype)
 
 
+@over_tokens("hidden")
 def log_linear_loss(hidden, features, log_background, weights, bias, targets):
     """Computes -log b(x) exp(a . phi(x)) + log Z, a = W h + c, Z = sum_v b(v) exp(a . phi(v)).
 
@@ -113,6 +115,7 @@ def log_linear_log_probs(adaptor, features, log_background):
     return jax.nn.log_softmax(softmax.logits(adaptor, features, log_background), axis=-1)
 
 
+@over_tokens("hidden")
 def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
     """Computes penalty sum_f |a_f|^norm of the adaptor a = W h + c, which draws it to 0.
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
 
@@ -48,6 +49,7 @@ def token_blocked_measured_loss(hidden, weights, bias, targets, block, log_measu
     return blocks.joined(results, tokens)
 
 
+@over_tokens("hidden")
 def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts, width=0):
     """Computes log Z - o_x, log Z = log sum_v m_v exp(o_v), o = W h + c, under a measure m.
 
@@ -83,6 +85,7 @@ def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts,
     return tuple(result.reshape(targets.shape) for result in results)
 
 
+@over_tokens("hidden")
 def weighted_measured_softmax_loss(
     hidden, weights, bias, targets, token_weights, log_measure, contexts, width=0
 ):

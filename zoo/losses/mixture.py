@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, softmax_sum, token_blocks
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import (
     usable_states,
@@ -19,6 +20,7 @@ from zoo.losses.token_weights import (
 )
 
 
+@over_tokens("contexts", axes=2)
 def mixture_loss(contexts, log_prior, weights, bias, targets):
     """Computes -log sum_m pi_m softmax(W g_m + c)_x of a mixture of M softmaxes.
 
@@ -52,6 +54,7 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
+@over_tokens("contexts", axes=2)
 def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_weights, block=None):
     """Computes sum_n u_n loss_n of `mixture_loss`, with its gradients.
 
@@ -108,6 +111,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     return weighted_sum(losses, token_weights)
 
 
+@over_tokens("contexts", axes=2)
 def mixture_log_probs(contexts, log_prior, weights, bias):
     """Computes log p of every word under a mixture of softmaxes.
 

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
@@ -227,6 +228,7 @@ blocked_softmax_loss.defvjp(_blocked_forward, _blocked_backward)
 # ---------------------------------------------------------------- any leading axes
 
 
+@over_tokens("hidden")
 def softmax_loss(hidden, weights, bias, targets, block=None):
     """Computes log Z - o_x of the softmax, o = W h + c, and log Z = log sum_v exp(o_v).
 

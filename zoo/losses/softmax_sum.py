@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from zoo.arrays import blocks
 from zoo.losses import softmax, token_blocks
+from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import present_states, weighted_rows, weighted_sum
 
@@ -48,6 +49,7 @@ def _block(penalty, shared, log_measure, h, data, u):
     return losses, gradients
 
 
+@over_tokens("hidden")
 def weighted_softmax_loss(
     hidden,
     weights,

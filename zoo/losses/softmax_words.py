@@ -8,6 +8,7 @@ import numpy as np
 
 from zoo.arrays import blocks, layouts
 from zoo.losses import softmax
+from zoo.losses.explicit_axes import over_tokens
 
 
 class Pass(NamedTuple):
@@ -86,6 +87,7 @@ def _best(k, some, others):
     return -falling[:, :k], words[:, :k]
 
 
+@over_tokens("hidden")
 def softmax_top_k(hidden, weights, bias, k):
     """Finds the k most probable words of the softmax, in blocks of the vocabulary.
 
@@ -116,6 +118,7 @@ def softmax_top_k(hidden, weights, bias, k):
     return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
 
 
+@over_tokens("hidden")
 def softmax_sample(hidden, weights, bias, key):
     """Draws words from the softmax, in blocks of the vocabulary.
 

@@ -1,0 +1,148 @@
+"""Public losses called directly with arrays on the explicit axes that jax.make_mesh makes."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import NamedSharding, PartitionSpec
+
+from zoo import losses
+from zoo.losses import softmax, softmax_sum
+
+TOKENS, SIZE, WORDS, COMPONENTS = 8, 5, 16, 3
+RANDOM = np.random.default_rng(4)
+
+
+def normal(*shape):
+    return jnp.asarray(RANDOM.normal(size=shape), jnp.float32)
+
+
+HIDDEN, TARGETS = normal(TOKENS, SIZE), jnp.asarray(RANDOM.integers(0, WORDS, TOKENS), jnp.int32)
+WEIGHTS = jnp.asarray(RANDOM.uniform(size=TOKENS), jnp.float32)
+TABLE = normal(WORDS, SIZE), normal(WORDS)
+ADAPTIVE = normal(9, SIZE), normal(9), [(normal(SIZE, 2), normal(8, 2))]
+CLASSES = normal(4, SIZE), normal(4), normal(4, 4, SIZE), normal(4, 4)
+NODES, TURNS = map(jnp.asarray, losses.huffman_paths(np.arange(WORDS, 0, -1)))
+MIXTURE = normal(TOKENS, COMPONENTS, SIZE), jax.nn.log_softmax(normal(TOKENS, COMPONENTS))
+LOG_MEASURE = normal(TOKENS, WORDS)
+
+
+def identity(contexts):
+    return contexts
+
+
+MEASURE = jax.tree_util.Partial(identity)
+# {name: (what is of tokens, what is of all, a function of both)}
+CASES = {
+    "softmax_loss": ((HIDDEN, TARGETS), TABLE, lambda t, a: losses.softmax_loss(t[0], *a, t[1])),
+    "weighted_softmax_loss": (
+        (HIDDEN, TARGETS, WEIGHTS),
+        TABLE,
+        lambda t, a: losses.weighted_softmax_loss(t[0], *a, *t[1:]),
+    ),
+    "softmax_top_k": ((HIDDEN,), TABLE, lambda t, a: losses.softmax_top_k(t[0], *a, 3)[0]),
+    "weighted_measured_softmax_loss": (
+        (HIDDEN, TARGETS, WEIGHTS, LOG_MEASURE),
+        TABLE,
+        lambda t, a: losses.weighted_measured_softmax_loss(t[0], *a, *t[1:3], MEASURE, t[3]),
+    ),
+    "measured_softmax_loss": (
+        (HIDDEN, TARGETS, LOG_MEASURE),
+        TABLE,
+        lambda t, a: losses.measured_softmax_loss(t[0], *a, t[1], MEASURE, t[2]),
+    ),
+    "mixture_loss": (
+        (*MIXTURE, TARGETS),
+        TABLE,
+        lambda t, a: losses.mixture_loss(*t[:2], *a, t[2]),
+    ),
+    "weighted_mixture_loss": (
+        (*MIXTURE, TARGETS, WEIGHTS),
+        TABLE,
+        lambda t, a: losses.weighted_mixture_loss(*t[:2], *a, *t[2:]),
+    ),
+    "adaptive_loss": (
+        (HIDDEN, TARGETS),
+        ADAPTIVE,
+        lambda t, a: losses.adaptive_loss(t[0], *a, t[1]),
+    ),
+    "weighted_adaptive_loss": (
+        (HIDDEN, TARGETS, WEIGHTS),
+        ADAPTIVE,
+        lambda t, a: losses.weighted_adaptive_loss(t[0], *a, *t[1:]),
+    ),
+    "hierarchical_loss": (
+        (HIDDEN, TARGETS),
+        CLASSES,
+        lambda t, a: losses.hierarchical_loss(t[0], *a, t[1], WORDS),
+    ),
+    "hierarchical_log_probs": (
+        (HIDDEN,),
+        CLASSES,
+        lambda t, a: losses.hierarchical_log_probs(t[0], *a, WORDS),
+    ),
+    "path_loss": (
+        (HIDDEN, NODES[TARGETS], TURNS[TARGETS]),
+        (normal(WORDS - 1, SIZE), normal(WORDS - 1)),
+        lambda t, a: losses.path_loss(t[0], *a, *t[1:]),
+    ),
+    "log_linear_loss": (
+        (HIDDEN, TARGETS),
+        (normal(WORDS, 6), normal(WORDS), normal(6, SIZE), normal(6)),
+        lambda t, a: losses.log_linear_loss(t[0], *a, t[1]),
+    ),
+    "adaptor_penalty": ((HIDDEN,), TABLE, lambda t, a: losses.adaptor_penalty(t[0], *a, 0.1)),
+    "importance_loss": (
+        (WEIGHTS, normal(TOKENS, 4), normal(TOKENS), normal(TOKENS, 4)),
+        jnp.zeros((TOKENS, 4), bool),
+        lambda t, a: losses.importance_loss(*t, a),
+    ),
+    "nce_loss": (
+        (WEIGHTS, normal(TOKENS, 4), normal(TOKENS), normal(TOKENS, 4)),
+        (),
+        lambda t, a: losses.nce_loss(*t),
+    ),
+}
+USUAL = {"softmax_loss", "adaptive_loss", "path_loss"}
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in USUAL else pytest.param(n, marks=pytest.mark.slow) for n in CASES]
+)
+def test_values_and_gradients_are_those_of_one_device(name, monkeypatch):
+    for module, field, size in (
+        (softmax, "LOGITS_AT_A_TIME", 32),
+        (softmax, "LEAST_ROWS_AT_A_TIME", 4),
+        (softmax, "MOST_ROWS_AT_A_TIME", 8),
+        (softmax_sum, "LEAST_TOKENS_AT_A_TIME", 4),
+    ):
+        monkeypatch.setattr(module, field, size)
+    of_tokens, of_all, function = CASES[name]
+    mesh = jax.make_mesh((4,), ("data",))  # explicit
+    assert mesh.axis_types == (jax.sharding.AxisType.Explicit,)
+
+    def put(tree, *spec):
+        return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*spec)))
+
+    @jax.jit
+    def evaluate(of_tokens, of_all):
+        def total(hidden, of_all):
+            results = function((hidden, *of_tokens[1:]), of_all)
+            return sum(jnp.cos(x).sum() for x in jax.tree.leaves(results)), results
+
+        floats = functools.partial(jax.grad, argnums=(0, 1), has_aux=True)
+        return floats(total, allow_int=True)(of_tokens[0], of_all)
+
+    (of_hidden, of_params), results = evaluate(of_tokens, of_all)
+    (found_hidden, found_params), found = evaluate(put(of_tokens, "data"), put(of_all))
+    wanted = results, of_hidden, of_params
+    for one, other in zip(
+        jax.tree.leaves((found, found_hidden, found_params)), jax.tree.leaves(wanted), strict=True
+    ):
+        if other.dtype != jax.dtypes.float0:
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-5)
+    for leaf in jax.tree.leaves(found):
+        if leaf.ndim:
+            assert jax.typeof(leaf).sharding.spec[0] == "data"
