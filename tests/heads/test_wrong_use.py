@@ -91,6 +91,39 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"params": None}, r"params is None: give what `init` of this head gave"),
+        ({"tables": None}, r"tables is None: give what `tables` of this head gave"),
+        ({"hidden": None}, r"hidden is None: give floating-point numbers"),
+        ({"targets": None}, r"targets is None: give word ids"),
+        ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
+        ({"params": {"params": {}}}, r"neither params nor tables have '\w+': give what `init`"),
+    ],
+)
+@pytest.mark.parametrize("head", [heads.Softmax(), heads.LogLinear()])
+def test_what_is_nothing_is_named(head, wrong, message):
+    given = {
+        "params": jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, LEXICON)),
+        "tables": head.tables(LEXICON),
+        "hidden": jnp.ones((3, SIZE)),
+        "targets": jnp.zeros(3, jnp.int32),
+    } | wrong
+    with pytest.raises(TypeError, match=rf"^{type(head).__name__}\.\w+: {message}"):
+        head.log_prob(**given)
+
+
+@pytest.mark.parametrize("key", [None, 0])
+def test_what_is_no_key_is_named(key):
+    head = heads.Softmax()
+    params = head.init(jax.random.key(0), SIZE, LEXICON)
+    with pytest.raises(TypeError, match=rf"^Softmax\.sample: key is {key}: give a key, as jax"):
+        head.sample(params, {}, jnp.ones((3, SIZE)), key)
+    with pytest.raises(TypeError, match=r"token_weights is None: give numbers that broadcast"):
+        head.weighted_loss(params, {}, jnp.ones((3, SIZE)), jnp.zeros(3, jnp.int32), None)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_named_at_trace_time(case):
     head, method, wrong, error, message = CASES[case]

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
@@ -69,6 +70,7 @@ def _guarded(method):
         if not takes:
             named.pop("prepared", None)
         bound = signature.bind(self, *positional, **named)
+        _check_given(name, bound.arguments)
         bound.arguments["hidden"] = jnp.asarray(bound.arguments["hidden"])
         mesh = layouts.explicit_mesh(bound.arguments)
         if mesh is not None:
@@ -88,6 +90,31 @@ def _guarded(method):
             raise _missing(name, error, bound.arguments) from error
 
     return function
+
+
+# What each argument is, of those that are nothing if they are None.
+GIVEN = {
+    "params": "what `init` of this head gave",
+    "tables": "what `tables` of this head gave for the lexicon, {} if that is all",
+    "hidden": "floating-point numbers of the shape [..., D]",
+    "targets": "word ids, whole numbers",
+    "token_weights": "numbers that broadcast to the targets",
+}
+
+
+def _check_given(name, given):
+    """TypeError for an argument that is None, or of text; for a key of `sample` that is none."""
+    for argument, wanted in GIVEN.items():
+        value = given.get(argument, 0)
+        if value is None or (argument in ("targets", "hidden") and _is_text(value)):
+            shown = "None" if value is None else "text"
+            raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
+    if name.endswith(".sample") and not hasattr(given["key"], "dtype"):
+        raise TypeError(f"{name}: key is {given['key']!r}: give a key, as jax.random.key(0) is")
+
+
+def _is_text(value):
+    return isinstance(value, str | list | tuple) and np.asarray(value).dtype.kind in "US"
 
 
 def _check_sizes(name, sizes):
@@ -131,7 +158,7 @@ def _missing(name, error, given):
     key = error.args[0] if error.args else None
     if not isinstance(key, str) or key in given["params"] or key in given.get("tables", ()):
         return error
-    if key == "weights":
+    if key == "weights" and given["self"].tied:
         wanted = "params have no 'weights': a tied head is handed the embedding's table as these"
     else:
         wanted = (
