@@ -16,7 +16,7 @@ from collections.abc import Iterator
 EXTRAS = {
     "flax": ("flax",),
     "train": (
-        *("orbax", "datasets", "conllu", "filelock", "sacrebleu", "tqdm", "tensorboardX"),
+        *("orbax", "etils", "datasets", "conllu", "filelock", "sacrebleu", "tqdm", "tensorboardX"),
         "matplotlib",
     ),
 }

@@ -10,14 +10,17 @@ import sys
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from tqdm import tqdm
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
 from zoo.runs import outputs
 from zoo.sources import files, given, streams
 from zoo.sources import nbest as nbest_lists
+
+with lazy.extra():
+    from tqdm import tqdm
 
 # Lines that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.runs import made_here, ownership
 
@@ -83,7 +84,8 @@ def fetch(path: str, out: str | pathlib.Path) -> pathlib.Path:
 
 def _remote(path: str) -> Any:
     """The bucket as a path of `etils.epath`."""
-    from etils import epath
+    with lazy.extra():
+        from etils import epath
 
     return epath.Path(path)
 
