@@ -106,6 +106,8 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
         ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
         ("tune dev.nbest dev.ref --hold-out 1", "--hold-out 1: give at least 2, and at most"),
         ("tune dev.nbest dev.ref --hold-out 4", "--hold-out 4: give at least 2, and at most"),
+        ("tune dev.nbest dev.ref --folds 1", "--folds 1: give at least 2, and at most the number"),
+        ("tune dev.nbest dev.ref --folds 4", "--folds 4: give at least 2, and at most the number"),
         ("tune dev.nbest dev.ref --unknown-count", "--unknown-count is of the words that a run"),
         ("tune dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
         ("tune dev.nbest dev.ref --seed -1", "--seed is -1: give a whole number"),
@@ -153,3 +155,29 @@ def test_an_order_that_no_weights_give_is_said(call, tmp_path):
     code, printed, errors = call("tune", "l", "r", "--metric", "wer", "--rank")
     assert (code, errors) == (0, "")
     assert printed.splitlines()[1].count("0.00 [0.00, 0.00]") == 3
+
+
+@pytest.mark.parametrize("method", ["mira", "mert"])
+def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
+    """Each list has a feature of its own by which its second hypothesis is right: what one list
+    teaches is wrong of the others, in which the same feature is of the wrong one."""
+    names = "xyz"
+    rows = [
+        f"{n} ||| {words} ||| {' '.join(f'{x}= {v}' for x, v in zip(names, values, strict=True))} "
+        f"s= {score} ||| {score}\n"
+        for n in range(3)
+        for words, score, values in (
+            ("a b c d", 1, [0, 0, 0]),
+            ("a b c", 0, [3 if names[n] == x else -1 for x in names]),
+        )
+    ]
+    (tmp_path / "l").write_text("".join(rows))
+    (tmp_path / "r").write_text("a b c\na b c d\na b c d\n")
+    line = ("tune", "l", "r", "--metric", "wer", "--method", method)
+    kept = call(*line, "--folds", 3)[1].splitlines()
+    assert kept[2].startswith("cross-validated: ")
+    assert kept[2].endswith("the weights at the start are kept")
+    assert "cross-validated" not in call(*line)[1]
+    (tmp_path / "good").write_text(LISTS * 1)
+    code, printed, _ = call("tune", "good", "dev.ref", "--metric", "wer", "--folds", 3)
+    assert code == 0 and printed.splitlines()[2].endswith("the tuned weights are kept")

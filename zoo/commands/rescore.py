@@ -26,6 +26,13 @@ def add_to(parser: argparse.ArgumentParser):
     add("--seed", type=int, default=0)
     add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
     add("--hold-out", type=int, metavar="N", help="each N-th list is not tuned on, but judged")
+    add(
+        "--folds",
+        type=int,
+        metavar="N",
+        help="keeps the weights that it begins with unless those of N - 1 parts of the lists are "
+        "better on the N-th, each in turn",
+    )
     add("--test", metavar="LISTS", help="other lists that are judged with the weights")
     add("--test-references", action="append", default=[], metavar="FILE", help="theirs")
     add("--test-costs", action="append", default=[], metavar="NAME=FILE", help="their costs")
@@ -116,7 +123,7 @@ def _tune(arguments):
         begin = Weights.read(arguments.start)
         begin.check(lists.names, arguments.lists)
         start = begin.of(lists)
-    tuned = tune.tune(parts["tuned on"], metric, arguments.method, arguments.seed, start)
+    tuned, lines = _tuned(parts["tuned on"], metric, arguments, start)
     weights = Weights(dict(zip(lists.names, tuned.tolist(), strict=True)))
     figures = {
         name: tune.Figures.of(part, metric, weights.of(part), arguments.seed)
@@ -126,8 +133,28 @@ def _tune(arguments):
     options.print_notes(tune.notes(figures["tuned on"], metric))
     if arguments.weights:
         outputs.write_lines(arguments.weights, [weights.text()], "the weights")
-    print(*tune.table(figures.items(), metric), sep="\n")
+    print(*tune.table(figures.items(), metric), *lines, sep="\n")
     print(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()), sep="\n")
+
+
+def _tuned(lists, metric, arguments, start):
+    """(the weights, lines that say whether they are kept)."""
+    from zoo.rescoring import tune
+
+    given = lists, metric, arguments.method, arguments.seed
+    if arguments.folds is None:
+        return tune.tune(*given, start), []
+    if not 2 <= arguments.folds <= len(lists.ids):
+        raise UserError(
+            f"--folds {arguments.folds}: give at least 2, and at most the number of lists, "
+            f"{len(lists.ids)}."
+        )
+    begin = tune.first_start(lists, metric) if start is None else start
+    validated, before = tune.cross_validate(*given, begin, arguments.folds)
+    better = metric.sign * (validated - before) > 0
+    kept = "the tuned weights are kept" if better else "the weights at the start are kept"
+    line = f"cross-validated: {validated:.2f}, at the start {before:.2f}: {kept}"
+    return (tune.tune(*given, begin) if better else begin), [line]
 
 
 def _parts(lists, hold_out):

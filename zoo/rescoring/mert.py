@@ -39,6 +39,8 @@ class Mert:
     def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
         """The weights with the best figure, float64 [F]; never worse than `start`.
 
+        Candidates are where each start leads, and the mean of these.
+
         Args:
           lists: to tune on.
           metric: what to tune for.
@@ -51,6 +53,9 @@ class Mert:
         for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
             begin = generator.normal(size=len(start)) if number else start * scales
             ends.append(self._climb(search, begin, generator))
+        lengths = [np.linalg.norm(weights) for _, weights in ends]
+        mean = np.mean([w / (n or 1.0) for (_, w), n in zip(ends, lengths, strict=True)], axis=0)
+        ends.append((search.value(mean), mean))
         best = max(ends, key=lambda end: end[0])  # the first of equals
         return best[1] / scales
 

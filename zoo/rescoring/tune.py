@@ -67,6 +67,35 @@ def tune(lists: Lists, metric: Metric, method: str, seed: int, start=None) -> np
     return METHODS[method]().tune(lists, metric, begin, seed)
 
 
+def cross_validate(
+    lists: Lists, metric: Metric, method: str, seed: int, start: np.ndarray, folds: int
+) -> tuple[float, float]:
+    """How well tuning does on lists that it has not seen: a safeguard against fitting few lists.
+
+    Each N-th list is judged by weights that were tuned on the others.
+
+    Args:
+      lists: to tune on.
+      metric: what to tune for.
+      method: of `METHODS`.
+      seed: of the tuning.
+      start: weights [F] to begin with.
+      folds: N, at least 2 and at most the number of lists.
+
+    Returns:
+      (the figure of all lists judged so, that of `start`).
+    """
+    statistics = np.zeros((len(lists.ids), lists.statistics.shape[1]))
+    numbers = np.arange(len(lists.ids))
+    for fold in range(folds):
+        judged = numbers % folds == fold
+        weights = tune(lists.some(numbers[~judged]), metric, method, seed, start)
+        part = lists.some(numbers[judged])
+        statistics[judged] = part.statistics[part.chosen(weights)]
+    by_start = lists.statistics[lists.chosen(start)].sum(0)
+    return float(metric.figure(statistics.sum(0))), float(metric.figure(by_start))
+
+
 def first_start(lists: Lists, metric: Metric) -> np.ndarray:
     """The weights where tuning begins unless some are given: they score as the first system did, or
     by its order.
