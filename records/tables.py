@@ -47,10 +47,10 @@ def origin(runs: list[str]) -> str:
         for passport in found
     }
     dates = sorted({passport["date"][:10] for passport in found})
+    spread = " In brackets the least and the greatest of the seeds." if len(seeds) > 1 else ""
     return (
-        f"From the passports in records/runs: seeds {', '.join(map(str, seeds))}; revisions "
-        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}. In brackets "
-        "the least and the greatest of the seeds."
+        f"From the passports in records/runs: seed {', '.join(map(str, seeds))}; revision "
+        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}.{spread}"
     )
 
 
@@ -93,8 +93,28 @@ def micro() -> str:
     return markdown(header, rows, [run for runs in names.values() for run in runs])
 
 
+def micro_training() -> str:
+    """Ways to train the log-linear head on the micro language, and its penalty."""
+    rows = []
+    for run, how in WAYS.items():
+        found = passports(run)
+        low, high = found["test"]["figures"]["interval"]
+        losses = [found[split]["figures"]["log_perplexity"] for split in ("validation", "test")]
+        rows.append([how, *(f"{loss:.4f}" for loss in losses), f"{low:.3f}–{high:.3f}"])
+    header = ["trained by", "validation", "test", "95 %, by sentences"]
+    return markdown(header, rows, [*WAYS])
+
+
+WAYS = {
+    "micro_log_linear_0": "the exact loss",
+    "micro_contrastive": "contrastive divergence, 100 steps",
+    "micro_importance": "importance sampling, 100 draws",
+    "micro_penalty_0.001_1": "the exact loss, 0.001 sum of \\|a\\|",
+    "micro_penalty_0.001": "the exact loss, 0.001 sum of a^2",
+    "micro_penalty_0.01": "the exact loss, 0.01 sum of a^2",
+}
 CONFIGS = ("micro_log_linear", "micro_softmax")
-TABLES = {"micro": micro}
+TABLES = {"micro": micro, "micro_training": micro_training}
 
 
 def with_tables(page: str) -> str:

@@ -33,6 +33,7 @@ HEADS = {
     "NCE": heads.NCE(samples=5),
     "importance sampling": heads.ImportanceSampling(samples=5, distinct=True),
     "BlackOut": heads.BlackOut(samples=5),
+    "sampled log-linear": heads.SampledLogLinear(estimate="contrastive", samples=5),
     "letters": heads.CNNSoftmax(correction=4),
     "letter by letter": heads.CharLSTM(),
 }
@@ -161,6 +162,7 @@ SHARES = {
     "contexts": (0.3, 0.85),
     # Few words are scored: all of them on every device.
     **dict.fromkeys(("NCE", "importance sampling", "BlackOut"), (0.35, 1.1)),
+    "sampled log-linear": (1.1, 1.1),  # sums of feature vectors, as above, and draws
     # Vectors of all words are made of letters on every device.
     "letters": (1.05, 1.05),
     "letter by letter": (0.85, 1.05),

@@ -16,6 +16,8 @@ names two ways to approximate E_p[phi]. Both draw words v from a proposal q and 
 import jax
 import jax.numpy as jnp
 
+from zoo.arrays import layouts
+
 
 def importance_weights(log_weights):
     """Computes u_k = exp(log_weights_k) / sum_j exp(log_weights_j) of K draws from q.
@@ -91,6 +93,6 @@ def metropolis_walk(log_thresholds, log_weights):
 
     first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
     slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
-    initial = (jnp.zeros(first.shape[1:], jnp.int32), first[0])
+    initial = (layouts.zeros(first.shape[1:], jnp.int32, like=first[0]), first[0])
     (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))
     return slot
