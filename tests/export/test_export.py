@@ -108,7 +108,11 @@ def test_programs_are_for_all_platforms(exports):
     from jax import export
 
     for name in ("score", "step"):
-        program = export.deserialize(bytearray((out / f"programs/{name}.jax").read_bytes()))
+        content = (out / f"programs/{name}.jax").read_bytes()
+        # Sources by the names of files, without the folders of this machine.
+        assert b"steps.py" in content or name == "score"
+        assert b"/zoo/" not in content and b"/site-packages/" not in content
+        program = export.deserialize(bytearray(content))
         assert program.platforms == programs.PLATFORMS == ("cpu", "cuda", "tpu")
         assert "rows" in str(program.in_avals[-1].shape)
 

@@ -38,6 +38,15 @@ def test_they_have_what_an_export_has(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_no_folder_of_a_machine_is_named(name):
+    for path in (MODELS / name).rglob("*"):
+        if path.suffix in (".json", ".md", ".jax"):
+            content = path.read_bytes()
+            assert not [part for part in (b"/home/", b"/zoo/zoo/", b"/tmp/") if part in content]
+            assert path.suffix != ".jax" or b"/zoo/" not in content
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_make_models_says_how_they_were_made(name):
     text = (ROOT / "Makefile").read_text().partition("\nmodels:")[2]
     (command,) = (one for one in text.splitlines() if "train.py" in one and one.endswith(name))

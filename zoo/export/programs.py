@@ -8,7 +8,9 @@ The arrays are a dict by name, "params/...", "tables/..." and "prepared/..."; th
 So a program knows dicts, tuples and arrays, and whoever calls it needs no class of the zoo.
 """
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -70,12 +72,25 @@ def of_language_model(
     }
     if model.head.spells and not model.head.renormalised:
         del functions["step"]  # of infinitely many spellings
-    with jax.default_matmul_precision(PRECISION):
+    with jax.default_matmul_precision(PRECISION), _without_folders():
         programs = {
             name: export.export(jax.jit(function), platforms=platforms)(*given[name]).serialize()
             for name, function in functions.items()
         }
     return Programs(programs, arrays | {f"carry/{i}": np.asarray(x) for i, x in enumerate(row)})
+
+
+@contextlib.contextmanager
+def _without_folders() -> Iterator[None]:
+    """Programs name the source of each operation: within, by the names of files alone, and not by
+    the folders of this machine."""
+    option = "jax_hlo_source_file_canonicalization_regex"
+    before = getattr(jax.config, option)
+    jax.config.update(option, ".*/")
+    try:
+        yield
+    finally:
+        jax.config.update(option, before)
 
 
 def _like(arrays):
