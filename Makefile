@@ -86,6 +86,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.cnn_softmax
 	$(BIN)/python -m benchmarks.allocator
 	$(BIN)/python -m benchmarks.training_step
+	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.translation_step
 
 clean:
