@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests import examples
 from tests.training import small
 from zoo.data import Conllu
 from zoo.errors import UserError
+from zoo.evaluation import kept_scores
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.judgements.minimal_pairs import PairScores
 from zoo.runs.checkpoints import Checkpoints
@@ -162,8 +164,14 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
     checkpoints.save("best", 1, {"params": params}, {})
     checkpoints.close()
     said, picture = [], tmp_path / "agreement.png"
-    agreement.report([str(workdir.path)], ["train"], str(picture), said.append)
+    copy = shutil.copytree(workdir.path, tmp_path / "copy")
+    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), said.append)
     assert picture.exists() and said[-1] == str(picture)
+    assert said[-3:-1] == [
+        "train, questions that both of two runs were asked:",
+        "  run and copy: a tie (0 and 0 of 4 right alone, p = 1)",
+    ]
+    assert kept_scores.path_of(next(copy.glob("results/*.json"))).exists()
     (result,) = workdir.path.glob("results/*.json")
     figures = json.loads(result.read_text())["figures"]
     # The four of test_pairs_with_their_distance; the third sentence has none.
