@@ -11,7 +11,7 @@ from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from zoo.evaluation.loaded import load
-    from zoo.experiment import Evaluation, Experiment, Training
+    from zoo.experiment import Evaluation, Experiment, Parallel, Training
     from zoo.lexicon import Lexicon
     from zoo.recipes.changes import changed
 
@@ -19,4 +19,13 @@ __getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 former.install()
 
-__all__ = ["Evaluation", "Experiment", "Lexicon", "Training", "__version__", "changed", "load"]
+__all__ = [
+    "Evaluation",
+    "Experiment",
+    "Lexicon",
+    "Parallel",
+    "Training",
+    "__version__",
+    "changed",
+    "load",
+]

@@ -75,6 +75,21 @@ class Training:
 
 
 @dataclasses.dataclass(frozen=True)
+class Parallel:
+    """How devices share out a model; no result depends on it but for rounding.
+
+    Attributes:
+      model: how many devices share out the rows of words of embeddings, heads and what the
+        optimiser keeps of them; the others share out the lanes. 1: all of them share out lanes.
+    """
+
+    model: int = 1
+
+    def __post_init__(self):
+        check_least(self, "parallel", model=1)
+
+
+@dataclasses.dataclass(frozen=True)
 class Evaluation:
     """How a model is judged.
 
@@ -121,6 +136,7 @@ class Experiment:
       source_vocabulary: that of the sources of pairs, without boundaries; None for the settings of
         `vocabulary` without its features, its background and its open classes.
       shared_lexicon: whether the words of both sides of pairs are one lexicon, by `vocabulary`.
+      parallel: how devices share out the model; it may differ where a run is resumed.
 
     Raises:
       UserError: for a field that is not of its type, which is named.
@@ -134,6 +150,7 @@ class Experiment:
     init_from: str = ""
     source_vocabulary: Vocabulary | None = None
     shared_lexicon: bool = False
+    parallel: Parallel = Parallel()
 
     def __post_init__(self):
         field_types.check(self)

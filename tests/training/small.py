@@ -84,7 +84,7 @@ def trainer(recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
 def trainer_of(task, recipe: Experiment, workdir, devices=1, said=None) -> Trainer:
     """The same of a task, whatever its model."""
     say = [].append if said is None else said.append
-    return Trainer(task, recipe.training, workdir, devices, say, recipe.init_from)
+    return Trainer(task, recipe.training, workdir, devices, say, recipe.init_from, recipe.parallel)
 
 
 def run_in(folder, recipe: Experiment):

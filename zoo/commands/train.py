@@ -79,7 +79,12 @@ def _train(experiment, folder, devices):
     print(recipes.describe(experiment), flush=True)
     task = tasks.prepare(experiment, devices)
     trainer = Trainer(
-        task, experiment.training, workdir.path, devices, init_from=experiment.init_from
+        task,
+        experiment.training,
+        workdir.path,
+        devices,
+        init_from=experiment.init_from,
+        parallel=experiment.parallel,
     )
     print(trainer.summary(), flush=True)
     # Not before all this has gone well: a mistake corrected is no other experiment.

@@ -10,6 +10,7 @@ texts.npz         which texts it is trained and selected on: hashes of their sen
 An exported run has params.safetensors in the place of checkpoints (`zoo.runs.exported`).
 """
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -66,11 +67,12 @@ class Workdir:
         permissions.name(_names(new))  # the user's own config made it
         if self._experiment_file.exists():
             # Through the components: a field that has come since the run began has its default.
-            old = recipes.to_json(self.experiment())
+            old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))
             difference = recipes.first_difference(old, new)
             # Its default of today will do as well as what it meant then, if the words are the same
             # in the end: keep_lexicon looks at that.
             renewed = recipes.from_json(self._read_experiment(), renewed=True)
+            renewed = self._as_parallel_as(experiment, renewed)
             if difference and recipes.to_json(renewed) != new:
                 further = ""
                 if difference.startswith("training."):
@@ -92,6 +94,11 @@ class Workdir:
         if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
             reason = "may not be written to" if above.is_dir() else "is a file"
             raise UserError(f"{self.path} cannot be made ({above} {reason}): give another folder.")
+
+    @staticmethod
+    def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
+        """An experiment over as many devices as another: it is the same on any."""
+        return dataclasses.replace(experiment, parallel=other.parallel)
 
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
@@ -209,11 +216,12 @@ class Workdir:
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
     def recipe_digest_but_seed(self) -> str:
-        """A hash of the recipe without its seed, which runs of several seeds have in common; ""
-        without a recipe."""
+        """A hash of the recipe without its seed and its devices, which runs of several seeds have
+        in common; "" without a recipe."""
         if not self._experiment_file.exists():
             return ""
         recipe = self._read_experiment()
+        recipe = {name: value for name, value in recipe.items() if name != "parallel"}
         training = {**recipe.get("training", {}), "seed": None}
         return digests.of_json({**recipe, "training": training})
 

@@ -22,10 +22,7 @@ class Devices:
 
     def __init__(self, count: int, batch: int):
         """Takes the first `count` local devices, all if 0; the batch must divide by them."""
-        devices = jax.local_devices()
-        if not 0 <= count <= len(devices):
-            raise UserError(f"--devices {count}: this machine has {len(devices)}; 0 takes all.")
-        self.devices = devices[: count or len(devices)]
+        self.devices = chosen(count)
         self.count = len(self.devices)
         if batch % self.count:
             raise UserError(
@@ -35,6 +32,11 @@ class Devices:
         mesh = Mesh(np.array(self.devices), (AXIS,), axis_types=(AxisType.Auto,))
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_lanes = NamedSharding(mesh, PartitionSpec(AXIS))
+
+    @property
+    def summary(self) -> str:
+        """The devices in words."""
+        return f"{self.count} device(s)"
 
     @property
     def axis(self) -> str | None:
@@ -63,6 +65,10 @@ class Devices:
         if self.count == 1:
             return jax.device_put(tree, self.devices[0])
         return jax.tree.map(self._on_each, tree)
+
+    def place_tables(self, tree):
+        """Tables as a step takes them: on every device."""
+        return self.replicate(tree)
 
     def taken(self, leaves: list) -> list:
         """Leaves as `replicate` places them, each in memory of its own, for a step to donate.
@@ -130,6 +136,14 @@ class Devices:
     def first(self, tree):
         """One copy of what is the same on every device, on the host."""
         return jax.device_get(self.alone(tree))
+
+
+def chosen(count: int) -> list:
+    """The first `count` local devices, all if 0; UserError if there are not so many."""
+    devices = jax.local_devices()
+    if not 0 <= count <= len(devices):
+        raise UserError(f"--devices {count}: this machine has {len(devices)}; 0 takes all.")
+    return devices[: count or len(devices)]
 
 
 def _let_go(copy: jax.Array) -> None:

@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 
 from zoo.errors import Interrupted, UserError
-from zoo.experiment import Training
+from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average, parts, placement
 from zoo.training.choose_updates import choose_updates
 from zoo.training.devices import Devices
+from zoo.training.mesh import MeshDevices
 from zoo.training.metrics import Metrics, ProgressBar
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
@@ -36,6 +37,7 @@ class Trainer:
         device_count: int = 0,
         log=print,
         init_from: str = "",
+        parallel: Parallel | None = None,
     ):
         """Reads the start values of a new run, and compiles nothing yet.
 
@@ -45,6 +47,7 @@ class Trainer:
           device_count: local devices to use, 0 for all.
           log: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.
+          parallel: how many devices share out the words; None for one.
         """
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
@@ -52,14 +55,27 @@ class Trainer:
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
         parts.check_frozen(self._shapes, recipe.frozen)
         parts.check_rates(self._shapes, recipe.frozen, recipe.rates)
-        self.devices = Devices(device_count, recipe.batch)
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
+        self.devices = self._devices(device_count, parallel or Parallel())
         self._stop: signal.Signals | None = None
         # On the devices while `train` runs, and nowhere else: each step takes its memory.
         self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None if any_kept(workdir / "checkpoints") else self._read_start()
+
+    def _devices(self, count: int, parallel: Parallel) -> placement.AnyDevices:
+        """The devices, by `jax.pmap` unless they share out words."""
+        if parallel.model == 1:
+            return Devices(count, self.recipe.batch)
+        if self.recipe.row_sparse:
+            raise UserError(
+                f"training.row_sparse=True updates tables that are whole on every device, and "
+                f"parallel.model={parallel.model} shares them out: leave one of them out."
+            )
+        state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
+        words = [len(lexicon) for lexicon in self.task.lexicons.values()]
+        return MeshDevices(count, self.recipe.batch, parallel.model, state, axes, words)
 
     def _read_start(self):
         """What the other run gives; None if there is none."""
@@ -70,9 +86,7 @@ class Trainer:
         frozen = self.recipe.frozen
         count, trained = map(_size, (self._shapes, parts.split(self._shapes, frozen)[0]))
         of_them = f" ({trained:,} of them trained)" if frozen else ""
-        return (
-            f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.count} device(s)"
-        )
+        return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
         """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
@@ -164,7 +178,7 @@ class Trainer:
             usual_weight=self.task.usual_weight,
             mean_over=recipe.mean_over,
         )
-        tables = devices.replicate(self.task.tables)
+        tables = devices.place_tables(self.task.tables)
         self.task.tables = devices.alone(tables)  # for validation: there once, not beside these
         key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         step = self._steps_done()

@@ -97,8 +97,10 @@ def _of_state(experiment, lexicons, devices):
         added = (value - 1) * (second - first)
         yield " and ".join(f"model.{path}={value}" for path in paths), devices * added
         total += added
+    # Devices that share out words may have less than a copy each, but for the layers above.
+    copies = max(1, devices // experiment.parallel.model)
     on = f" on {devices} devices" if devices > 1 else ""
-    yield f"the state of this training (parameters, optimiser, carry){on}", devices * total
+    yield f"the state of this training (parameters, optimiser, carry){on}", copies * total
 
 
 def _state_bytes(experiment, model, lexicons) -> int:

@@ -9,6 +9,7 @@ et al. 2016, section 3.2, "a much smaller learning rate had to be used").
 import jax
 import optax
 
+from zoo.arrays.partition import Axes
 from zoo.errors import UserError
 
 
@@ -39,6 +40,15 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
 def path_name(path) -> str:
     """The path of a parameter in a pytree as text, such as "head/network/bias"."""
     return jax.tree_util.keystr(path, simple=True, separator="/")
+
+
+def axes_of(model, names: tuple[str, ...]) -> Axes:
+    """Names of the axes of the parameters of some parts of a model, by their whole paths."""
+    return {
+        f"{name}/{path}": of_parameter
+        for name in names
+        for path, of_parameter in model.component(name).parameter_axes.items()
+    }
 
 
 def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:

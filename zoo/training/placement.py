@@ -1,14 +1,21 @@
-"""The training state on the devices and back: lanes split, everything else replicated."""
+"""The training state on the devices and back: lanes split, and everything else replicated, or cut
+by words on a mesh."""
+
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from zoo.training.devices import Devices
+from zoo.training.mesh import MeshDevices
 from zoo.training.step import TrainState
 
+# Either way of using several.
+AnyDevices: TypeAlias = Devices | MeshDevices
 
-def placed(held: list[TrainState], devices: Devices) -> TrainState:
+
+def placed(held: list[TrainState], devices: AnyDevices) -> TrainState:
     """The one state of a list, on the devices for a step to donate.
 
     It is taken out of the list, whose owner must have no other name for it: then no leaf is there
@@ -19,7 +26,7 @@ def placed(held: list[TrainState], devices: Devices) -> TrainState:
     return jax.tree.unflatten(structure, devices.taken(leaves))._replace(carry=carry)
 
 
-def gathered(state: TrainState, devices: Devices) -> TrainState:
+def gathered(state: TrainState, devices: AnyDevices) -> TrainState:
     """The inverse of `placed`, on the host."""
     whole = devices.first(state._replace(carry=()))
     return whole._replace(carry=devices.join(state.carry))

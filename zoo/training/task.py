@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from zoo.arrays.partition import Axes
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.runs.seen_texts import SeenTexts
@@ -135,6 +136,12 @@ class Task(abc.ABC):
         """The carry before the first batch of an epoch, which each batch hands to the next; leaves
         [B, ...]."""
         return ()
+
+    @property
+    def parameter_axes(self) -> Axes:
+        """Names of the axes of the parameters, by their paths with the part, "head/bias"; what is
+        of words or features may be shared out over devices. None has a name by default."""
+        return {}
 
     def row_tables(self, shapes) -> list[tuple[str, ...]]:
         """Paths of the parameters of which a loss reads some rows alone; see training.row_sparse.

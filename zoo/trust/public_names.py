@@ -11,7 +11,7 @@ import sys
 
 # What a recipe may have in it: the classes that each package exports for it.
 COMPONENTS = {
-    "zoo": ("Evaluation", "Experiment", "Training"),
+    "zoo": ("Evaluation", "Experiment", "Parallel", "Training"),
     "zoo.adaptation": ("Trained", "WithWordsOf"),
     "zoo.alignment": ("Copyable", "PositionalAll", "PositionalUnknown"),
     "zoo.attention": ("Bahdanau", "Luong"),

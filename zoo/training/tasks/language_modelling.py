@@ -10,7 +10,7 @@ from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
 from zoo.runs import text_history
-from zoo.training import start_values
+from zoo.training import parts, start_values
 from zoo.training.task import Batch, Task, Validation, check_steps
 
 # Epochs whose steps are counted one by one where they differ.
@@ -125,6 +125,11 @@ class LanguageModelling(Task):
             self.model, params, self.tables, self.validation, self.validation_lanes
         )
         return validation_of(scores, self.validation, self.lexicon)
+
+    @property
+    def parameter_axes(self):
+        """Of the embedding and the head."""
+        return parts.axes_of(self.model, ("embedding", "head"))
 
     def row_tables(self, shapes):
         """Tables of words of which a step reads the rows of some words alone."""

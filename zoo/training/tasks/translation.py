@@ -9,7 +9,7 @@ from zoo.data.buckets import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.runs import text_history
-from zoo.training import start_values
+from zoo.training import parts, start_values
 from zoo.training.task import Batch, Task
 from zoo.training.tasks.language_modelling import validation_of
 
@@ -88,6 +88,11 @@ class Translation(Task):
         lanes = self.experiment.evaluation.lanes
         scores = pair_scores.score(self.model, params, self.tables, self.validation, lanes)
         return validation_of(scores, self.validation.target, self.lexicon)
+
+    @property
+    def parameter_axes(self):
+        """Of both embeddings and the head."""
+        return parts.axes_of(self.model, ("source_embedding", "embedding", "head"))
 
     def row_tables(self, shapes):
         """Tables of words of which a step reads the rows of some words alone."""

@@ -1,0 +1,150 @@
+"""Every mesh of devices, (data, model), gives the same training; with SGD, for Adam hides wrong
+scales."""
+
+import dataclasses
+import signal
+
+import jax
+import numpy as np
+import pytest
+
+from tests.training import small
+from zoo import heads
+from zoo.errors import Interrupted, UserError
+from zoo.optimizers import Adam
+from zoo.runs.workdir import Workdir
+from zoo.training import parts, placement
+from zoo.training.mesh import MeshDevices
+from zoo.training.step import TrainState
+
+# Of 12 words, and of 15 features, by which no mesh here divides.
+HEADS = {
+    "softmax": {"model": small.MODEL},
+    "log-linear": small.MODELS["log-linear"],
+    "sampled": {"head": heads.NCE(samples=5)},
+    "adaptive": {"head": heads.AdaptiveSoftmax(cutoffs=(4, 8), division=2)},
+    "mixture": {"head": heads.MixtureOfSoftmaxes(components=3)},
+}
+
+
+def recipe_of(name="softmax", model=1, **training):
+    """Nine short sentences, with dropout on."""
+    settings = dict(HEADS[name])
+    if "head" in settings:
+        settings["model"] = dataclasses.replace(small.MODEL, head=settings.pop("head"))
+    settings |= {"sentences": 9, "length": 4, "epochs": 2, "shuffle": True} | training
+    recipe = small.experiment(**settings)
+    return small.with_settings(recipe, f"parallel.model={model}")
+
+
+def trained(folder, devices, name="softmax", model=1, **training):
+    """(the last arrays, the progress) of a run over devices."""
+    trainer = small.trainer(recipe_of(name, model, **training), folder, devices)
+    progress = trainer.train()
+    return small.last_state(trainer)[1], progress
+
+
+def check_equal(found, expected):
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=5e-6),
+        (found[0].params, found[0].carry, found[0].optimizer_state),
+        (expected[0].params, expected[0].carry, expected[0].optimizer_state),
+    )
+    assert found[1].best == pytest.approx(expected[1].best, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """{name of a head: what one device gives}, as it is asked for."""
+    found = {}
+
+    def of(name="softmax"):
+        if name not in found:
+            found[name] = trained(tmp_path_factory.mktemp("alone"), 1, name)
+        return found[name]
+
+    return of
+
+
+# (devices along the data axis, devices along the model axis)
+MESHES = [(1, 2), (2, 2), (1, 4), (2, 1), (4, 1)]
+FEW = {("softmax", 2, 2), ("softmax", 1, 4), ("log-linear", 1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "model"),
+    [
+        pytest.param(*case, marks=() if case in FEW else (pytest.mark.slow,))
+        for case in ((name, *mesh) for name in HEADS for mesh in MESHES)
+    ],
+)
+def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model):
+    check_equal(trained(tmp_path / "mesh", data * model, name, model), alone(name))
+
+
+def test_a_run_goes_on_with_another_mesh(tmp_path, alone):
+    """Interrupted within an epoch, its dropout and the order of its sentences too."""
+    folder = tmp_path / "run"
+    first = small.trainer(recipe_of(model=4), folder, 4)
+    first._stop = signal.SIGTERM  # after the first step
+    with pytest.raises(Interrupted, match="after step 1"):
+        first.train()
+    check_equal(trained(folder, 2, model=2), alone())
+
+
+def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
+    recipe = recipe_of("sampled", 4, optimizer=Adam(), average=0.9)
+    trainer = small.trainer(recipe, tmp_path, 4)
+    state = placement.placed([trainer.initial_state()], trainer.devices)
+    rows = {
+        parts.path_name(path): leaf.addressable_shards[0].data.shape
+        for path, leaf in jax.tree_util.tree_leaves_with_path(state)
+        if leaf.shape[:1] == (12,)
+    }
+    # Parameters, two moments and an average of the embedding, and of weights and biases.
+    assert sorted(rows.values()) == 4 * [(3,)] + 4 * [(3, 6)] + 4 * [(3, 7)]
+    tables = trainer.devices.place_tables(trainer.task.tables)["head"]
+    assert {leaf.addressable_shards[0].data.shape for leaf in tables.values()} == {(3,)}
+    back = placement.gathered(state, trainer.devices)
+    jax.tree.map(np.testing.assert_array_equal, back, trainer.initial_state())
+
+
+def test_what_does_not_divide_is_said(tmp_path):
+    told = small.trainer(recipe_of("log-linear", 2), tmp_path, 4).summary()
+    assert told.endswith(
+        "4 device(s) as 2 (data) x 2 (model), whose model axis does not divide the rows of "
+        "embedding/table [15, 6], cut by columns; head/bias [15], whole on every device; "
+        "head/weights [15, 7], whole on every device"
+    )
+
+
+@pytest.mark.parametrize(
+    ("devices", "model", "training", "sentence"),
+    [
+        (4, 3, {}, "parallel.model=3 does not divide the 4 devices: give one that does"),
+        (2, 4, {}, "parallel.model=4 does not divide the 2 devices"),
+        (4, 2, {"batch": 5}, r"training.batch=5 does not divide by the 2 .*training.batch=6"),
+        (5, 2, {}, "--devices 5: this machine has 4"),
+        (2, 2, {"row_sparse": True}, "training.row_sparse=True .*parallel.model=2 .*leave one"),
+    ],
+)
+def test_a_mesh_that_is_none_is_refused(tmp_path, devices, model, training, sentence):
+    with pytest.raises(UserError, match=sentence):
+        small.trainer(recipe_of("sampled", model, **training), tmp_path, devices)
+
+
+def test_more_shards_than_words_are_refused():
+    state = TrainState({}, (), (), np.zeros((), np.int32))
+    with pytest.raises(UserError, match=r"parallel.model=4 are more shards than .* words, 3: give"):
+        MeshDevices(4, 8, 4, state, {}, [3])
+
+
+def test_the_number_of_shards_is_no_other_experiment(tmp_path):
+    workdir = Workdir(tmp_path / "run")
+    workdir.claim(recipe_of())
+    digest = workdir.recipe_digest_but_seed()
+    workdir.check(recipe_of(model=2))
+    Workdir(tmp_path / "other").claim(recipe_of(model=2))
+    assert Workdir(tmp_path / "other").recipe_digest_but_seed() == digest
+    with pytest.raises(UserError, match=r"parallel.model is 0: give at least 1"):
+        recipe_of(model=0)

@@ -1,0 +1,206 @@
+"""Devices in two directions, (data, model), behind the interface of `zoo.training.devices`.
+
+Lanes of a batch are shared out over the data axis, and rows of words, of parameters, of what the
+optimiser keeps of them and of tables, over the model axis. One program is compiled for all devices;
+the compiler finds what they have to send.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from zoo.arrays.partition import FEATURES, HIDDEN, WORDS, Axes
+from zoo.errors import UserError
+from zoo.training import parts
+from zoo.training.devices import chosen
+
+DATA, MODEL = "data", "model"
+
+
+class MeshDevices:
+    """The local devices as a mesh: lanes of a batch along one axis, words along the other.
+
+    Methods are those of `Devices`. What is cut by words is cut by the numbers of a vector where
+    words do not divide by the model axis, and lies whole on every device where these do not either.
+    """
+
+    # A step is of the whole batch: it has nothing to sum over devices by itself.
+    axis = None
+
+    def __init__(
+        self,
+        count: int,
+        batch: int,
+        model: int,
+        state: Any,
+        parameter_axes: Axes,
+        words: Sequence[int],
+    ):
+        """Lays out the first `count` local devices, all if 0.
+
+        Args:
+          batch: lanes, which must divide by the data axis.
+          model: devices along the model axis, which must divide the devices.
+          state: shapes of a TrainState, with the parameters in `params`.
+          parameter_axes: names of the axes of the parameters; see Task.parameter_axes.
+          words: sizes of the lexicons: tables with so many rows are cut by them.
+
+        Raises:
+          UserError: the mesh does not divide the devices or the batch, or has more shards than
+            there are words.
+        """
+        self.devices = chosen(count)
+        self.count, self.model, self._words = len(self.devices), model, tuple(words)
+        self.data = self._data_axis(batch)
+        grid = np.array(self.devices).reshape(self.data, model)
+        mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
+        self._mesh = mesh
+        self._replicated = NamedSharding(mesh, PartitionSpec())
+        self._by_lanes = NamedSharding(mesh, PartitionSpec(DATA))
+        self._not_by_rows: list[str] = []
+        layouts = self._of_params(state.params, parameter_axes)
+        leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
+        self._of_state = [self._of_leaf(parts.path_name(path), x, layouts) for path, x in leaves]
+
+    def _data_axis(self, batch: int) -> int:
+        """How many devices there are along the data axis; UserError for a mesh that is none."""
+        count, model = self.count, self.model
+        if count % model:
+            raise UserError(
+                f"parallel.model={model} does not divide the {count} devices: give one that does, "
+                "or --devices."
+            )
+        if model > min(self._words):
+            raise UserError(
+                f"parallel.model={model} are more shards than there are words, "
+                f"{min(self._words)}: give fewer."
+            )
+        data = count // model
+        if batch % data:
+            raise UserError(
+                f"training.batch={batch} does not divide by the {data} devices along the data "
+                f"axis, {count} by parallel.model={model}: set "
+                f"training.batch={-(-batch // data) * data} or give --devices."
+            )
+        return data
+
+    @property
+    def summary(self) -> str:
+        """The mesh in words, and the parameters that it does not cut by rows."""
+        mesh = f"{self.count} device(s) as {self.data} (data) x {self.model} (model)"
+        others = "; ".join(self._not_by_rows)
+        return f"{mesh}, whose model axis does not divide the rows of {others}" if others else mesh
+
+    def _of_params(self, params, parameter_axes) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """{path of a parameter: (its shape, how it lies)} of those that are cut."""
+        layouts = {}
+        for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+            name = parts.path_name(path)
+            names = parameter_axes.get(name, ())
+            axis = self._axis_to_cut(name, leaf.shape, names)
+            if axis is not None:
+                layouts[name] = leaf.shape, self._cut(axis)
+        return layouts
+
+    def _axis_to_cut(self, name, shape, names) -> int | None:
+        """The axis of a parameter that is cut, None for none."""
+        rows = [axis for axis, of in enumerate(names) if of in (WORDS, FEATURES)]
+        if not rows:
+            return None
+        hidden = [axis for axis, of in enumerate(names) if of == HIDDEN]
+        fitting = [a for a in (*rows, *hidden) if shape[a] and not shape[a] % self.model]
+        if not fitting or fitting[0] not in rows:
+            instead = "cut by columns" if fitting else "whole on every device"
+            self._not_by_rows.append(f"{name} {[*shape]}, {instead}")
+        return fitting[0] if fitting else None
+
+    def _cut(self, axis: int) -> NamedSharding:
+        return NamedSharding(self._mesh, PartitionSpec(*[None] * axis, MODEL))
+
+    def _of_leaf(self, name, leaf, layouts) -> NamedSharding:
+        """How a leaf of the state lies: as the parameter that its path ends with, if it has its
+        shape, so that the optimiser's sums and averages lie with what they are of."""
+        names = name.split("/")
+        for first in range(len(names)):
+            shape, layout = layouts.get("/".join(names[first:]), (None, None))
+            if shape == leaf.shape:
+                return layout
+        return self._replicated
+
+    def compile(self, step, state_axes, **static):
+        """step(state, tables, batch, key, axis=None, **static), compiled for the mesh.
+
+        It gives (state, results). The state is donated and comes back as it lay.
+        """
+
+        def of_mesh(state, tables, batch, key):
+            state, results = step(state, tables, batch, key, axis=None, **static)
+            structure = jax.tree.structure(state._replace(carry=()))
+            layout = jax.tree.unflatten(structure, self._of_state)
+            layout = layout._replace(carry=jax.tree.map(lambda _: self._by_lanes, state.carry))
+            return jax.lax.with_sharding_constraint(
+                (state, results), (layout, jax.tree.map(lambda _: self._replicated, results))
+            )
+
+        return jax.jit(of_mesh, donate_argnums=0)
+
+    def replicate(self, tree):
+        """The tree on every device."""
+        return jax.device_put(tree, self._replicated)
+
+    def place_tables(self, tree):
+        """Tables on the devices: those with a row a word cut by rows, where these divide."""
+
+        def place(leaf):
+            shape = np.shape(leaf)
+            rows = shape[0] if shape else 0
+            cut = rows in self._words and rows % self.model == 0
+            return jax.device_put(leaf, self._cut(0) if cut else self._replicated)
+
+        return jax.tree.map(place, tree)
+
+    def taken(self, leaves: list) -> list:
+        """The leaves of the state without its carry as they lie, for a step to donate.
+
+        The list is emptied leaf by leaf, so that each leaf is there twice only while it is placed.
+        """
+        placed = []
+        leaves.reverse()
+        for layout in self._of_state:
+            leaf = leaves.pop()
+            # By way of the host: no device holds more than its part, and nothing is shared.
+            array = np.asarray(leaf)
+            placed.append(_placed(array, layout))
+            if isinstance(leaf, jax.Array):
+                leaf.delete()
+            del leaf, array
+        return placed
+
+    def split(self, tree):
+        """Leaves [B, ...] shared out along the data axis."""
+        return jax.device_put(tree, self._by_lanes)
+
+    def join(self, tree):
+        """The inverse of `split`, on the host."""
+        return jax.device_get(tree)
+
+    def alone(self, tree):
+        """What programs of one device take: the tree as it lies, for they run on the mesh too."""
+        return tree
+
+    def first(self, tree):
+        """One copy of a tree, whole, on the host."""
+        return jax.device_get(tree)
+
+
+def _placed(array: np.ndarray, layout: NamedSharding) -> jax.Array:
+    """A copy of an array of the host, each device's part in memory of its own."""
+    indices = layout.addressable_devices_indices_map(array.shape)
+    copies = [
+        jax.device_put(array[index], device, may_alias=False) for device, index in indices.items()
+    ]
+    whole = jax.make_array_from_single_device_arrays(array.shape, layout, copies)
+    return jax.block_until_ready(whole)
