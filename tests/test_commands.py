@@ -121,4 +121,5 @@ def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
 def test_a_script_is_a_command_of_its_name(script):
     text = (ROOT / script).read_text()
     assert text.count("\n") < 30
-    assert f"from zoo.commands.{script.removesuffix('.py')} import main" in text
+    command = script.removesuffix(".py")
+    assert f"from zoo.commands import {command}" in text and f"{command}.main(words)" in text

@@ -31,6 +31,12 @@ class Distribution(NamedTuple):
       hidden: h, [..., D].
       context: of a background or expert, leaves [..., ?].
       prepared: what `Head.prepared` gave, or None.
+
+    Example:
+      >>> head = heads.Softmax()
+      >>> one = heads.Distribution(head, head.init(key, 4, lexicon), {}, hidden)
+      >>> heads.entropy(one).shape
+      (2,)
     """
 
     head: Head
@@ -54,6 +60,12 @@ def entropy(p: Distribution) -> jax.Array:
 
     Returns:
       [...], nats; it can be differentiated.
+
+    Example:
+      >>> params = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}  # three words alike: log 3
+      >>> entropies = heads.entropy(heads.Distribution(heads.Softmax(), params, {}, hidden))
+      >>> [round(float(one), 3) for one in entropies]
+      [1.099, 1.099]
     """
 
     def of_block(log_p):
@@ -76,6 +88,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
 
     Raises:
       ValueError: the two are of other tokens, or of other numbers of words.
+
+    Example:
+      >>> alike = {"weights": jnp.zeros((3, 4)), "bias": jnp.zeros(3)}
+      >>> halves = {**alike, "bias": jnp.log(jnp.array([0.5, 0.25, 0.25]))}
+      >>> p, q = (heads.Distribution(heads.Softmax(), one, {}, hidden) for one in (halves, alike))
+      >>> [round(float(one), 3) for one in heads.kl_divergence(p, q)]  # log 3 - 1.5 log 2
+      [0.059, 0.059]
     """
     if p.hidden.shape[:-1] != q.hidden.shape[:-1]:
         raise ValueError(
