@@ -1,0 +1,75 @@
+"""Memory that a training step takes of each device as devices share out the words.
+
+Steps are compiled for CPU devices and not run; the compiler says what each device holds: the state
+and the batch that come in, and what the step needs besides.
+
+    python -m benchmarks.mesh_memory
+"""
+
+import argparse
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks import steps
+from zoo.cores import LSTM
+from zoo.embeddings import Lookup
+from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import Adagrad, build
+from zoo.training import parts, placement, step
+from zoo.training.mesh import MeshDevices
+from zoo.training.tasks.language_modelling import words_loss
+from zoo.training.updates import DenseUpdates
+
+DEVICES, BATCH, LENGTH, SIZE, VOCABULARY = 4, 32, 20, 64, 40_000
+HEADS: dict[str, Head] = {
+    "softmax": Softmax(),
+    "sampled": NCE(samples=256),
+    "adaptive": AdaptiveSoftmax(cutoffs=(4_000, 16_000)),
+    "mixture": MixtureOfSoftmaxes(components=3),
+}
+
+
+def memory(head: Head, shards: int) -> tuple[int, int]:
+    """(bytes of the state and the batch, bytes besides) of one of the devices."""
+    lexicon = steps.zipf_lexicon(VOCABULARY)
+    model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
+    optimizer = DenseUpdates(build(Adagrad(0.1), 1.0, 1, 1))
+    params = model.init(jax.random.key(0), lexicon)
+    start = jnp.zeros((), jnp.int32)
+    state = step.TrainState(params, optimizer.init(params), model.initial_carry(BATCH), start)
+    axes = parts.axes_of(model, ("embedding", "head"))
+    devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
+    compiled = devices.compile(
+        step.train_step,
+        step.STATE_AXES,
+        loss=functools.partial(words_loss, model),
+        optimizer=optimizer,
+    )
+    lowered = compiled.lower(
+        placement.placed([state], devices),
+        devices.place_tables(model.tables(lexicon)),
+        devices.split(steps.zipf_batch(VOCABULARY, BATCH, LENGTH)),
+        devices.replicate(jax.random.key_data(jax.random.key(1))),
+    )
+    found = lowered.compile().memory_analysis()
+    return found.argument_size_in_bytes, found.temp_size_in_bytes
+
+
+def main():
+    """Prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.parse_args()
+    jax.config.update("jax_num_cpu_devices", DEVICES)
+    print(f"V = {VOCABULARY:,}, B = {BATCH}, T = {LENGTH}, D = {SIZE}; MB on each of {DEVICES}")
+    print(f"{'head':10} {'data x model':>12} {'state, batch':>12} {'besides':>8}")
+    for name, head in HEADS.items():
+        for shards in (1, 2, 4):
+            held, besides = (size / 1e6 for size in memory(head, shards))
+            print(f"{name:10} {f'{DEVICES // shards} x {shards}':>12} {held:12.1f} {besides:8.1f}")
+
+
+if __name__ == "__main__":
+    main()
