@@ -30,6 +30,9 @@ class Training:
       clip: greatest norm of the gradient; 0 does not clip.
       mean_over: what the loss of a batch is a mean over, whose gradient is clipped: "tokens", or
         "pairs", the loss of a pair being the sum over its target's tokens.
+      accumulate: in how many pieces of its lanes, one after another, the gradients of a batch are
+        formed, for one update: less memory, and the same result but for rounding. Not with
+        row_sparse.
       row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
       frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
@@ -55,6 +58,7 @@ class Training:
     optimizer: Optimizer = Adam()
     clip: float = 0.0
     mean_over: str = "tokens"
+    accumulate: int = 1
     row_sparse: bool = False
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
@@ -66,7 +70,7 @@ class Training:
     seed: int = 0
 
     def __post_init__(self):
-        check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1)
+        check_least(self, "training", batch=1, length=1, epochs=1, checkpoint_every=1, accumulate=1)
         check_least(self, "training", clip=0, patience=0, validate_every=0)
         check_rates(self, "training", "average")
         check_seed(self.seed, "training.seed")

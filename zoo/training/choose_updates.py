@@ -21,7 +21,8 @@ def choose_updates(
       total_steps: steps of all epochs, for schedules.
 
     Raises:
-      UserError: row_sparse together with an average, or where no table is trained by rows.
+      UserError: row_sparse together with an average or accumulated gradients, or where no table is
+        trained by rows.
     """
     steps = epoch_steps, total_steps
     if not recipe.row_sparse:
@@ -31,6 +32,11 @@ def choose_updates(
         if recipe.average:
             transformation = optax.chain(transformation, average.keep_average(recipe.average))
         return DenseUpdates(transformation)
+    if recipe.accumulate > 1:
+        raise UserError(
+            f"training.accumulate={recipe.accumulate} adds up the gradients of whole tables, which "
+            "training.row_sparse=True is there to avoid: leave one of them out."
+        )
     if recipe.average:
         raise UserError(
             f"training.average={recipe.average} touches all rows of every table at each step, "

@@ -58,6 +58,12 @@ class Trainer:
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
         self.devices = self._devices(device_count, parallel or Parallel())
+        lanes = recipe.batch * (parallel or Parallel()).model // self.devices.count
+        if lanes % recipe.accumulate:
+            raise UserError(
+                f"training.accumulate={recipe.accumulate} does not divide the {lanes} lanes of a "
+                f"device, of training.batch={recipe.batch}: give one that does, or another batch."
+            )
         self._stop: signal.Signals | None = None
         # On the devices while `train` runs, and nowhere else: each step takes its memory.
         self._state: Any = None
@@ -177,6 +183,7 @@ class Trainer:
             frozen=recipe.frozen,
             usual_weight=self.task.usual_weight,
             mean_over=recipe.mean_over,
+            accumulate=recipe.accumulate,
         )
         tables = devices.place_tables(self.task.tables)
         self.task.tables = devices.alone(tables)  # for validation: there once, not beside these

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.keys import Keys
 from zoo.training import parts
+from zoo.training.accumulate import accumulated
 from zoo.training.task import Batch
 from zoo.training.updates import Updates, sum_over_devices
 
@@ -57,13 +58,14 @@ class StepMetrics(NamedTuple):
 
 
 def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over, axis):
-    """(params -> (mean loss of the batch with the penalty, (penalty, carry)), the sum of the
-    weights, and what the mean is over: that sum, or the rows that have weights, or `usual_weight`
-    if that is more).
+    """((params, lanes) -> (mean loss with the penalty, (penalty, carry)), the lanes of the whole
+    batch, the sum of the weights, and what the mean is over: that sum, or the rows that have
+    weights, or `usual_weight` if that is more).
 
     Arguments are train_step's.
 
-    On several devices each has its part of the mean: the parts add up.
+    On several devices each has its part of the mean, and so has a part of the lanes: the parts add
+    up.
     """
     weight = sum_over_devices(batch.weights.sum(), axis)
     over = weight
@@ -76,13 +78,12 @@ def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
     rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(batch.lanes)
 
-    def objective(params):
-        total, penalty, carry = loss(
-            params, tables, batch.inputs, weights, state.carry, Keys(step_key, rows)
-        )
+    def objective(params, lanes):
+        inputs, weights, carry, rows = lanes
+        total, penalty, carry = loss(params, tables, inputs, weights, carry, Keys(step_key, rows))
         return total, (penalty, carry)
 
-    return objective, weight, divisor
+    return objective, (batch.inputs, weights, state.carry, rows), weight, divisor
 
 
 def train_step(
@@ -96,6 +97,7 @@ def train_step(
     frozen: tuple[str, ...] = (),
     usual_weight: float = 1.0,
     mean_over: str = "tokens",
+    accumulate: int = 1,
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the parameters on the mean loss of a batch.
@@ -108,14 +110,19 @@ def train_step(
       frozen: parts that are not trained.
       usual_weight: a sum over less is divided by so much.
       mean_over: see Training.
+      accumulate: see Training.
       axis: the devices' axis under pmap, None on one device.
     """
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
-    objective, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)
+    objective, lanes, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)
     trained, fixed = parts.split(state.params, frozen)
-    (total, (penalty, carry)), gradients = optimizer.value_and_gradients(
-        lambda trained: objective({**trained, **fixed}), trained
-    )
+
+    def of_lanes(lanes):
+        return optimizer.value_and_gradients(
+            lambda trained: objective({**trained, **fixed}, lanes), trained
+        )
+
+    (total, (penalty, carry)), gradients = accumulated(of_lanes, lanes, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(
