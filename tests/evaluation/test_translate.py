@@ -320,6 +320,10 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
     picture = tmp_path / "lengths.svg"
     table, _ = call("bleu", run, "--by-length", 4, "--plot", picture)
     assert picture.exists()
+    result = next((run / "results").glob("translation-test*.json"))
+    assert table.splitlines()[0].split() == ["source", "words", "sentences", "run"]
+    by_file, _ = call("bleu", result, "--by-length", 4)
+    assert by_file == table  # named by its run, not by its path
     loaded = Run.load(run)
     corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
     lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]

@@ -59,7 +59,7 @@ def _by_length(arguments, results, experiment, corpus):
     from zoo.evaluation import bleu
     from zoo.evaluation.reports import plots
 
-    names = arguments.results
+    names = _names(arguments.results)
     bleu.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
     rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
@@ -71,3 +71,12 @@ def _by_length(arguments, results, experiment, corpus):
             name: [scores[number] for *_, scores in rows] for number, name in enumerate(names)
         }
         plots.by_length(spans, curves, arguments.plot)
+
+
+def _names(results):
+    """The folders of the runs, for a table and a picture; whole paths where two are the same."""
+    paths = [pathlib.Path(result) for result in results]
+    # A result is RUN/results/NAME.json; a folder is a run, or was given from within it.
+    runs = [path.absolute().parent.parent if path.suffix == ".json" else path for path in paths]
+    names = [run.name for run in runs]
+    return names if "" not in names and len({*names}) == len(names) else [*map(str, results)]

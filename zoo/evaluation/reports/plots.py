@@ -50,8 +50,16 @@ def check_file(file: str | pathlib.Path):
     outputs.check(path, "the picture")
 
 
+# Characters of a name that a legend beside the axes has room for.
+_LONGEST_LABEL = 30
+
+
 def _write(figure, axes, file):
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    _, labels = axes.get_legend_handles_labels()
+    if max(map(len, labels), default=0) <= _LONGEST_LABEL:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:  # beside the axes, long names would leave them no room
+        figure.legend(frameon=False, loc="outside lower center")
     _save(figure, file)
 
 
