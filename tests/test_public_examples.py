@@ -31,7 +31,10 @@ ROOMS = {
     "zoo.rescoring": {"Metric"},
 }
 # Each compiles something.
-SLOW = {"CharCNN", "CharLSTM", "CNNSoftmax", "Concat", "LetterNoise", "Mira", "Mert"}
+SLOW = {
+    *("Arpa", "Bahdanau", "CharCNN", "CharLSTM", "CNNSoftmax", "Concat", "Evidence", "Features"),
+    *("GRU", "Grammar", "LetterNoise", "Mert", "Mira", "NCE", "SampledLogLinear", "average"),
+}
 
 
 def public(room: str) -> dict[str, object]:

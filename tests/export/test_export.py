@@ -91,6 +91,7 @@ def test_a_process_without_the_zoo_has_the_same_numbers(name, exports):
             np.testing.assert_allclose(log_probs, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_zoo_reads_it_back(exports):
     path, out = exports("log-linear")
     run, back = zoo.load(path), zoo.load(out)

@@ -78,6 +78,7 @@ def has_forward_mode(function, *arguments, at=0) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [False, True], ids=["plain", "in blocks"])
 @pytest.mark.parametrize(
     "name",

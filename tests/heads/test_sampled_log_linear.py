@@ -77,6 +77,7 @@ def test_importance_sampling_is_the_formula_of_the_draws(float64):
         np.testing.assert_allclose(loss[place], expected, rtol=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["batch", "lane", "token"])
 def test_many_draws_are_the_exact_loss_and_gradient(float64, per):
     head, exact = SampledLogLinear(samples=30_000, noise_per=per), LogLinear()
@@ -94,6 +95,7 @@ def test_many_draws_are_the_exact_loss_and_gradient(float64, per):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=0.06), sampled, expected)
 
 
+@pytest.mark.slow
 def test_few_draws_are_too_low_in_the_mean(float64):
     head = SampledLogLinear(samples=2, noise_per="token")
     params, tables, hidden, targets = given(head, (400, 1))
@@ -103,6 +105,7 @@ def test_few_draws_are_too_low_in_the_mean(float64):
     assert float(losses.mean()) < float(exact[0, 0]) - 3 * float(losses.std()) / 20
 
 
+@pytest.mark.slow
 def test_contrastive_divergence_of_long_chains_has_the_exact_gradient_in_the_mean(float64):
     head = SampledLogLinear(estimate="contrastive", samples=30, noise_per="token")
     params, tables, hidden, targets = given(head, (4_000, 1))
@@ -123,6 +126,7 @@ def test_contrastive_divergence_of_long_chains_has_the_exact_gradient_in_the_mea
     assert np.abs(expected).max() > 0.1
 
 
+@pytest.mark.slow
 def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
     head = SampledLogLinear(estimate="contrastive", samples=1)
     params, tables, hidden, targets = given(head)
@@ -140,6 +144,7 @@ def test_a_chain_that_stays_has_no_loss_and_no_gradient(float64):
     assert all(not np.asarray(leaf).any() for leaf in jax.tree.leaves(slopes))
 
 
+@pytest.mark.slow
 def test_chains_are_drawn_for_a_lane_wherever_it_lies():
     head = SampledLogLinear(estimate="contrastive", samples=3)
     params, tables, hidden, targets = given(head, (4, 3))

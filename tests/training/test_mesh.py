@@ -82,6 +82,7 @@ def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model)
     check_equal(trained(tmp_path / "mesh", data * model, name, model), alone(name))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_mesh(tmp_path, alone):
     """Interrupted within an epoch, its dropout and the order of its sentences too."""
     folder = tmp_path / "run"
