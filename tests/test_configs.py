@@ -13,6 +13,7 @@ import pytest
 import configs
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
+from zoo.cores import Bidirectional
 from zoo.data import (
     Characters,
     Conllu,
@@ -109,12 +110,21 @@ def shrunk_network(network):
     )
 
 
+def shrunk_core(core):
+    """The same kind with eight numbers a layer."""
+    if isinstance(core, Bidirectional):
+        return dataclasses.replace(core, core=shrunk_core(core.core))
+    if getattr(core, "projection", 0):
+        return dataclasses.replace(core, size=9, projection=8)
+    return dataclasses.replace(core, size=8)
+
+
 def shrunk(experiment: Experiment, folder) -> Experiment:
     """The experiment with the smallest sizes that it can have."""
     model, training = experiment.model, experiment.training
-    core = dataclasses.replace(model.core, size=8)
-    if getattr(core, "projection", 0):
-        core = dataclasses.replace(core, size=9, projection=8)
+    core = shrunk_core(model.core)
+    encoder = getattr(model, "encoder", None)
+    of_encoder = {"encoder": shrunk_core(encoder)} if encoder is not None else {}
     head = model.head
     if isinstance(head, AdaptiveSoftmax):
         head = dataclasses.replace(head, cutoffs=(2, 3))
@@ -145,6 +155,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
             embedding=shrunk_embedding(model.embedding),
             core=core,
             head=head,
+            **of_encoder,
         ),
         training=dataclasses.replace(
             training,

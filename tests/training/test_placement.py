@@ -188,9 +188,14 @@ LARGE = small.experiment(
 def test_a_run_is_resumed_through_little_more_than_its_state(tmp_path, beside_the_state):
     beside_the_state.train_until(small.trainer(LARGE, tmp_path), 1)
     command = [sys.executable, "-c", RESUME, str(tmp_path)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    state, most = map(int, told.split())
-    assert state < most < 1.5 * state
+
+    def most():
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        state, peak = map(int, told.split())
+        return peak / state
+
+    # What other work on the machine delays only adds to a peak: the least of some is needed.
+    assert 1 < min(most() for _ in range(3)) < 1.5
 
 
 def test_an_array_that_stands_twice_is_placed_twice_and_one_of_numpy_is_copied():

@@ -13,7 +13,7 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Makes the folder."""
     from zoo.export import hub
-    from zoo.runs import buckets
+    from zoo.runs import object_storage
 
-    pull = buckets.fetch if buckets.is_one(arguments.repository) else hub.pull
+    pull = object_storage.fetch if object_storage.is_one(arguments.repository) else hub.pull
     print(pull(arguments.repository, arguments.out))

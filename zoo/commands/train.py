@@ -26,7 +26,7 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    from zoo.runs import buckets
+    from zoo.runs import object_storage
 
     configs = shipped.configs()
     if arguments.list:
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    with _choices_told(), buckets.as_folder(folder) as local:
+    with _choices_told(), object_storage.as_folder(folder) as local:
         _train(experiment, local, arguments.devices)
     print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 

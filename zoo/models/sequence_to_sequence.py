@@ -235,9 +235,8 @@ class SequenceToSequence(Model):
         if self.source_share == 1:
             return source, lengths
         read = jnp.ceil(self.source_share * lengths).astype(lengths.dtype)
-        if (
-            self.order != "source_reversed"
-        ):  # the first words of a sentence are not the last columns
+        if self.order != "source_reversed":
+            # The first words of a sentence are not the last columns.
             source = _moved(source, lengths - read)
         return source, read
 

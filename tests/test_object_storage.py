@@ -12,7 +12,7 @@ from etils import epath
 from tests.training import small
 from zoo.commands import command_line, program, train
 from zoo.errors import Interrupted, UserError
-from zoo.runs import buckets
+from zoo.runs import object_storage
 from zoo.training.metrics import Metrics
 
 PATH = "gs://bucket/runs/a"
@@ -27,15 +27,15 @@ def bucket(tmp_path, monkeypatch):
         assert path.startswith("gs://bucket/")
         return epath.Path(root / path.removeprefix("gs://bucket/"))
 
-    monkeypatch.setattr(buckets, "_remote", remote)
-    monkeypatch.setattr(buckets, "_LOOK", 0.01)
+    monkeypatch.setattr(object_storage, "_remote", remote)
+    monkeypatch.setattr(object_storage, "_LOOK", 0.01)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "machine1"))
     return root / "runs/a"
 
 
 def trained(recipe, path, capsys):
     """What training in a folder or bucket prints."""
-    with buckets.as_folder(path) as folder:
+    with object_storage.as_folder(path) as folder:
         train._train(recipe, folder, 1)
     return capsys.readouterr().out
 
@@ -55,7 +55,7 @@ def test_a_run_goes_on_bit_for_bit_on_another_machine(bucket, tmp_path, monkeypa
         patch.setattr(Metrics, "step", stop)
         with pytest.raises(Interrupted, match="the state is saved"):
             trained(recipe, PATH, capsys)
-    assert not (bucket / buckets.OWNER).exists()  # let go
+    assert not (bucket / object_storage.OWNER).exists()  # let go
     assert not [*bucket.glob("training.lock*")]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "machine2"))
     assert "resuming after step" in trained(recipe, PATH, capsys)
@@ -71,9 +71,9 @@ def test_a_run_goes_on_bit_for_bit_on_another_machine(bucket, tmp_path, monkeypa
     command_line.main(["pull", PATH, str(tmp_path / "pulled")])
     command_line.main(["generate", str(tmp_path / "pulled"), "--count", "1"])
     with pytest.raises(UserError, match="is there already"):
-        buckets.fetch(PATH, tmp_path / "pulled")
+        object_storage.fetch(PATH, tmp_path / "pulled")
     with pytest.raises(UserError, match="holds no run"):
-        buckets.fetch("gs://bucket/none", tmp_path / "none")
+        object_storage.fetch("gs://bucket/none", tmp_path / "none")
 
 
 def test_what_is_further_is_gone_on_with(bucket, tmp_path):
@@ -82,7 +82,7 @@ def test_what_is_further_is_gone_on_with(bucket, tmp_path):
         path.parent.mkdir(parents=True)
         path.write_text(str(step))
 
-    one = buckets.Bucket(PATH, log=lambda line: None)
+    one = object_storage.Bucket(PATH, log=lambda line: None)
     checkpoint(one.folder, 10)
     checkpoint(bucket, 7)
     one.fetch()
@@ -97,13 +97,13 @@ def test_what_is_further_is_gone_on_with(bucket, tmp_path):
 
 
 def test_files_are_copied_when_they_change(bucket, monkeypatch):
-    one = buckets.Bucket(PATH)
+    one = object_storage.Bucket(PATH)
     one.take()
     one.folder.mkdir(parents=True)
     for name in ("metrics.jsonl", "a.partial", "training.lock"):
         (one.folder / name).write_text("1")
     one.copy()
-    assert {path.name for path in bucket.iterdir()} == {"metrics.jsonl", buckets.OWNER}
+    assert {path.name for path in bucket.iterdir()} == {"metrics.jsonl", object_storage.OWNER}
     first = (bucket / "metrics.jsonl").stat().st_mtime_ns
     one.copy()
     assert (bucket / "metrics.jsonl").stat().st_mtime_ns == first
@@ -114,23 +114,23 @@ def test_files_are_copied_when_they_change(bucket, monkeypatch):
 
 
 def test_one_process_at_a_time_trains_in_a_bucket(bucket, monkeypatch):
-    monkeypatch.setattr(buckets, "_LOOK", 5.0)
-    first, second = (buckets.Bucket(PATH, log=lambda line: None) for _ in range(2))
+    monkeypatch.setattr(object_storage, "_LOOK", 5.0)
+    first, second = (object_storage.Bucket(PATH, log=lambda line: None) for _ in range(2))
     first.take()
-    monkeypatch.setattr(buckets.time, "sleep", lambda seconds: first._sign())
+    monkeypatch.setattr(object_storage.time, "sleep", lambda seconds: first._sign())
     with pytest.raises(UserError, match=rf"is trained by process {os.getpid()} on .*: stop that"):
         second.take()
     # Without a sign of life it is taken over, and what seemed dead copies nothing more.
     slept = []
-    monkeypatch.setattr(buckets.time, "sleep", slept.append)
+    monkeypatch.setattr(object_storage.time, "sleep", slept.append)
     second.take()
-    assert sum(slept) == pytest.approx(buckets.SILENCE, abs=6)
+    assert sum(slept) == pytest.approx(object_storage.SILENCE, abs=6)
     first.folder.mkdir(parents=True)
     with pytest.raises(UserError, match="was taken over by another process"):
         first.copy()
     # An old sign is none.
-    record = json.loads((bucket / buckets.OWNER).read_text())
-    (bucket / buckets.OWNER).write_text(json.dumps(record | {"time": time.time() - 1000}))
+    record = json.loads((bucket / object_storage.OWNER).read_text())
+    (bucket / object_storage.OWNER).write_text(json.dumps(record | {"time": time.time() - 1000}))
     slept.clear()
     first.take()
     assert not slept
@@ -142,7 +142,7 @@ def test_a_bucket_without_rights_is_one_sentence(monkeypatch, capsys, tmp_path):
     def refuse(path):
         raise PermissionError("403 Forbidden")
 
-    monkeypatch.setattr(buckets, "_remote", refuse)
+    monkeypatch.setattr(object_storage, "_remote", refuse)
     command = ["train", "--config", "micro_softmax", PATH]
     assert program.run(lambda: command_line.main(command)) == 2
     error = capsys.readouterr().err
@@ -151,7 +151,7 @@ def test_a_bucket_without_rights_is_one_sentence(monkeypatch, capsys, tmp_path):
 
 
 def test_which_paths_are_buckets():
-    assert all(map(buckets.is_one, ("gs://a/b", "s3://a", "hf+x://a")))
-    assert not any(map(buckets.is_one, ("runs/a", "/runs/a", "C:\\a", "a:b//c", "")))
-    with buckets.as_folder("runs/a") as folder:
+    assert all(map(object_storage.is_one, ("gs://a/b", "s3://a", "hf+x://a")))
+    assert not any(map(object_storage.is_one, ("runs/a", "/runs/a", "C:\\a", "a:b//c", "")))
+    with object_storage.as_folder("runs/a") as folder:
         assert folder == "runs/a" and not pathlib.Path(folder).exists()
