@@ -97,7 +97,7 @@ def test_it_does_not_depend_on_the_size(name, blocks, monkeypatch):
         assert (of_params, of_hidden) == (method in both, method in both | of_states), method
 
 
-@pytest.mark.parametrize("block", [13, 4, None])
+@pytest.mark.parametrize("block", [pytest.param(13, marks=pytest.mark.slow), 4, None])
 def test_a_softmax_has_none(block):
     arguments = jnp.ones((3, 5)), jnp.ones((13, 5)), jnp.ones(13)
     targets = jnp.zeros(3, jnp.int32)

@@ -11,7 +11,7 @@ from zoo.errors import UserError
     [
         ("sampled", 1, 1, 2),
         pytest.param("softmax", 1, 1, 4, marks=pytest.mark.slow),
-        ("softmax", 2, 1, 2),
+        pytest.param("softmax", 2, 1, 2, marks=pytest.mark.slow),
         pytest.param("log-linear", 4, 2, 2, marks=pytest.mark.slow),
     ],
 )
