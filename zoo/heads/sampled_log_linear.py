@@ -17,7 +17,7 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
 from zoo.lexicon import Lexicon, signatures
-from zoo.losses import softmax
+from zoo.losses import importance, softmax
 from zoo.losses.expectations import metropolis_walk
 from zoo.losses.noise import UNITS, draw_per_unit, noise_tables, sample_noise
 from zoo.losses.token_weights import weighted_sum
@@ -29,9 +29,11 @@ CHAIN = 0x636861  # tells the random numbers of chains from those of draws
 class SampledLogLinear(LogLinear):
     """The log-linear head, its training loss from K draws of the background (section 2.3).
 
-    By importance sampling, of draws s_k, the loss is log (1/K sum_k exp(a . phi_k)) - a . phi(x)
-    - log b(x), whose gradient has sum_k u_k phi_k, u the normalised weights, in the place of
-    E_p[phi]: an estimate of -log p that is too low in the mean. By contrastive divergence it is
+    By importance sampling, of draws s_1 ... s_K and the target's s_0, the loss is
+    log (1 / (K + 1) sum_k exp(a . phi_k)) - a . phi(x) - log b(x), whose gradient has
+    sum_k u_k phi_k, u the normalised weights, in the place of E_p[phi]. It is the loss of
+    `zoo.losses.importance` with b for the noise: of targets of p its expected gradient is 0 where
+    the model is p, and its mean is too high. By contrastive divergence it is
     a . phi(v) - a . phi(x), v the last state of a Metropolis chain of K proposals that starts at x:
     no estimate of -log p at all, for all that its gradient is one. Both have the penalty besides.
     Probabilities are those of the LogLinear, exact.
@@ -55,7 +57,7 @@ class SampledLogLinear(LogLinear):
       >>> head.log_prob(params, tables, hidden, targets).shape  # exact
       (2,)
 
-    Source: Dymetman and Xiao (2016), section 2.3; Hinton (2002).
+    Source: Dymetman and Xiao (2016), section 2.3; Ma and Collins (2018); Hinton (2002).
     """
 
     estimate: str = "importance"
@@ -104,7 +106,10 @@ class SampledLogLinear(LogLinear):
         noise = self._scores(params, draws, hidden, drawn, PRODUCTS[self.noise_per])
         penalties = self.penalties(params, hidden)
         if self.estimate == "importance":
-            log_z = jax.nn.logsumexp(noise, axis=-1) - jnp.log(self.samples).astype(noise.dtype)
+            # Without the target a word that is seldom drawn could not have more of E_p[phi] than
+            # the share of steps that draw it, and its score would rise without end.
+            slots = jnp.log(self.samples + 1).astype(noise.dtype)
+            log_z = importance.log_sum_exp(true, noise) - slots
             known = draws["log_q"][of_targets] + tables["log_within"][targets]
             return log_z - true - known + penalties
         scores = jnp.concatenate([true[..., None], noise], axis=-1)

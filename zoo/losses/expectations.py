@@ -11,6 +11,13 @@ names two ways to approximate E_p[phi]. Both draw words v from a proposal q and 
                               the chain has not forgotten
 
 `log_weights` are log w(v) - log q(v) in nats: a . phi(v) alone if q is the background.
+
+Trained on, importance sampling needs the observed x among its slots, with the weight w(x) / q(x).
+From draws alone u_v is at most 1, and 0 in the steps that do not draw v: the mean of the estimate
+of p(v) is at most 1 - (1 - q(v))^K, about K q(v). Where the data's p(v) is above that, no score
+makes the gradient 0, and the score of v rises as long as training lasts. With x among them u is a
+posterior over the slots, and the expected gradient is 0 at the truth for every K: see
+  zoo.losses.importance.
 """
 
 import jax
