@@ -33,6 +33,7 @@ from zoo.heads import AdaptiveSoftmax, CharLSTM, CNNSoftmax, LogLinear, Softmax
 from zoo.heads.sampled import SampledHead
 from zoo.lexicon import Lexicon
 from zoo.optimizers import Constant
+from zoo.priors import Morphology
 from zoo.sources.micro.micro import Micro
 
 LEMMAS = ("nouns", "adjectives", "verbs", "places", "quantities", "years")
@@ -146,6 +147,13 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
     if vocabulary.open_classes:  # whose features, of seldom words, some words must have
         rare = dataclasses.replace(vocabulary.features[0], count=1)
         vocabulary = dataclasses.replace(vocabulary, features=(rare, *vocabulary.features[1:]))
+    tagged_by = tuple(
+        dataclasses.replace(prior, treebanks=(data.train,) * len(prior.treebanks))
+        if isinstance(prior, Morphology)
+        else prior
+        for prior in vocabulary.features
+    )
+    vocabulary = dataclasses.replace(vocabulary, features=tagged_by)
     return dataclasses.replace(
         experiment,
         data=data,

@@ -7,6 +7,7 @@ import pytest
 from zoo.data import Conllu, Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
+from zoo.priors import Morphology
 
 BANK = """# sent_id = 1
 # text = Il parle du chat.
@@ -59,6 +60,17 @@ def test_words_and_features(bank, fused, first):
     lower = corpus.lower_cased()
     assert lower.sentences[1] == ["oui"]
     assert lower.features == corpus.features
+
+
+def test_words_of_other_files_are_known_beforehand_without_counts_and_tags(bank):
+    source = Conllu(train=f"{bank}[1:]", validation=f"{bank}[1:]", words=(f"{bank}[:1]",))
+    assert source.lexicon_entries() == dict.fromkeys(("Il", "parle", "de", "le", "chat"), ())
+    morphology = Morphology()
+    lexicon, _ = Vocabulary(features=(morphology,), lower_case=True).build(source)
+    assert lexicon.words == ("</s>", "<unk>", "oui", "chat", "de", "il", "le", "parle")
+    assert lexicon.counts.tolist() == [1, 0, 1, 0, 0, 0, 0, 0]
+    features = morphology.features(("chat", "Oui"), {"train": source.read("train")}, {"chat": ()})
+    assert features == [{"POS:NIL": 1.0}, {"POS:INTJ": 1.0}]
 
 
 def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):

@@ -7,7 +7,7 @@ import pytest
 from tests.evaluation.test_compare import keep, overlap_of
 from tests.training import small
 from zoo import recipes
-from zoo.data import Vocabulary
+from zoo.data import Text, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.reports import sweep
 from zoo.priors import TopWords
@@ -41,6 +41,24 @@ def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path
     ]
     assert "100 tokens" in lines[0] and lines[-1] == str(picture)
     assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
+    def run(name, path):
+        folder = run_of(tmp_path / name, 10, 5.0)
+        experiment = json.loads((tmp_path / name / "experiment.json").read_text())
+        experiment["data"] = recipes.to_json(Text(train=path, validation="b.txt"))
+        (tmp_path / name / "experiment.json").write_text(json.dumps(experiment))
+        return folder
+
+    part, half, other = (
+        run(*of) for of in (("a", "a.txt[2:9]"), ("b", "a.txt[:50]"), ("c", "c.txt[:5]"))
+    )
+    curves = sweep.points_of({half: 5.0, part: 6.0, other: 4.0}, "data.train")
+    assert [[point.value for point in curve] for curve in curves] == [[7, 50], [5]]
+    for path in ("a.txt", "a.txt[2:]", "a.txt[:-1]", "a.txt[3:2]"):
+        with pytest.raises(UserError, match=r"data\.train of .* is no number"):
+            sweep.value_of(run("d", path), "data.train")
 
 
 def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):

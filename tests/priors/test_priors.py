@@ -1,5 +1,7 @@
 """Features and backgrounds of a corpus that can be counted by hand."""
 
+import dataclasses
+import importlib
 import inspect
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from zoo import priors
 from zoo.errors import UserError
-from zoo.priors import Morphology, TopWords, Uniform, Unigram
+from zoo.priors import Morphology, SuffixGuesser, TopWords, Uniform, Unigram
 from zoo.sources.corpus import Corpus
 
 # le 3, chat 2, ferme 2 in train; la 1 and ferme 1 in validation.
@@ -68,6 +70,25 @@ def test_morphology_of_one_split():
     assert features[3] == {"POS:VERB": 1.0, "POS:ADJ": 1.0}
 
 
+def test_tags_of_treebanks_take_the_place_of_the_texts(tmp_path):
+    tokens = (("Le", "DET", "_"), ("zut", "INTJ", "_"), ("le", "PRON", "Gender=Masc"))
+    lines = [
+        "\t".join([str(number), form, "_", tag, "_", features] + ["_"] * 4)
+        for number, (form, tag, features) in enumerate(tokens, 1)
+    ]
+    (tmp_path / "bank.conllu").write_text("\n".join(lines) + "\n\n")
+    prior = Morphology(treebanks=(str(tmp_path / "bank.conllu"),))
+    without = {"train": Corpus("no tags", [["le", "chat"]])}
+    assert prior.features(("le", "Le", "zut", "chat"), without, {}) == [
+        {"POS:DET": 1.0, "POS:PRON": 1.0, "Gender:Masc": 1.0},
+        {"POS:DET": 1.0},
+        {"POS:INTJ": 1.0},
+        {"POS:NIL": 1.0},
+    ]
+    guesser = dataclasses.replace(prior, guesser=SuffixGuesser())
+    assert guesser.features(("but",), without, {}) == [{"POS:INTJ": 1.0}]
+
+
 def test_morphology_of_words_known_beforehand():
     entries = {"la": ("Number:Sing",), "zut": ("POS:INTJ",)}
     features = Morphology().features((*WORDS, "zut"), CORPORA, entries)
@@ -116,6 +137,7 @@ def test_a_word_without_mass_is_an_error():
 
 
 def test_priors_do_not_import_the_data():
+    importlib.import_module("zoo.priors.word_list")
     modules = [value for value in vars(priors).values() if inspect.ismodule(value)]
     assert priors.word_list in modules
     for module in modules:

@@ -27,6 +27,9 @@ class Morphology(FeaturePrior):
 
     Attributes:
       splits: whose tokens are taken; all splits if empty, as in the paper.
+      treebanks: CoNLL-U files, each perhaps with a range, whose tokens are taken in the place of
+        the texts', which need no tags then: columns UPOS and FEATS, forms as they are written and
+        in lower case. So tags can come from another corpus than the text.
       guesser: what the tags of a word are guessed with that no token shows, learnt from the words
         with tags; None guesses nothing. Lemmas are never guessed.
       kinds: the kinds of tags that count; all if empty.
@@ -45,6 +48,7 @@ class Morphology(FeaturePrior):
     guesser: SuffixGuesser | None = None
     kinds: tuple[str, ...] = ()
     without: tuple[str, ...] = ("ExtPos", "Typo")
+    treebanks: tuple[str, ...] = ()
 
     # Runs from before there was this field have all kinds of tags.
     when_not_saved = {"without": ()}  # noqa: RUF012
@@ -60,6 +64,20 @@ class Morphology(FeaturePrior):
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
             tags[word].update(features)
+        for word, of_word in self._seen_tags(corpora):
+            tags[word].update(of_word)
+        counted = self._counted(set().union(*tags.values()))
+        known = {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
+        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
+        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+
+    def _seen_tags(self, corpora):
+        """(word, tags) of each token whose tags are taken, or of each form of the treebanks."""
+        if self.treebanks:
+            from zoo.sources import conllu  # whose package comes with an extra
+
+            yield from conllu.tags_of_words(self.treebanks).items()
+            return
         for name, corpus in corpora.items():
             if self.splits and name not in self.splits:
                 continue
@@ -69,12 +87,7 @@ class Morphology(FeaturePrior):
                     "use a data.Conllu source or leave this prior out."
                 )
             for sentence, sentence_tags in zip(corpus.sentences, corpus.features, strict=True):
-                for word, token_tags in zip(sentence, sentence_tags, strict=True):
-                    tags[word].update(token_tags)
-        counted = self._counted(set().union(*tags.values()))
-        known = {word: tuple(sorted(seen & counted)) for word, seen in tags.items() if seen}
-        guess = self._guess(known, corpora) if self.guesser and known else lambda word: (NIL,)
-        return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
+                yield from zip(sentence, sentence_tags, strict=True)
 
     def _counted(self, tags):
         """The tags that count."""

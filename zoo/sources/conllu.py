@@ -58,6 +58,8 @@ class Conllu(FileSource):
         treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
       columns: what the tags of a token are taken from: of UPOS ("POS:NOUN"), FEATS ("Gender:Fem"),
         XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses among them.
+      words: files, each perhaps with a range, of which the words are known beforehand and nothing
+        else, no count and no tag: so that runs on parts of a text are over the same words.
 
     Example:
       >>> columns = (["1", "the", "the", "DET"], ["2", "cats", "cat", "NOUN", "_", "Number=Plur"])
@@ -70,10 +72,11 @@ class Conllu(FileSource):
 
     fused: str = "split"
     columns: tuple[str, ...] = ("UPOS", "FEATS")
+    words: tuple[str, ...] = ()
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""
-        sentences = self._read(split)
+        sentences = self._read(self.path_of(split))
         tokens = [self._chosen(sentence) for sentence in sentences]
         words = [[token["form"] for token in sentence] for sentence in tokens]
         features = [[self._tags(token) for token in sentence] for sentence in tokens]
@@ -85,14 +88,19 @@ class Conllu(FileSource):
 
         A fused form has its words' tokens under "parts", and no columns but its form.
         """
-        return [self._chosen(sentence) for sentence in self._read(split)]
+        return [self._chosen(sentence) for sentence in self._read(self.path_of(split))]
 
-    def _read(self, split):
+    def lexicon_entries(self):
+        """The words known beforehand, without features."""
+        sentences = itertools.chain.from_iterable(map(self._read, self.words))
+        return {token["form"]: () for sentence in sentences for token in self._chosen(sentence)}
+
+    def _read(self, path):
         if self.fused not in CHOICES:
             raise UserError(f"data.fused is {self.fused!r}: give one of {', '.join(CHOICES)}.")
         if not self.columns or not {*self.columns} <= {*TAGS}:
             raise UserError(f"data.columns is {self.columns}: give some of {', '.join(TAGS)}.")
-        part = self.part(split)
+        part = files.Part.parse(path)
         return ranged(part, read_conllu(files.find(part.path)))
 
     def _tags(self, token):
@@ -109,6 +117,26 @@ class Conllu(FileSource):
             return [token for token in sentence if "parts" not in token]
         within = {part["id"] for token in sentence for part in token.get("parts", ())}
         return [token for token in sentence if token["id"] not in within]
+
+
+def tags_of_words(
+    paths: tuple[str, ...], columns: tuple[str, ...] = TAGS[:2]
+) -> dict[str, set[str]]:
+    """{form: the union of the tags of all its tokens} of treebanks.
+
+    A form is there as it is written and in lower case; fused forms have no tags and are not there.
+
+    Args:
+      paths: files, each perhaps with a range.
+      columns: as those of `Conllu`.
+    """
+    tags: collections.defaultdict = collections.defaultdict(set)
+    for path in paths:
+        treebank = Conllu(train=path, validation=path, columns=columns)
+        for token in itertools.chain.from_iterable(treebank.tokens("train")):
+            for form in {token["form"], token["form"].lower()}:
+                tags[form].update(token_features(token, columns))
+    return dict(tags)
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:

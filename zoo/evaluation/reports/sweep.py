@@ -15,6 +15,7 @@ from zoo.evaluation import overlap
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.results import columns_of, names_of, read_results
 from zoo.runs.workdir import Workdir
+from zoo.sources import files
 
 SEED = "training.seed"
 
@@ -47,17 +48,29 @@ class Point:
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     """The number at a dotted field, such as "vocabulary.features.0.count", of a run's experiment.
 
-    None if the experiment has no such field.
+    Of a path with a range, 'a.txt[:864]', it is the length of the range: sentences, for a learning
+    curve. None if the experiment has no such field.
 
     Raises:
       UserError: the folder holds no run, or there is something else than a number.
     """
     value = _without(_experiment(workdir), field)[0]
+    if isinstance(value, str):
+        value = _length(value) or value
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise UserError(f"{field} of {workdir} is no number, but {value!r}: name a field that is.")
     return value
+
+
+def _length(path):
+    """Of how many sentences the range of a path is, as it is written; None if that says nothing."""
+    part = files.Part.parse(path).range
+    start, stop = part.start or 0, part.stop
+    if stop is None or start < 0 or stop <= start:
+        return None
+    return stop - start
 
 
 def _experiment(workdir):
@@ -75,7 +88,9 @@ def _without(experiment, field):
         except (KeyError, IndexError, TypeError, ValueError):
             return None, experiment
         if depth == len(names) - 1:
-            inner[item] = None
+            # Of paths with ranges the files must agree.
+            ranged = isinstance(value, str) and _length(value)
+            inner[item] = files.Part.parse(value).path if ranged else None
             return value, experiment
         inner = value
 
