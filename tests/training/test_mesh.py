@@ -5,9 +5,11 @@ import dataclasses
 import signal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests import examples
 from tests.training import small
 from zoo import heads
 from zoo.errors import Interrupted, UserError
@@ -82,15 +84,103 @@ def test_a_mesh_changes_nothing_but_rounding(tmp_path, alone, name, data, model)
     check_equal(trained(tmp_path / "mesh", data * model, name, model), alone(name))
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [((1, 4), (1, 2)), ((2, 2), (1, 1)), ((1, 1), (2, 2)), ((4, 1), (1, 4))],
+)
 @pytest.mark.slow
-def test_a_run_goes_on_with_another_mesh(tmp_path, alone):
+def test_a_run_goes_on_with_another_mesh(tmp_path, alone, before, after):
     """Interrupted within an epoch, its dropout and the order of its sentences too."""
     folder = tmp_path / "run"
-    first = small.trainer(recipe_of(model=4), folder, 4)
+    first = small.trainer(recipe_of(model=before[1]), folder, before[0] * before[1])
     first._stop = signal.SIGTERM  # after the first step
     with pytest.raises(Interrupted, match="after step 1"):
         first.train()
-    check_equal(trained(folder, 2, model=2), alone())
+    check_equal(trained(folder, after[0] * after[1], model=after[1]), alone())
+
+
+def begun(trainer):
+    """The state that a trainer would take its first step with."""
+    checkpoints = small.Checkpoints(trainer.workdir / "checkpoints")
+    try:
+        trainer._begin(checkpoints)
+        return trainer._state
+    finally:
+        checkpoints.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "model"),
+    [
+        pytest.param(*case, marks=() if case in FEW else (pytest.mark.slow,))
+        for case in ((name, *mesh) for name in HEADS for mesh in MESHES)
+    ],
+)
+def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
+    """To the bit: what is drawn in parts is what one device draws."""
+    recipe = recipe_of(name, model, optimizer=Adam(), average=0.9)
+    trainer = small.trainer(recipe, tmp_path, data * model)
+    state = placement.gathered(begun(trainer), trainer.devices)
+    jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
+
+
+def test_a_run_starts_on_a_mesh_with_values_of_another_run(tmp_path):
+    first = small.run_in(tmp_path / "first", recipe_of(epochs=1))
+    recipe = dataclasses.replace(recipe_of(model=2, seed=3), init_from=str(first))
+    trainer = small.trainer(recipe, tmp_path / "second", 4)
+    Workdir(tmp_path / "second").claim(recipe)
+    taken = trainer._read_start().params
+    assert {*taken} == {"embedding", "core", "head"}
+    state = begun(trainer)
+    jax.tree.map(np.testing.assert_array_equal, state.params, taken)
+    assert state.params["head"]["weights"].addressable_shards[0].data.shape == (6, 7)
+
+
+ROWS, COLUMNS = 4096, 64
+
+
+def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
+    """On no device as much as the whole of it, which is a megabyte, and not on the host either."""
+    head = heads.Softmax()
+    lexicon = examples.plain_lexicon(ROWS)
+
+    def initial_state(key, taken):
+        params = {"head": head.init(key, COLUMNS, lexicon), **taken}
+        moments = jax.tree.map(jnp.zeros_like, params)
+        return TrainState(params, moments, jnp.zeros((4, 3)), jnp.zeros((), jnp.int32))
+
+    key = jax.random.key(0)
+    shapes = jax.eval_shape(initial_state, key, {})
+    axes = {"head/weights": head.parameter_axes["weights"], "head/bias": ("words",)}
+    meshes = [MeshDevices(4, 4, model, shapes, axes, [ROWS]) for model in (4, 2)]
+    table = ROWS * COLUMNS * 4
+    found = meshes[0].drawing(initial_state, shapes).lower(key, {}).compile().memory_analysis()
+    assert found.output_size_in_bytes < 0.6 * table
+    assert found.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
+    state = meshes[0].drawn(initial_state, key, {})
+    expected = jax.device_get(state)
+    largest = []
+    put = np.asarray
+
+    def counted(array, *arguments, **options):
+        result = put(array, *arguments, **options)
+        largest.append(result.nbytes)
+        return result
+
+    checkpoints = small.Checkpoints(tmp_path / "checkpoints")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "asarray", counted)
+        checkpoints.save("last", 1, placement.kept(state, meshes[0]), {})
+        assert largest and max(largest) == table // 4
+        _, restored, _ = checkpoints.restore("last", meshes[1].laid_out(shapes))
+    checkpoints.close()
+    assert max(largest) == table // 2
+    held = [TrainState(*restored)]
+    del restored
+    placed = placement.placed(held, meshes[1])
+    shards = placed.params["head"]["weights"].addressable_shards
+    assert {shard.data.shape for shard in shards} == {(ROWS // 2, COLUMNS)}
+    jax.tree.map(np.testing.assert_array_equal, placed, expected)
 
 
 def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):

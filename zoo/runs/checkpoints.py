@@ -48,11 +48,14 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint whole or not at all; one of the same step is replaced."""
+        """Writes a checkpoint whole or not at all; one of the same step is replaced.
+
+        Arrays that several devices share out are written part by part, and nowhere put together.
+        """
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
-        arrays = jax.tree.map(np.asarray, arrays)
+        arrays = jax.tree.map(lambda x: x if digests.is_shared(x) else np.asarray(x), arrays)
         arguments = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays),
             progress=ocp.args.JsonSave(progress),
@@ -81,7 +84,8 @@ class Checkpoints:
         """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
 
         Args:
-          like: a pytree of arrays or shapes as they were saved.
+          like: a pytree of arrays or shapes as they were saved. What has a sharding over several
+            devices is read into it, each device its part, and the rest onto the host.
           log: told of each checkpoint that is damaged or of another model, and passed over.
 
         Raises:
@@ -123,7 +127,8 @@ class Checkpoints:
         """(arrays, progress) of a checkpoint; _Damaged, or any error of orbax, if it is."""
         manager = self._managers[kind]
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
-        items = {"arrays": ocp.args.StandardRestore(shapes), "progress": ocp.args.JsonRestore()}
+        wanted = ocp.args.StandardRestore(jax.tree.map(_wanted, like))
+        items = {"arrays": wanted, "progress": ocp.args.JsonRestore()}
         if (self.folder / kind / str(step) / "digests").exists():  # older checkpoints have none
             items["digests"] = ocp.args.JsonRestore()
         restored = manager.restore(step, args=ocp.args.Composite(**items))
@@ -142,6 +147,14 @@ class Checkpoints:
         """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
+
+
+def _wanted(leaf):
+    """What orbax is told of a leaf: its sharding, or by an array of NumPy's, which takes no memory,
+    that it is to be read onto the host, however it was saved."""
+    if digests.is_shared(leaf):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
+    return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
 
 
 class _Damaged(Exception):

@@ -70,6 +70,18 @@ class Devices:
         """Tables as a step takes them: on every device."""
         return self.replicate(tree)
 
+    def drawn(self, initial_state, key, taken: dict):
+        """initial_state(key, taken), on one device."""
+        return initial_state(key, taken)
+
+    def laid_out(self, shapes):
+        """Shapes of a state as a checkpoint is read into them: onto the host."""
+        return shapes
+
+    def kept(self, tree):
+        """A tree as a checkpoint takes it: one copy on the host."""
+        return self.first(tree)
+
     def taken(self, leaves: list) -> list:
         """Leaves as `replicate` places them, each in memory of its own, for a step to donate.
 

@@ -96,8 +96,11 @@ class Trainer:
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
         """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
-        params = self.task.init(jax.random.key(self.recipe.seed))
-        params = {**params, **(taken or {})}  # what was drawn in their place is gone
+        return self._state_of(jax.random.key(self.recipe.seed), taken or {})
+
+    def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
+        """The state before the first step, its values drawn by a key."""
+        params = {**self.task.init(key), **taken}  # what was drawn in their place is gone
         optimizer_state = self.optimizer.init(parts.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
@@ -135,10 +138,13 @@ class Trainer:
     def _begin(self, checkpoints: Checkpoints) -> Progress:
         """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
         finished run."""
-        shapes = jax.eval_shape(self.initial_state)
+        shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
-            held = [self._started() if self.init_from else self.initial_state()]
+            taken = self._started() if self.init_from else {}
+            key = jax.random.key(self.recipe.seed)
+            held = [self.devices.drawn(self._state_of, key, taken)]
+            del taken
             self._state = placement.placed(held, self.devices)
             return Progress(data=self.task.data)
         step, state, kept = restored
@@ -157,13 +163,13 @@ class Trainer:
             self._state = placement.placed(held, self.devices)
         return progress
 
-    def _started(self) -> TrainState:
-        """The state before the first step, with the values of the other run; says what they are."""
+    def _started(self) -> dict:
+        """The parts of the parameters that the other run gives; says what they are."""
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
             self.log(line)
         Workdir(self.workdir).keep_start(start.record)
-        return self.initial_state(start.params)
+        return start.params
 
     def _remember_signal(self, number, frame):
         self._stop = signal.Signals(number)
@@ -194,10 +200,10 @@ class Trainer:
         waiting = None  # a step that is on the devices, and its results to be
 
         def save(kind="last", params=None):
-            """The state as the last, or parameters that are on the host already as the best."""
+            """The state as the last, or parameters as the best, as checkpoints take them."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
-                arrays: Any = placement.gathered(self._state, devices)
+                arrays: Any = placement.kept(self._state, devices)
                 params = arrays.params
             else:
                 arrays = {"params": params}
@@ -267,7 +273,7 @@ class Trainer:
         better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = validation.value, step, 0
-            save("best", self.devices.first(params))
+            save("best", self.devices.kept(params))
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience

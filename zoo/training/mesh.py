@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
@@ -138,14 +139,53 @@ class MeshDevices:
 
         def of_mesh(state, tables, batch, key):
             state, results = step(state, tables, batch, key, axis=None, **static)
-            structure = jax.tree.structure(state._replace(carry=()))
-            layout = jax.tree.unflatten(structure, self._of_state)
-            layout = layout._replace(carry=jax.tree.map(lambda _: self._by_lanes, state.carry))
-            return jax.lax.with_sharding_constraint(
-                (state, results), (layout, jax.tree.map(lambda _: self._replicated, results))
-            )
+            whole = jax.tree.map(lambda _: self._replicated, results)
+            return jax.lax.with_sharding_constraint((state, results), (self._layouts(state), whole))
 
         return jax.jit(of_mesh, donate_argnums=0)
+
+    def _layouts(self, state):
+        """How each leaf of a state lies."""
+        structure = jax.tree.structure(state._replace(carry=()))
+        layouts = jax.tree.unflatten(structure, self._of_state)
+        return layouts._replace(carry=jax.tree.map(lambda _: self._by_lanes, state.carry))
+
+    def drawn(self, initial_state, key, taken: dict):
+        """initial_state(key, taken), each device drawing its own part of every leaf.
+
+        Random numbers depend neither on the mesh nor on where they are drawn.
+
+        Args:
+          initial_state: gives a TrainState.
+          key: of its random numbers.
+          taken: parts of its parameters that are on the host.
+        """
+        shapes = jax.eval_shape(initial_state, key, taken)
+        layouts = self._layouts(shapes).params
+        placed = {
+            name: jax.tree.map(lambda x, of: _placed(np.asarray(x), of), part, layouts[name])
+            for name, part in taken.items()
+        }
+        return self.drawing(initial_state, shapes)(key, placed)
+
+    def drawing(self, initial_state, shapes):
+        """The program of `drawn`, for a state of these shapes."""
+        return jax.jit(initial_state, out_shardings=self._layouts(shapes))
+
+    def laid_out(self, shapes):
+        """Shapes of a state with their layouts, for a checkpoint to be read into; those of the
+        carry without, for `split` lays it out."""
+        layouts = self._layouts(shapes)._replace(carry=())
+        placed = jax.tree.map(
+            lambda x, of: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=of),
+            shapes._replace(carry=()),
+            layouts,
+        )
+        return placed._replace(carry=shapes.carry)
+
+    def kept(self, tree):
+        """A tree as a checkpoint takes it: as it lies, so that nothing is put together."""
+        return tree
 
     def replicate(self, tree):
         """The tree on every device."""
@@ -171,12 +211,15 @@ class MeshDevices:
         leaves.reverse()
         for layout in self._of_state:
             leaf = leaves.pop()
-            # By way of the host: no device holds more than its part, and nothing is shared.
-            array = np.asarray(leaf)
-            placed.append(_placed(array, layout))
+            if isinstance(leaf, jax.Array) and leaf.sharding.is_equivalent_to(layout, leaf.ndim):
+                # As it was read: in memory that may be NumPy's.
+                placed.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
+            else:
+                # By way of the host: no device holds more than its part, and nothing is shared.
+                placed.append(_placed(np.asarray(leaf), layout))
             if isinstance(leaf, jax.Array):
                 leaf.delete()
-            del leaf, array
+            del leaf
         return placed
 
     def split(self, tree):

@@ -32,6 +32,20 @@ def gathered(state: TrainState, devices: AnyDevices) -> TrainState:
     return whole._replace(carry=devices.join(state.carry))
 
 
+def kept(state: TrainState, devices: AnyDevices) -> TrainState:
+    """A state as a checkpoint takes it: `gathered`, or in its parts on a mesh; the carry whole."""
+    arrays = devices.kept(state._replace(carry=()))
+    return arrays._replace(carry=devices.join(state.carry))
+
+
 def all_finite(tree) -> bool:
-    """Whether there is no NaN or infinity in the arrays of a pytree on the host."""
-    return all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(tree))
+    """Whether there is no NaN or infinity in the arrays of a pytree, wherever they lie."""
+    return all(
+        (_finite if isinstance(leaf, jax.Array) else np.isfinite)(leaf).all()
+        for leaf in jax.tree.leaves(tree)
+    )
+
+
+@jax.jit
+def _finite(leaf):
+    return jnp.isfinite(leaf).all()
