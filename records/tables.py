@@ -37,9 +37,9 @@ def mean(values: list[float], form: str) -> str:
     return text
 
 
-def origin(runs: list[str]) -> str:
+def origin(runs: list[str], test: str = "test") -> str:
     """Where figures come from, in one line."""
-    found = [passports(run)["test"] for run in runs]
+    found = [passports(run)[test] for run in runs]
     seeds = sorted({passport["training"]["seed"] for passport in found})
     revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
     machines = {
@@ -54,10 +54,10 @@ def origin(runs: list[str]) -> str:
     )
 
 
-def markdown(header: list[str], rows: list[list[str]], runs: list[str]) -> str:
+def markdown(header: list[str], rows: list[list[str]], runs: list[str], test: str = "test") -> str:
     """A table and the line on its origin."""
     lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs)}\n"
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test)}\n"
 
 
 @functools.cache
@@ -93,25 +93,47 @@ def micro() -> str:
     return markdown(header, rows, [run for runs in names.values() for run in runs])
 
 
+def of_ways(ways: dict[str, tuple[str, ...]], first: str, test: str = "test") -> str:
+    """Runs by what differs between them: nats per token, the seeds of each together.
+
+    Args:
+      ways: {what differs: runs}.
+      first: the name of what differs.
+      test: the split that is judged beside validation.
+    """
+    rows = []
+    for how, runs in ways.items():
+        found = [passports(run) for run in runs]
+        low, high = found[0][test]["figures"]["interval"]
+        losses = [
+            mean([of_run[split]["figures"]["log_perplexity"] for of_run in found], ".4f")
+            for split in ("validation", test)
+        ]
+        rows.append([how, *losses, f"{low:.3f}–{high:.3f}"])
+    several = any(len(runs) > 1 for runs in ways.values())
+    interval = "95 %" + " of the first seed" * several + ", by sentences"
+    header = [first, "validation", test, interval]
+    return markdown(header, rows, [run for runs in ways.values() for run in runs], test)
+
+
 def micro_training() -> str:
     """Ways to train the log-linear head on the micro language, and its penalty."""
-    rows = []
-    for run, how in WAYS.items():
-        found = passports(run)
-        low, high = found["test"]["figures"]["interval"]
-        losses = [found[split]["figures"]["log_perplexity"] for split in ("validation", "test")]
-        rows.append([how, *(f"{loss:.4f}" for loss in losses), f"{low:.3f}–{high:.3f}"])
-    header = ["trained by", "validation", "test", "95 %, by sentences"]
-    return markdown(header, rows, [*WAYS])
+    return of_ways(WAYS, "trained by")
+
+
+def seeds(name: str, count: int = 3) -> tuple[str, ...]:
+    """The records of a run's seeds."""
+    return tuple(f"{name}_{seed}" for seed in range(count))
 
 
 WAYS = {
-    "micro_log_linear_0": "the exact loss",
-    "micro_contrastive": "contrastive divergence, 100 steps",
-    "micro_importance": "importance sampling, 100 draws",
-    "micro_penalty_0.001_1": "the exact loss, 0.001 sum of \\|a\\|",
-    "micro_penalty_0.001": "the exact loss, 0.001 sum of a^2",
-    "micro_penalty_0.01": "the exact loss, 0.01 sum of a^2",
+    "the exact loss": seeds("micro_log_linear"),
+    "importance sampling, 100 draws and the target": seeds("micro_importance_target"),
+    "the same without the target, as it was before": ("micro_importance",),
+    "contrastive divergence, 100 steps": ("micro_contrastive",),
+    "the exact loss, 0.001 sum of \\|a\\|": ("micro_penalty_0.001_1",),
+    "the exact loss, 0.001 sum of a^2": ("micro_penalty_0.001",),
+    "the exact loss, 0.01 sum of a^2": ("micro_penalty_0.01",),
 }
 CONFIGS = ("micro_log_linear", "micro_softmax")
 TABLES = {"micro": micro, "micro_training": micro_training}
