@@ -2,6 +2,7 @@
 
     python -m benchmarks.scaling                     # the tables of docs/scaling.md
     python -m benchmarks.scaling lm1b_lstm_2048_512  # of one recipe
+    python -m benchmarks.scaling --memory            # what the compiled steps take of 16 devices
     python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
 
 The step of each recipe is traced at its full size for one device's share of the lanes, from shapes
@@ -10,14 +11,18 @@ alone, and counted by `benchmarks.costs`. What is assumed stands in docs/scaling
 
 import argparse
 import math
+import sys
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import configs
 from benchmarks import costs
-from zoo.training import step_shapes
+from zoo.training import parts, step_shapes
+from zoo.training.mesh import MeshDevices
+from zoo.training.step import STATE_AXES, TrainState
 
 SIZE = 793_471  # words
 EPOCH_TOKENS = 829_250_940  # of the training text, with a boundary after each sentence
@@ -144,6 +149,61 @@ def table(names) -> str:
     return "\n".join([*lines, "", *rows])
 
 
+# ------------------------------------------------------------ compiled steps
+
+MESHES = ((4, 4), (1, 16))
+
+
+def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
+    """Bytes of a device of a mesh, by the compiler: (what a step takes, what it needs besides, what
+    drawing the start values needs), of programs that are compiled for CPUs and not run.
+
+    Args:
+      name: of the recipe, which is compiled at its full size.
+      data: devices along the data axis.
+      model: devices along the model axis.
+    """
+    recipe, lexicon = configs.load(name), step_shapes.ranked_lexicon(SIZE)
+    step = step_shapes.of_language_model(recipe, lexicon)
+    axes = parts.axes_of(recipe.model, ("embedding", "head"))
+    batch = recipe.training.batch
+    devices = MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
+    compiled = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
+    found = compiled.lower(*devices.step_shapes(*step.arguments)).compile().memory_analysis()
+    optimizer = step.function.keywords["optimizer"]
+
+    def initial_state(key):
+        params = recipe.language_model.init(key, lexicon)
+        start = recipe.language_model.initial_carry(batch), jnp.zeros((), jnp.int32)
+        return TrainState(params, optimizer.init(params), *start)
+
+    drawing = devices.drawing(initial_state, step.arguments[0])
+    drawn = drawing.lower(jax.random.key(0)).compile().memory_analysis()
+    return (
+        found.argument_size_in_bytes,
+        found.temp_size_in_bytes,
+        drawn.output_size_in_bytes + drawn.temp_size_in_bytes,
+    )
+
+
+def memory_table(names) -> str:
+    """What compiled steps take of each of sixteen devices, as Markdown."""
+    lines = [
+        "| recipe | data x model | state and batch, GB | besides, GB | together, GB | "
+        "start values, GB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        for data, model in MESHES:
+            held, besides, drawn = (n / 1e9 for n in compiled_memory(name, data, model))
+            lines.append(
+                f"| `{name}` | {data} x {model} | {held:.2f} | {besides:.2f} | "
+                f"{held + besides:.2f} | {drawn:.2f} |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
 # ------------------------------------------------------------ checkpoints
 
 
@@ -189,13 +249,16 @@ def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="recipes; default: all of lm1b")
+    parser.add_argument("--memory", action="store_true", help="compile; about a minute each")
     parser.add_argument("--checkpoints", action="store_true")
     arguments = parser.parse_args()
     if arguments.checkpoints:
         print(checkpoint_table())
         return
     names = arguments.names or [name for name in configs.names() if name.startswith("lm1b")]
-    print(table(names))
+    if arguments.memory:
+        jax.config.update("jax_num_cpu_devices", 16)
+    print((memory_table if arguments.memory else table)(names))
 
 
 if __name__ == "__main__":

@@ -74,11 +74,6 @@ class Trainer:
         """The devices, by `jax.pmap` unless they share out words."""
         if parallel.model == 1:
             return Devices(count, self.recipe.batch)
-        if self.recipe.row_sparse:
-            raise UserError(
-                f"training.row_sparse=True updates tables that are whole on every device, and "
-                f"parallel.model={parallel.model} shares them out: leave one of them out."
-            )
         state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
         words = [len(lexicon) for lexicon in self.task.lexicons.values()]
         return MeshDevices(count, self.recipe.batch, parallel.model, state, axes, words)

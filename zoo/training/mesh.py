@@ -5,6 +5,7 @@ optimiser keeps of them and of tables, over the model axis. One program is compi
 the compiler finds what they have to send.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from zoo.arrays.partition import FEATURES, HIDDEN, WORDS, Axes
+from zoo.arrays.partition import FEATURES, WORDS, Axes
 from zoo.errors import UserError
 from zoo.training import parts
 from zoo.training.devices import chosen
@@ -50,8 +51,8 @@ class MeshDevices:
           words: sizes of the lexicons: tables with so many rows are cut by them.
 
         Raises:
-          UserError: the mesh does not divide the devices or the batch, or has more shards than
-            there are words.
+          UserError: the mesh does not divide the devices or the batch, has more shards than there
+            are words, or divides no parameter of words.
         """
         self.devices = chosen(count)
         self.count, self.model, self._words = len(self.devices), model, tuple(words)
@@ -64,6 +65,12 @@ class MeshDevices:
         self._not_by_rows: list[str] = []
         layouts = self._of_params(state.params, parameter_axes)
         leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
+        if self._not_by_rows and not layouts:
+            raise UserError(
+                f"parallel.model={model} divides neither the rows nor the columns of "
+                f"{'; '.join(self._not_by_rows)}, so that nothing would be shared out: give a "
+                "number that divides some, or parallel.model=1."
+            )
         self._of_state = [self._of_leaf(parts.path_name(path), x, layouts) for path, x in leaves]
 
     def _data_axis(self, batch: int) -> int:
@@ -111,8 +118,8 @@ class MeshDevices:
         rows = [axis for axis, of in enumerate(names) if of in (WORDS, FEATURES)]
         if not rows:
             return None
-        hidden = [axis for axis, of in enumerate(names) if of == HIDDEN]
-        fitting = [a for a in (*rows, *hidden) if shape[a] and not shape[a] % self.model]
+        columns = [axis for axis in range(len(names)) if axis not in rows]
+        fitting = [a for a in (*rows, *columns) if shape[a] and not shape[a] % self.model]
         if not fitting or fitting[0] not in rows:
             instead = "cut by columns" if fitting else "whole on every device"
             self._not_by_rows.append(f"{name} {[*shape]}, {instead}")
@@ -122,11 +129,11 @@ class MeshDevices:
         return NamedSharding(self._mesh, PartitionSpec(*[None] * axis, MODEL))
 
     def _of_leaf(self, name, leaf, layouts) -> NamedSharding:
-        """How a leaf of the state lies: as the parameter that its path ends with, if it has its
-        shape, so that the optimiser's sums and averages lie with what they are of."""
-        names = name.split("/")
-        for first in range(len(names)):
-            shape, layout = layouts.get("/".join(names[first:]), (None, None))
+        """How a leaf of the state lies: as the parameter whose path is within its own, if it has
+        its shape, so that the optimiser's sums and averages lie with what they are of."""
+        names = name.replace(".", "/").split("/")  # a dot in those of tables updated by rows
+        for first, end in itertools.combinations(range(len(names) + 1), 2):
+            shape, layout = layouts.get("/".join(names[first:end]), (None, None))
             if shape == leaf.shape:
                 return layout
         return self._replicated
@@ -175,12 +182,7 @@ class MeshDevices:
     def laid_out(self, shapes):
         """Shapes of a state with their layouts, for a checkpoint to be read into; those of the
         carry without, for `split` lays it out."""
-        layouts = self._layouts(shapes)._replace(carry=())
-        placed = jax.tree.map(
-            lambda x, of: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=of),
-            shapes._replace(carry=()),
-            layouts,
-        )
+        placed = jax.tree.map(_laid_out, shapes, self._layouts(shapes))
         return placed._replace(carry=shapes.carry)
 
     def kept(self, tree):
@@ -194,13 +196,22 @@ class MeshDevices:
     def place_tables(self, tree):
         """Tables on the devices: those with a row a word cut by rows, where these divide."""
 
-        def place(leaf):
-            shape = np.shape(leaf)
-            rows = shape[0] if shape else 0
-            cut = rows in self._words and rows % self.model == 0
-            return jax.device_put(leaf, self._cut(0) if cut else self._replicated)
+        return jax.tree.map(lambda x: jax.device_put(x, self._of_table(np.shape(x))), tree)
 
-        return jax.tree.map(place, tree)
+    def _of_table(self, shape) -> NamedSharding:
+        """How a table of this shape lies."""
+        cut = shape and shape[0] in self._words and shape[0] % self.model == 0
+        return self._cut(0) if cut else self._replicated
+
+    def step_shapes(self, state, tables, batch, key):
+        """Shapes of the arguments of a compiled step with their layouts, to lower it by."""
+        layouts = (
+            self._layouts(state),
+            jax.tree.map(lambda x: self._of_table(x.shape), tables),
+            jax.tree.map(lambda _: self._by_lanes, batch),
+            self._replicated,
+        )
+        return jax.tree.map(_laid_out, (state, tables, batch, key), layouts)
 
     def taken(self, leaves: list) -> list:
         """The leaves of the state without its carry as they lie, for a step to donate.
@@ -237,6 +248,10 @@ class MeshDevices:
     def first(self, tree):
         """One copy of a tree, whole, on the host."""
         return jax.device_get(tree)
+
+
+def _laid_out(shape, layout: NamedSharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)
 
 
 def _placed(array: np.ndarray, layout: NamedSharding) -> jax.Array:
