@@ -12,7 +12,8 @@ from zoo.cores.bidirectional import Bidirectional
 from zoo.cores.core import Core
 from zoo.cores.elman import Elman
 from zoo.cores.gru import GRU
+from zoo.cores.last_words import LastWords
 from zoo.cores.lstm import LSTM
 from zoo.cores.ngram import NGram
 
-__all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "NGram"]
+__all__ = ["GRU", "LSTM", "Bidirectional", "Core", "Elman", "LastWords", "NGram"]

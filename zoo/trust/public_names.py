@@ -15,7 +15,7 @@ COMPONENTS = {
     "zoo.adaptation": ("Trained", "WithWordsOf"),
     "zoo.alignment": ("Copyable", "PositionalAll", "PositionalUnknown"),
     "zoo.attention": ("Bahdanau", "Luong"),
-    "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "NGram"),
+    "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "LastWords", "NGram"),
     "zoo.data": (
         *("Buckets", "Characters", "Conllu", "Facts", "Micro", "MicroPairs", "Mixed", "Overnight"),
         *("Pairs", "Prefixed", "Realisations", "Text", "Vocabulary"),
