@@ -1,4 +1,4 @@
-"""A head with an expert: one more feature, which is 1 on the word that an expert names.
+"""A head with an expert: one more feature, which is 1 on the words that an expert names.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 6, "expert feature". With the expert's word e
 at a position, and a weight g = u . h + c that the network sets,
@@ -9,10 +9,11 @@ Only one word's score changes, so that log Z does by one term:
 
     log p'(x) = log p(x) + g [x = e] - log(1 - p(e) + p(e) exp(g)).
 
-It is the log-linear model with a feature that depends on the context, and holds for any p that is
-normalised. Where g is large the expert is believed, where it is 0 it is not listened to; the
-network learns when. (The paper's own feature is 1 on all words but the wrong values: it says which
-value, never that there should be one. Here g does both.)
+Of an expert that names a set S of words the feature is [x in S], and p(S), the sum of their p,
+takes the place of p(e). It is the log-linear model with a feature phi(k, x) of the context and the
+word, and holds for any p that is normalised. Where g is large the expert is believed, where it is 0
+it is not listened to; the network learns when. (The paper's own feature is 1 on all words but the
+wrong values: it says which value, never that there should be one. Here g does both.)
 """
 
 import dataclasses
@@ -38,10 +39,11 @@ class WithExpert(HeadAround):
     """p'(x | h, e) proportional to p(x | h) exp((u . h + c) [x = e]), e the expert's word.
 
     u and c start at 0, so that the head starts as the one within. A step costs two exact losses of
-    that head, of the target and of e; it is trained exactly, whatever its own loss is.
+    that head, of the target and of e; it is trained exactly, whatever its own loss is. Of several
+    words it costs the scores of these, or, where a head has none, a loss of each.
 
     Attributes:
-      expert: what names e from the words before.
+      expert: what names e, or a set of words, from the words before.
       head: p, with a background of the lexicon at most.
 
     Example:
@@ -109,7 +111,7 @@ class WithExpert(HeadAround):
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """g, [...]; 0 where the expert names nothing."""
         weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
-        return jnp.where(context >= 0, weight, 0)
+        return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _log_mass(
         self,
@@ -118,12 +120,24 @@ class WithExpert(HeadAround):
         hidden: jax.Array,
         context: Context,
         weight,
+        log_z: jax.Array,
         prepared: Prepared,
     ):
-        """The part of log Z that the expert adds, [...]."""
-        inner, words = (params["head"], tables["head"]), jnp.maximum(context, 0)
-        log_prob = self.head.log_prob(*inner, hidden, words, prepared=prepared)
-        return log_expert_mass(log_prob, weight)
+        """The part of log Z that the expert adds to that of the head within, `log_z`, [...]."""
+        named = _several(context, weight)
+        inner, words = (params["head"], tables["head"]), jnp.maximum(named, 0)
+        if named.shape[-1] == 1:
+            log_prob = self.head.log_prob(*inner, hidden, words[..., 0], prepared=prepared)
+            return log_expert_mass(log_prob, weight)
+        size = hidden.shape[-1]
+        rows = jnp.broadcast_to(hidden[..., None, :], (*words.shape, size)).reshape(-1, size)
+        scores = self.head.target_scores(*inner, rows, words.reshape(-1), None, prepared)
+        if scores is None:
+            flat = self.head.log_prob(*inner, rows, words.reshape(-1), prepared=prepared)
+            log_probs = flat.reshape(words.shape)
+        else:
+            log_probs = scores.reshape(words.shape) - log_z[..., None]
+        return log_expert_mass(_log_sum(log_probs, _distinct(named)), weight)
 
     def _weighted_loss_and_penalty(
         self, params, tables, hidden, targets, token_weights, key, context
@@ -139,14 +153,33 @@ class WithExpert(HeadAround):
         inner = params["head"], tables["head"]
         log_prob, log_z = self.head.log_prob_and_log_z(*inner, hidden, targets, prepared=prepared)
         weight = self.expert_weight(params, hidden, context)
-        added = self._log_mass(params, tables, hidden, context, weight, prepared)
-        return log_prob + jnp.where(targets == context, weight, 0) - added, log_z + added
+        added = self._log_mass(params, tables, hidden, context, weight, log_z, prepared)
+        is_named = (_several(context, weight) == targets[..., None]).any(axis=-1)
+        return log_prob + jnp.where(is_named, weight, 0) - added, log_z + added
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         log_probs = self.head.log_probs(params["head"], tables["head"], hidden, prepared=prepared)
-        weight = self.expert_weight(params, hidden, context)[..., None]
-        words = jnp.maximum(context, 0)[..., None]
+        weight = self.expert_weight(params, hidden, context)
+        named = _several(context, weight)
+        is_named = jax.nn.one_hot(named, log_probs.shape[-1], dtype=bool).any(axis=-2)
         # Not a softmax of the sums: the head within may say words outside the lexicon, too.
-        added = log_expert_mass(jnp.take_along_axis(log_probs, words, axis=-1), weight)
-        is_expert = jax.nn.one_hot(context, log_probs.shape[-1], dtype=bool)
-        return log_probs + jnp.where(is_expert, weight, 0) - added
+        added = log_expert_mass(_log_sum(log_probs, is_named), weight)
+        return log_probs + jnp.where(is_named, weight[..., None], 0) - added[..., None]
+
+
+def _several(context: jax.Array, like: jax.Array):
+    """The words that an expert names, [..., M], of contexts [...] or [..., M]; like: [...]."""
+    return context if context.ndim > like.ndim else context[..., None]
+
+
+def _distinct(named):
+    """bool [..., M], the first places of the words that are named."""
+    same = named[..., :, None] == named[..., None, :]
+    return (named >= 0) & ~jnp.tril(same, -1).any(axis=-1)
+
+
+def _log_sum(log_probs, chosen):
+    """log of the sum of the probabilities that are chosen, [...]; the least number of none."""
+    least = jnp.finfo(log_probs.dtype).min
+    # Not -inf, of words without mass: no gradient comes through it.
+    return jax.nn.logsumexp(jnp.where(chosen, jnp.maximum(log_probs, least), least), axis=-1)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from zoo.priors.word_function import WordFunction
     from zoo.priors.word_list import WordList
     from zoo.priors.word_table import WordTable
+    from zoo.priors.words_before import PrefixWords, RecentWords
 
 __getattr__, __dir__ = lazy.doors(__name__, __file__)
 
@@ -59,6 +60,8 @@ __all__ = [
     "Morphology",
     "NGram",
     "Numbers",
+    "PrefixWords",
+    "RecentWords",
     "StringClass",
     "SuffixGuesser",
     "TopWords",

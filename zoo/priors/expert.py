@@ -21,9 +21,10 @@ NOTHING = -1
 
 
 class Expert(Contextual):
-    """Names at most one word for each position.
+    """Names a word, or several, for each position.
 
-    The contexts that `apply` gives are int32 [B, T]: a word, or `NOTHING`.
+    The contexts that `apply` gives are int32 [B, T], a word or `NOTHING`, or [B, T, M], of which
+    any may be `NOTHING` and words may be repeated.
     """
 
 

@@ -40,8 +40,17 @@ COMPONENTS = {
     "zoo.optimizers": ("Adagrad", "Adam", "Constant", "Cosine", "Decay", "RMSProp", "SGD"),
     "zoo.priors": (
         *("Affixes", "Arpa", "DigitStrings", "Evidence", "Grammar", "KnowledgeBase"),
-        *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "SuffixGuesser"),
-        *("TopWords", "Uniform", "Unigram", "WordFunction", "WordList", "WordTable"),
+        *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "PrefixWords"),
+        *(
+            "RecentWords",
+            "SuffixGuesser",
+            "TopWords",
+            "Uniform",
+            "Unigram",
+            "WordFunction",
+            "WordList",
+            "WordTable",
+        ),
     ),
 }
 

@@ -1,0 +1,21 @@
+"""Questions of GeoQuery to logical forms, the names copied from the questions.
+
+    python train.py --config geoquery_names runs/geoquery_names
+    python evaluate.py runs/geoquery_names --split test --exact-match \
+        --grammar configs/geoquery.grammar
+
+As geoquery, but an expert names the words of the question while the form is written, and one
+feature more says that a word is one of them (Dymetman and Xiao 2016, section 6): of the words of
+questions only names are words of forms, too. Data: geoquery/ in $ZOO_DATA. Results:
+docs/backgrounds.md.
+"""
+
+from configs import geoquery
+from zoo import Experiment, changed, priors
+from zoo.heads import LogLinear, WithExpert
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    head = WithExpert(priors.PrefixWords(), LogLinear())
+    return changed(geoquery.get_config(), {"model.head": head})
