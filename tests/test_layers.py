@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 # A room may use those on the floors below it, and no other.
 FLOORS = (
     ("errors", "lazy", "version"),
-    ("arrays", "trust", "alignment"),
+    ("arrays", "trust", "alignment", "processes"),
     ("losses", "lexicon", "recipes", "sources", "optimizers"),
     ("networks", "priors"),
     ("heads", "cores", "embeddings", "attention", "data"),

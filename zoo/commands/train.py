@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import logging
 import shlex
 import sys
@@ -19,13 +20,24 @@ def add_to(parser: argparse.ArgumentParser):
     add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
     options.add_folder_to(parser, "folder of the run; one that was begun is resumed")
     add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
-    add("--devices", type=int, default=0, help="local devices to use (0: all)")
+    add("--devices", type=int, default=0, help="devices of each process to use (0: all)")
+    add("--coordinator", metavar="HOST:PORT", help="of several processes: where process 0 is met")
+    add("--processes", type=int, metavar="N", help="how many there are; 1: this one alone")
+    add("--process", type=int, metavar="I", help="which of them this one is, from 0")
+    add(
+        "--meet-within",
+        type=float,
+        default=300.0,
+        metavar="SECONDS",
+        help="how long they wait for each other at the start",
+    )
     add("--list", action="store_true", help="lists the configs and leaves")
     add("--show", metavar="NAME", help="prints the whole recipe of a config and leaves")
 
 
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
+    from zoo.processes import detect, group
     from zoo.runs import object_storage
 
     configs = shipped.configs()
@@ -45,9 +57,21 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    with _choices_told(), object_storage.as_folder(folder) as local:
-        _train(experiment, local, arguments.devices)
-    print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
+    place = detect.find(arguments.coordinator, arguments.processes, arguments.process)
+    with group.met(place, arguments.meet_within) as processes:
+        processes.check_alike(
+            recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
+            folder=folder,
+            version_of_the_code=group.code_digest(),
+        )
+        processes.begin_jax()
+        if processes.first:
+            with _choices_told(), object_storage.as_folder(folder) as local:
+                _train(experiment, local, arguments.devices, processes)
+        else:
+            _train(experiment, folder, arguments.devices, processes)
+    if processes.first:
+        print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
@@ -67,26 +91,48 @@ def _choices_told():
         logger.propagate = before[1]
 
 
-def _train(experiment, folder, devices):
-    """Trains an experiment in a folder."""
-    from zoo.runs import made_with
+def _train(experiment, folder, devices, processes):
+    """Trains an experiment in a folder, which process 0 alone looks at."""
     from zoo.runs.workdir import Workdir
     from zoo.training import tasks
     from zoo.training.loop import Trainer
 
     workdir = Workdir(folder)
-    workdir.check(experiment)
-    print(recipes.describe(experiment), flush=True)
+    workdir.name(experiment)
+    log = print if processes.first else _say_nothing
+    if processes.first:
+        workdir.check(experiment)
+        print(recipes.describe(experiment), flush=True)
     task = tasks.prepare(experiment, devices)
     trainer = Trainer(
         task,
         experiment.training,
         workdir.path,
         devices,
+        log=log,
         init_from=experiment.init_from,
         parallel=experiment.parallel,
+        processes=processes,
     )
-    print(trainer.summary(), flush=True)
+    processes.check_alike(
+        training_or_validation_text=task.data,
+        lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
+        number_of_devices=str(len(trainer.devices.devices)),
+    )
+    if processes.first:
+        print(trainer.summary(), flush=True)
+        _keep(experiment, workdir, task)
+    try:
+        trainer.train()
+    except Interrupted as interruption:
+        sentence = f"{interruption} To resume: {invocation.again()}"
+        raise Interrupted(sentence, interruption.signal) from None
+
+
+def _keep(experiment, workdir, task):
+    """Writes what a run begins with."""
+    from zoo.runs import made_with
+
     # Not before all this has gone well: a mistake corrected is no other experiment.
     workdir.claim(experiment)
     workdir.keep_lexicons(task.lexicons)
@@ -94,11 +140,10 @@ def _train(experiment, folder, devices):
         made = {"revision": made_with.revision(), "versions": made_with.versions()}
         if (seen := task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
-    try:
-        trainer.train()
-    except Interrupted as interruption:
-        sentence = f"{interruption} To resume: {invocation.again()}"
-        raise Interrupted(sentence, interruption.signal) from None
+
+
+def _say_nothing(line):
+    """The log of further processes."""
 
 
 def main(words: Sequence[str] | None = None):

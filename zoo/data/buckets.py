@@ -229,9 +229,14 @@ class PairBatches(Sequence):
         return len(self.rows)
 
     def __getitem__(self, index):
+        return self.part(index)
+
+    def part(self, index: int, rows: slice = slice(None)) -> PairBatch:
+        """Some pairs of the i-th batch, in its shape; of the others nothing is read."""
         if not 0 <= index < len(self.rows):
             raise IndexError(index)
-        return self.text.batch(*self.rows[index])
+        pairs, shape = self.rows[index]
+        return self.text.batch(pairs[rows], shape)
 
 
 def bucket_of(lengths: np.ndarray, shapes: np.typing.ArrayLike) -> np.ndarray:

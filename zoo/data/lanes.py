@@ -79,10 +79,14 @@ class Lanes:
         return self.count
 
     def __getitem__(self, index: int) -> Batch:
+        return self.part(index)
+
+    def part(self, index: int, rows: slice = slice(None)) -> Batch:
+        """Some lanes of the i-th batch; of the others nothing is read."""
         if not 0 <= index < self.count:
             raise IndexError(index)
         columns = np.arange(index * self.length, (index + 1) * self.length)
-        positions, begins = self._layout.positions(columns)
+        positions, begins = self._layout.positions(columns, rows)
         real = positions >= 0
         at, begins = np.where(real, positions, 0), real & begins
         previous = self.text.words[np.maximum(at - 1, 0)]
@@ -104,9 +108,9 @@ class _Carried:
         self.width = _even_width(words - first, batch)
         self._rows = first + np.arange(batch)[:, None] * self.width
 
-    def positions(self, columns):
+    def positions(self, columns, rows):
         """(positions [B, T], -1 where there is none; where the state is emptied: nowhere)."""
-        found = self._rows + columns
+        found = self._rows[rows] + columns
         found = np.where((columns < self.width) & (found < self.words), found, -1)
         return found, np.zeros(found.shape, bool)
 
@@ -129,10 +133,10 @@ class _Sentences:
         self._starts, self._lengths = starts[order], lengths[order]
         self.width = self._widths.max()
 
-    def positions(self, columns):
+    def positions(self, columns, rows):
         """(positions [B, T], -1 where there is none; where a sentence starts)."""
-        real = columns < self._widths[:, None]
-        stream = np.where(real, self._lanes[:, None] + columns, 0)
+        real = columns < self._widths[rows, None]
+        stream = np.where(real, self._lanes[rows, None] + columns, 0)
         sentence = np.searchsorted(self._ends, stream, side="right")
         within = stream - (self._ends[sentence] - self._lengths[sentence])
         return np.where(real, self._starts[sentence] + within, -1), within == 0

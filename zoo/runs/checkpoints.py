@@ -5,6 +5,7 @@ carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all o
 same checkpoint and compared when it is read.
 """
 
+import dataclasses
 import pathlib
 from typing import Any
 
@@ -43,6 +44,17 @@ class Checkpoints:
             create=not read_only,
             enable_async_checkpointing=False,
         )
+        if jax.process_count() > 1:
+            # One of several processes has checkpoints; orbax would wait for the others.
+            for kind in kinds if options.create else ():
+                (self.folder / kind).mkdir(parents=True, exist_ok=True)
+            options = dataclasses.replace(
+                options,
+                create=False,
+                multiprocessing_options=ocp.options.MultiprocessingOptions(
+                    primary_host=jax.process_index(), active_processes={jax.process_index()}
+                ),
+            )
         self._managers = {
             kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
         }

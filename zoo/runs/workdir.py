@@ -46,6 +46,10 @@ class Workdir:
     def _experiment_file(self):
         return self.path / "experiment.json"
 
+    def name(self, experiment: Experiment):
+        """Opens what an experiment of the user's own config names (`zoo.trust.permissions`)."""
+        permissions.name(_names(recipes.to_json(experiment)))
+
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing.
 
@@ -63,8 +67,8 @@ class Workdir:
                 f"{self.path} is an exported run, which is not trained further: give another folder"
                 f", and --set init_from={self.path} to start from its parameters."
             )
+        self.name(experiment)
         new = recipes.to_json(experiment)
-        permissions.name(_names(new))  # the user's own config made it
         if self._experiment_file.exists():
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))

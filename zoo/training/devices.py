@@ -9,26 +9,34 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo.errors import UserError
+from zoo.processes.group import ALONE, Processes
 
 AXIS = "data"
 
 
 class Devices:
-    """The local devices that share the lanes of a batch.
+    """The devices that share the lanes of a batch, those of this process among them.
 
     On one device a step is jitted; on several it is pmapped: each has its share of the lanes, with
-    parameters and tables replicated.
+    parameters and tables replicated. A process has the lanes of its own devices, and holds no
+    others; steps of several processes are of all their devices.
     """
 
-    def __init__(self, count: int, batch: int):
-        """Takes the first `count` local devices, all if 0; the batch must divide by them."""
-        self.devices = chosen(count)
-        self.count = len(self.devices)
+    def __init__(self, count: int, batch: int, processes: Processes = ALONE):
+        """Takes the first `count` devices of each process, all if 0; the batch must divide by
+        all of them."""
+        self.devices, self.processes = chosen(count), processes
+        self.count = len(self.devices) * processes.count
         if batch % self.count:
             raise UserError(
-                f"training.batch={batch} does not divide by {self.count} devices: set "
+                f"training.batch={batch} does not divide by {self._named}: set "
                 f"training.batch={-(-batch // self.count) * self.count} or give --devices."
             )
+        # The lanes of a batch that this process has.
+        self.rows = slice(None)
+        if processes.count > 1:
+            lanes = batch // processes.count
+            self.rows = slice(processes.index * lanes, (processes.index + 1) * lanes)
         mesh = Mesh(np.array(self.devices), (AXIS,), axis_types=(AxisType.Auto,))
         self._replicated = NamedSharding(mesh, PartitionSpec())
         self._by_lanes = NamedSharding(mesh, PartitionSpec(AXIS))
@@ -36,7 +44,18 @@ class Devices:
     @property
     def summary(self) -> str:
         """The devices in words."""
-        return f"{self.count} device(s)"
+        together = f" of {self.processes.count} processes" if self.processes.count > 1 else ""
+        return f"{self.count} device(s){together}"
+
+    @property
+    def _named(self) -> str:
+        if self.processes.count == 1:
+            return f"{self.count} devices"
+        return f"{self.count} devices, those of {self.processes.count} processes"
+
+    def own(self, tree):
+        """The rows of leaves [B, ...] that this process has; the tree itself if it is alone."""
+        return tree if self.processes.count == 1 else jax.tree.map(lambda x: x[self.rows], tree)
 
     @property
     def axis(self) -> str | None:
@@ -58,7 +77,29 @@ class Devices:
             return jax.jit(step, donate_argnums=0)
         # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
         axes: Any = {"in_axes": (state_axes, None, 0, None), "out_axes": (state_axes, None)}
-        return jax.pmap(step, axis_name=AXIS, devices=self.devices, donate_argnums=0, **axes)
+        devices = self._of_all_processes()
+        return jax.pmap(step, axis_name=AXIS, devices=devices, donate_argnums=0, **axes)
+
+    def _of_all_processes(self) -> list:
+        """As many devices of every process as of this one, process by process."""
+        if self.processes.count == 1:
+            return self.devices
+        processes, count = range(self.processes.count), len(self.devices)
+        return [device for process in processes for device in jax.local_devices(process)[:count]]
+
+    def greatest(self, number: int) -> jax.Array:
+        """The greatest of a number in every process, once it is computed."""
+        numbers = np.full(len(self.devices), number, np.int32)
+        return self._greatest(numbers)
+
+    @functools.cached_property
+    def _greatest(self):
+        return jax.pmap(
+            lambda number: jax.lax.pmax(number, AXIS),
+            axis_name=AXIS,
+            out_axes=None,
+            devices=self._of_all_processes(),
+        )
 
     def replicate(self, tree):
         """The tree on every device; what lies on the one device already is not copied."""
@@ -120,24 +161,24 @@ class Devices:
         return jax.make_array_from_single_device_arrays(array.shape, self._replicated, copies)
 
     def split(self, tree):
-        """Leaves [B, ...] shared out and put on the devices, just as a step returns them.
+        """Leaves [B, ...] of this process shared out and put on its devices, just as a step
+        returns them.
 
         On several devices they get an axis of devices before that of the lanes. A step that gets
         them elsewhere is compiled anew.
         """
         if self.count == 1:
             return jax.device_put(tree, self.devices[0])
-        tree = jax.tree.map(
-            lambda x: x.reshape(self.count, x.shape[0] // self.count, *x.shape[1:]), tree
-        )
+        count = len(self.devices)
+        tree = jax.tree.map(lambda x: x.reshape(count, x.shape[0] // count, *x.shape[1:]), tree)
         return jax.device_put(tree, self._by_lanes)
 
     def join(self, tree):
-        """The inverse of `split`, on the host."""
+        """The inverse of `own` and `split`, on the host."""
         tree = jax.device_get(tree)
         if self.count == 1:
             return tree
-        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree)
+        return self.processes.gathered(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree))
 
     def alone(self, tree):
         """What is the same on every device, as it lies on the first of them; nothing is copied."""

@@ -1,10 +1,12 @@
 """The training loop: batches in, checkpoints and metrics out; resumable at any step."""
 
+import contextlib
 import dataclasses
 import math
 import pathlib
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -12,6 +14,7 @@ import jax.numpy as jnp
 
 from zoo.errors import Interrupted, UserError
 from zoo.experiment import Parallel, Training
+from zoo.processes.group import ALONE, Processes
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
@@ -19,11 +22,11 @@ from zoo.training import average, parts, placement
 from zoo.training.choose_updates import choose_updates
 from zoo.training.devices import Devices
 from zoo.training.mesh import MeshDevices
-from zoo.training.metrics import Metrics, ProgressBar
+from zoo.training.metrics import Metrics, ProgressBar, Unwritten
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.task import Task, check_steps
+from zoo.training.task import Batch, Task, Validation, check_steps
 
 
 class Trainer:
@@ -38,19 +41,22 @@ class Trainer:
         log=print,
         init_from: str = "",
         parallel: Parallel | None = None,
+        processes: Processes = ALONE,
     ):
         """Reads the start values of a new run, and compiles nothing yet.
 
         Args:
           task: the model and its data.
           recipe: how it is trained.
-          device_count: local devices to use, 0 for all.
+          device_count: devices of each process to use, 0 for all.
           log: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.
           parallel: how many devices share out the words; None for one.
+          processes: this one among those that train this run, of which the first alone reads and
+            writes the work directory.
         """
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
-        self.init_from = init_from
+        self.init_from, self.processes = init_from, processes
         check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
         parts.check_frozen(self._shapes, recipe.frozen)
@@ -65,15 +71,23 @@ class Trainer:
                 f"device, of training.batch={recipe.batch}: give one that does, or another batch."
             )
         self._stop: signal.Signals | None = None
+        self._signals: jax.Array | None = None
         # On the devices while `train` runs, and nowhere else: each step takes its memory.
         self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
-        self._start = None if any_kept(workdir / "checkpoints") else self._read_start()
+        self._start = None
+        if processes.first and not any_kept(workdir / "checkpoints"):
+            self._start = self._read_start()
 
     def _devices(self, count: int, parallel: Parallel) -> placement.AnyDevices:
         """The devices, by `jax.pmap` unless they share out words."""
         if parallel.model == 1:
-            return Devices(count, self.recipe.batch)
+            return Devices(count, self.recipe.batch, self.processes)
+        if self.processes.count > 1:
+            raise UserError(
+                f"parallel.model={parallel.model} shares words out over the devices of one process,"
+                f" and there are {self.processes.count}: give parallel.model=1, or one process."
+            )
         state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
         words = [len(lexicon) for lexicon in self.task.lexicons.values()]
         return MeshDevices(count, self.recipe.batch, parallel.model, state, axes, words)
@@ -110,38 +124,66 @@ class Trainer:
             trained by another process, cannot be written to, or is deleted meanwhile.
           Interrupted: SIGTERM, SIGHUP or Ctrl-C; the state is saved.
         """
+        if not self.processes.first:
+            return self._train(None, None)
         with Ownership(self.workdir, self.log) as ownership:
-            return self._train(ownership)
+            checkpoints = Checkpoints(self.workdir / "checkpoints")
+            try:
+                return self._train(ownership, checkpoints)
+            finally:
+                checkpoints.close()
 
-    def _train(self, ownership: Ownership) -> Progress:
-        checkpoints = Checkpoints(self.workdir / "checkpoints")
+    def _train(self, ownership: Ownership | None, checkpoints: Checkpoints | None) -> Progress:
         try:
             progress = self._begin(checkpoints)
             if not progress.finished:
-                step, loss_name = self._steps_done(), self.task.loss_name
-                with (
-                    Metrics(self.workdir, step, loss_name, self.log) as metrics,
-                    ProgressBar(self.task.total_steps, step, loss_name) as bar,
-                    handled(self._remember_signal),
-                ):
+                with self._reports() as (metrics, bar), handled(self._remember_signal):
                     self._run(progress, checkpoints, ownership, metrics, bar)
         finally:
             self._state = None
-            checkpoints.close()
         return progress
 
-    def _begin(self, checkpoints: Checkpoints) -> Progress:
+    @contextlib.contextmanager
+    def _reports(self) -> Iterator[tuple[Any, Any]]:
+        """Where a run is reported: the metrics and the bar of process 0."""
+        if not self.processes.first:
+            yield Unwritten(), Unwritten()
+            return
+        step, loss_name = self._steps_done(), self.task.loss_name
+        with (
+            Metrics(self.workdir, step, loss_name, self.log) as metrics,
+            ProgressBar(self.task.total_steps, step, loss_name) as bar,
+        ):
+            yield metrics, bar
+
+    def _begin(self, checkpoints: Checkpoints | None) -> Progress:
         """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
-        finished run."""
+        finished run. Process 0 reads it and gives it to the others."""
+        held, progress = self._read(checkpoints) if checkpoints else ([], Progress())
+        progress = Progress(**self.processes.share(dataclasses.asdict(progress)))
+        if progress.finished:
+            return progress
+        self._state = placement.placed(self._received(held), self.devices)
+        return progress
+
+    def _received(self, held: list[TrainState]) -> list[TrainState]:
+        """The state of process 0; emptied of what it had."""
+        if self.processes.count == 1:
+            return held
+        leaves, structure = jax.tree.flatten(jax.eval_shape(self.initial_state))
+        given = jax.tree.leaves(held.pop()) if held else []
+        state = jax.tree.unflatten(structure, self.processes.from_first(given, leaves))
+        return [state._replace(carry=self.devices.own(state.carry))]
+
+    def _read(self, checkpoints: Checkpoints) -> tuple[list[TrainState], Progress]:
+        """The state of the last checkpoint, or of the start, as the one of a list."""
         shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
             taken = self._started() if self.init_from else {}
             key = jax.random.key(self.recipe.seed)
             held = [self.devices.drawn(self._state_of, key, taken)]
-            del taken
-            self._state = placement.placed(held, self.devices)
-            return Progress(data=self.task.data)
+            return held, Progress(data=self.task.data)
         step, state, kept = restored
         where = checkpoints.progress_file("last", step)
         held, progress = [TrainState(*state)], Progress.of(kept, where)
@@ -155,8 +197,7 @@ class Trainer:
             self.log(f"this run is finished, at step {step}; nothing is left to train.")
         else:
             self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-            self._state = placement.placed(held, self.devices)
-        return progress
+        return held, progress
 
     def _started(self) -> dict:
         """The parts of the parameters that the other run gives; says what they are."""
@@ -202,11 +243,13 @@ class Trainer:
                 params = arrays.params
             else:
                 arrays = {"params": params}
-            if not placement.all_finite(params):
-                self._give_up("the parameters are not finite after", step, checkpoints)
-            metrics.sync()  # a resumed run does not write the lines before its checkpoint again
-            with ownership.kept():
-                checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
+            if checkpoints:
+                if not placement.all_finite(params):
+                    self._give_up("the parameters are not finite after", step, checkpoints)
+                metrics.sync()  # a resumed run does not write the lines before its checkpoint again
+                with ownership.kept():
+                    checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
+            self.processes.exchange("")  # none goes on from what could not be saved
 
         def tell(step, results):
             """Waits for a step and reports it."""
@@ -222,11 +265,11 @@ class Trainer:
         while progress.epoch < recipe.epochs and not progress.finished:
             batches = self.task.epoch(progress.epoch)
             if progress.index == 0:
-                empty = devices.split(self.task.carry())
+                empty = devices.split(devices.own(self.task.carry()))
                 self._state = self._state._replace(carry=empty)
                 del empty
             while progress.index < len(batches):
-                batch = devices.split(batches[progress.index])
+                batch = devices.split(self._batch(batches, progress.index))
                 begun = time.perf_counter()
                 self._state, results = step_function(self._state, tables, batch, key)
                 step += 1
@@ -239,7 +282,7 @@ class Trainer:
                 if waiting:
                     tell(*waiting)
                 waiting = (step, results)
-                stop = self._stop
+                stop = self._agreed_stop()
                 ended = progress.index == len(batches)
                 every = recipe.validate_every
                 validated = ended or bool(every and step % every == 0)
@@ -263,12 +306,12 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
-        validation = self.task.validate(self.devices.alone(params))
+        validation = self._validated(params)
         # As long as the value is infinite the last parameters are as good as any, not none.
         better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = validation.value, step, 0
-            save("best", self.devices.kept(params))
+            save("best", self.devices.kept(params) if self.processes.first else None)
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
@@ -283,7 +326,35 @@ class Trainer:
         for line in validation.lines:
             bar.log(line)
 
+    def _validated(self, params) -> Validation:
+        """The validation by process 0, of which the others know the value alone."""
+        if self.processes.first:
+            validation = self.task.validate(self.devices.alone(params))
+            self.processes.share(validation.value)
+            return validation
+        return Validation(self.processes.share(), {}, "")
+
+    def _batch(self, batches, index: int) -> Batch:
+        """The lanes of a batch that this process has."""
+        if self.processes.count == 1:
+            return batches[index]
+        return self.task.part(batches, index, self.devices.rows)
+
+    def _agreed_stop(self) -> signal.Signals | None:
+        """The signal after which all processes stop at this step; None for none.
+
+        Of several processes each says at every step what it has got, and hears a step later of
+        all: so that they stop at one step.
+        """
+        if self.processes.count == 1:
+            return self._stop
+        before, self._signals = self._signals, self.devices.greatest(self._stop or 0)
+        number = int(before) if before is not None else 0
+        return signal.Signals(number) if number else None
+
     def _give_up(self, what, step, checkpoints):
+        if checkpoints is None:
+            self.processes.exchange("")  # process 0, which found the same, has left with a sentence
         steps = checkpoints.steps("last")
         last = f"the last good checkpoint is that of step {steps[0]}" if steps else "none was saved"
         raise UserError(

@@ -31,6 +31,8 @@ class MeshDevices:
 
     # A step is of the whole batch: it has nothing to sum over devices by itself.
     axis = None
+    # The lanes of this process, which is the only one.
+    rows = slice(None)
 
     def __init__(
         self,
@@ -232,6 +234,10 @@ class MeshDevices:
                 leaf.delete()
             del leaf
         return placed
+
+    def own(self, tree):
+        """The tree: this process has all lanes."""
+        return tree
 
     def split(self, tree):
         """Leaves [B, ...] shared out along the data axis."""

@@ -89,6 +89,20 @@ class Metrics:
         self._write(step, values)
 
 
+class Unwritten:
+    """What further processes of a run have in the place of `Metrics` and `ProgressBar`: process 0
+    reports for all."""
+
+    def step(self, step, progress, results):
+        """Nothing."""
+
+    def validation(self, step, progress, figures):
+        """Nothing."""
+
+    def log(self, line):
+        """Nothing."""
+
+
 def _until(step, text, path, log):
     """The lines of a file up to a step, those that are none left out."""
     lines = text.split(b"\n")

@@ -113,6 +113,14 @@ class Task(abc.ABC):
     def epoch(self, number: int) -> Sequence[Batch]:
         """The batches of an epoch, from 0, in their order: the same whenever they are asked for."""
 
+    def part(self, batches: Sequence[Batch], index: int, rows: slice) -> Batch:
+        """Some rows of a batch of an epoch, for a process that has no others.
+
+        By default they are cut out of the whole batch; a task whose batches can be read in parts
+        reads no more than that.
+        """
+        return jax.tree.map(lambda leaf: leaf[rows], batches[index])
+
     @abc.abstractmethod
     def loss(self, params, tables, inputs, weights, carry, key) -> tuple[jax.Array, jax.Array, Any]:
         """(sum of weights * loss, the part of it that is penalty, the carry after the batch).

@@ -106,6 +106,10 @@ class LanguageModelling(Task):
         """The text in lanes, as batches."""
         return WordBatches(self.lanes(number))
 
+    def part(self, batches, index, rows):
+        """Some lanes of a batch, read alone."""
+        return batches.part(index, rows)
+
     def lanes(self, epoch: int) -> Lanes:
         """The text in lanes, the sentences of this epoch in their order."""
         recipe, order = self.recipe, self._order(epoch)
@@ -163,9 +167,13 @@ class WordBatches:
         return len(self.lanes)
 
     def __getitem__(self, index: int) -> Batch:
-        batch = self.lanes[index]
+        return self.part(index)
+
+    def part(self, index: int, rows: slice = slice(None)) -> Batch:
+        """Some lanes of the i-th batch."""
+        batch = self.lanes.part(index, rows)
         inputs = Words(batch.words, batch.targets, batch.reset)
-        return Batch(inputs, batch.trained, self.numbers)
+        return Batch(inputs, batch.trained, self.numbers[rows])
 
 
 def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:

@@ -79,6 +79,10 @@ class Translation(Task):
         generator = np.random.default_rng((self.recipe.seed, number))
         return Batches(self.pairs.epoch(generator if self.recipe.shuffle else None))
 
+    def part(self, batches, index, rows):
+        """Some pairs of a batch, read alone."""
+        return batches.part(index, rows)
+
     def loss(self, params, tables, inputs, weights, carry, key):
         """The sums of the model's `weighted_loss` over `SourcesAndTargets`."""
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
@@ -136,6 +140,11 @@ class Batches(Sequence):
         return len(self.pairs)
 
     def __getitem__(self, index):
-        one = self.pairs[index]
+        return self.part(index)
+
+    def part(self, index: int, rows: slice = slice(None)) -> Batch:
+        """Some pairs of the i-th batch."""
+        one = self.pairs.part(index, rows)
         inputs = SourcesAndTargets(one.source, one.lengths, one.words, one.targets)
-        return Batch(inputs, one.trained, np.arange(len(one.lengths), dtype=np.int32))
+        lanes = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]
+        return Batch(inputs, one.trained, lanes)
