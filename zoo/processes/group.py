@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax.experimental import multihost_utils
 
-import zoo
+from zoo import version
 from zoo.errors import Interrupted, UserError
 from zoo.processes import links, relay
 from zoo.processes.detect import Place
@@ -216,7 +216,7 @@ def _is_local(host: str) -> bool:
 def code_digest() -> str:
     """The sha256 of the zoo's own source files, and of the versions of what computes."""
     digest = hashlib.sha256()
-    folder = pathlib.Path(zoo.__file__).parent
+    folder = pathlib.Path(version.__file__).parent
     for path in sorted(folder.rglob("*.py")):
         digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
     digest.update(f"{jax.__version__} {np.__version__}".encode())
