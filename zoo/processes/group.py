@@ -68,7 +68,7 @@ class Processes:
         """Compares what all processes must have in common, such as the recipe, by its hash.
 
         Args:
-          texts: {what it is, in a word: its text}.
+          **texts: {what it is, in a word: its text}.
 
         Raises:
           UserError: in every process, if one differs from process 0; names it.
