@@ -5,13 +5,13 @@ those of SLURM for a task of `srun`, those of a slice of TPUs in Kubernetes, and
 machine is told by its metadata server.
 """
 
+import dataclasses
 import glob
 import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from zoo.errors import UserError
 
@@ -20,7 +20,8 @@ TPU_PORT = 8477
 _METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/attributes/"
 
 
-class Place(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Place:
     """The place of a process among those of a run.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
@@ -11,8 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo import version
 from zoo.errors import Interrupted, UserError
@@ -141,6 +144,12 @@ class Processes:
                 flat[:] = padded.view(np.uint8)[: len(flat)]
         return received
 
+    def greatest(self, number: int) -> jax.Array:
+        """The greatest of a number in every process, once the devices have computed it."""
+        everywhere, greatest = _greatest()
+        mine = np.full(jax.local_device_count(), number, np.int32)
+        return greatest(jax.make_array_from_process_local_data(everywhere, mine))
+
     def gathered(self, tree):
         """Leaves [B / count, ...] of every process, on the host, as [B, ...] in all."""
         if not self.links or not jax.tree.leaves(tree):
@@ -149,6 +158,14 @@ class Processes:
 
 
 ALONE = Processes()
+
+
+@functools.cache
+def _greatest():
+    """(how a number a device lies, the program of their greatest)."""
+    mesh = Mesh(np.array(jax.devices()), ("all",), axis_types=(AxisType.Auto,))
+    whole = NamedSharding(mesh, PartitionSpec())
+    return NamedSharding(mesh, PartitionSpec("all")), jax.jit(jnp.max, out_shardings=whole)
 
 
 def _as_numbers(array: np.ndarray) -> np.ndarray:

@@ -87,20 +87,6 @@ class Devices:
         processes, count = range(self.processes.count), len(self.devices)
         return [device for process in processes for device in jax.local_devices(process)[:count]]
 
-    def greatest(self, number: int) -> jax.Array:
-        """The greatest of a number in every process, once it is computed."""
-        numbers = np.full(len(self.devices), number, np.int32)
-        return self._greatest(numbers)
-
-    @functools.cached_property
-    def _greatest(self):
-        return jax.pmap(
-            lambda number: jax.lax.pmax(number, AXIS),
-            axis_name=AXIS,
-            out_axes=None,
-            devices=self._of_all_processes(),
-        )
-
     def replicate(self, tree):
         """The tree on every device; what lies on the one device already is not copied."""
         if self.count == 1:

@@ -348,7 +348,7 @@ class Trainer:
         """
         if self.processes.count == 1:
             return self._stop
-        before, self._signals = self._signals, self.devices.greatest(self._stop or 0)
+        before, self._signals = self._signals, self.processes.greatest(self._stop or 0)
         number = int(before) if before is not None else 0
         return signal.Signals(number) if number else None
 
