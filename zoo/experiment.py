@@ -33,6 +33,9 @@ class Training:
       accumulate: in how many pieces of its lanes, one after another, the gradients of a batch are
         formed, for one update: less memory, and the same result but for rounding. Not with
         row_sparse.
+      compute: "float32", or "bfloat16" for products of matrices and hidden states with numbers of
+        half the bits, whose mantissa has 8. Parameters, the optimiser, log Z, losses, validation
+        and evaluation are float32 in any case.
       row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
       frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
@@ -59,6 +62,7 @@ class Training:
     clip: float = 0.0
     mean_over: str = "tokens"
     accumulate: int = 1
+    compute: str = "float32"
     row_sparse: bool = False
     frozen: tuple[str, ...] = ()
     rates: tuple[tuple[str, float], ...] = ()
@@ -75,6 +79,7 @@ class Training:
         check_rates(self, "training", "average")
         check_seed(self.seed, "training.seed")
         check_choices(self, "training", state=POLICIES, mean_over=("tokens", "pairs"))
+        check_choices(self, "training", compute=("float32", "bfloat16"))
         _check_rates(self.rates)
 
 

@@ -1,5 +1,7 @@
 """Rows of a table, looked up so that a trainer can differentiate the rows instead of the table."""
 
+import copy
+
 import jax
 import jax.numpy as jnp
 
@@ -39,6 +41,7 @@ class Watched:
           offsets: the zeros of each lookup to come, in order; None to learn of the lookups.
         """
         self.table, self._offsets, self.ids = table, offsets, []
+        self._dtype = table.dtype
 
     @property
     def shape(self):
@@ -47,12 +50,19 @@ class Watched:
 
     @property
     def dtype(self):
-        """The dtype of the table."""
-        return self.table.dtype
+        """The dtype of the rows."""
+        return self._dtype
+
+    def astype(self, dtype):
+        """The same watcher with rows of another type; lookups in either are noted in one list."""
+        other = copy.copy(self)
+        other._dtype = jnp.dtype(dtype)
+        return other
 
     def take(self, ids):
         """Looks rows up, and notes which."""
         ids = jnp.asarray(ids)
         self.ids.append(ids)
         rows = jax.lax.stop_gradient(self.table)[ids]
-        return rows if self._offsets is None else rows + self._offsets[len(self.ids) - 1]
+        rows = rows if self._offsets is None else rows + self._offsets[len(self.ids) - 1]
+        return rows.astype(self._dtype)

@@ -86,7 +86,10 @@ class Core(FormerNames):
         if not batch * time:
             return jnp.zeros((batch, time, self.output_size), inputs.dtype), carry
         of_batch = None if key is None else keys.for_batch(key, batch)
-        return self._apply(params, inputs, carry, reset, of_batch)
+        # Inputs say what is computed with; the carry is kept in the type that it has.
+        given = jax.tree.map(lambda x: _as_type(x, inputs.dtype), carry)
+        hidden, last = self._apply(params, inputs, given, reset, of_batch)
+        return hidden, jax.tree.map(lambda new, old: _as_type(new, old.dtype), last, carry)
 
     def _apply(self, params, inputs, carry, reset, key):
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
@@ -95,3 +98,8 @@ class Core(FormerNames):
         """The carry after an encoder's inputs as the layers of a decoder take it: as it is, unless
         the core says otherwise."""
         return carry
+
+
+def _as_type(array, dtype):
+    """An array of fractions in a type of fewer bits, or of more."""
+    return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array

@@ -44,6 +44,8 @@ class GRU(Stacked):
       variational: one mask for all positions of a call instead of one a position.
       skip: the inputs go to every layer, and every layer's hidden states to the output, side by
         side: layers * D numbers (Graves 2013, section 2).
+      rematerialise: positions of a chunk of a window, of which the inputs and the state before it
+        are kept and the rest is computed again in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.GRU(size=3, layers=2, dropout=0.5)
@@ -60,6 +62,7 @@ class GRU(Stacked):
     recurrent_dropout: float = 0.0
     variational: bool = False
     skip: bool = False
+    rematerialise: int = 0
 
     blocks: ClassVar[int] = 3
 

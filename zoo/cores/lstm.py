@@ -49,6 +49,8 @@ class LSTM(Stacked):
       forget_bias: where the bias of the forget gate starts.
       skip: the inputs go to every layer, and every layer's hidden states to the output, side by
         side: layers * R numbers (Graves 2013, section 2).
+      rematerialise: positions of a chunk of a window, of which the inputs and the state before it
+        are kept and the rest is computed again in the backward pass; 0 keeps everything.
 
     Example:
       >>> core = cores.LSTM(size=3, layers=2, skip=True)
@@ -67,6 +69,7 @@ class LSTM(Stacked):
     variational: bool = False
     forget_bias: float = 1.0
     skip: bool = False
+    rematerialise: int = 0
 
     blocks: ClassVar[int] = 4
 

@@ -20,6 +20,7 @@ from zoo.cores.core import Core
 from zoo.errors import check_least
 from zoo.networks import dropout
 from zoo.networks.lstm import flat
+from zoo.networks.rematerialise import in_chunks
 
 
 class Stacked(Core, abc.ABC):
@@ -38,9 +39,10 @@ class Stacked(Core, abc.ABC):
         input_dropout: float
         recurrent_dropout: float
         variational: bool
+    rematerialise: int
 
     def __post_init__(self):
-        check_least(self, size=1, layers=1)
+        check_least(self, size=1, layers=1, rematerialise=0)
         dropout.check_rates(self, "dropout", "input_dropout", "recurrent_dropout")
 
     @property
@@ -104,14 +106,19 @@ class Stacked(Core, abc.ABC):
             x = outputs[-1] if outputs else inputs
             if outputs and self.skip:
                 x = jnp.concatenate([inputs, x], axis=-1)
-            projections = flat(x) @ weights["input"] + weights["bias"][None]
-            projections = projections.reshape(time, batch, -1)
-            recurrent = self._drop_weights(weights["recurrent"], key, layer)
-            hidden, last = self._recurrence(weights, recurrent, projections, state, keep)
+            given = {**weights, "recurrent": self._drop_weights(weights["recurrent"], key, layer)}
+            hidden, last = in_chunks(self._layer, self.rematerialise, given, (x, keep), state)
             outputs.append(self._drop(hidden, self.dropout, key, 1 + layer))
             new_carry.append(last)
         hidden = jnp.concatenate(outputs, axis=-1) if self.skip else outputs[-1]
         return jnp.swapaxes(hidden, 0, 1), tuple(new_carry)
+
+    def _layer(self, weights, inputs, state):
+        """(hidden of all positions [n, B, R], the layer's carry) of (x [n, B, *], keep)."""
+        x, keep = inputs
+        projections = flat(x) @ weights["input"] + weights["bias"][None]
+        projections = projections.reshape(*x.shape[:2], -1)
+        return self._recurrence(weights, weights["recurrent"], projections, state, keep)
 
     def _drop(self, x, rate, key, use):
         """x [T, B, ...] with dropout, unless there is no key or nothing to drop."""

@@ -27,6 +27,7 @@ from zoo.arrays import blocks
 from zoo.arrays.by_length import Differentiated, map_by_length
 from zoo.errors import UserError, check_choices, check_least
 from zoo.lexicon.spelling import Spelling
+from zoo.losses.softmax import in_full
 
 ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh}
 
@@ -213,13 +214,18 @@ class Convolution:
     def vectors(self, params, tables, words, *, count=None):
         """The vectors [N, size] of words int [N]; of the first `count` alone, if it is given."""
         letters, lengths = tables["letters"][words], tables["lengths"][words]
-        least = max(self.widths)
-        return map_by_length(self._gradable, params, letters, lengths, least=least, count=count)
+        return self._vectors(params, letters, lengths, count=count)
 
     def spelled_vectors(self, params, letters):
         """The vectors [n, size] of spellings int [n, longest], see Spelling.padded."""
-        letters, lengths = self.spelling.padded(letters, max(self.widths))
-        return map_by_length(self._gradable, params, letters, lengths, least=max(self.widths))
+        return self._vectors(params, *self.spelling.padded(letters, max(self.widths)))
+
+    def _vectors(self, params, letters, lengths, **options):
+        """The vectors of letters in the type of the parameters, computed in at least float32: the
+        gradients of all words are added up."""
+        full, least = in_full(params), max(self.widths)
+        vectors = map_by_length(self._gradable, full, letters, lengths, least=least, **options)
+        return vectors.astype(params["letters"].dtype)
 
     @property
     def _gradable(self):

@@ -226,6 +226,7 @@ class Trainer:
             usual_weight=self.task.usual_weight,
             mean_over=recipe.mean_over,
             accumulate=recipe.accumulate,
+            compute=recipe.compute,
         )
         tables = devices.place_tables(self.task.tables)
         self.task.tables = devices.alone(tables)  # for validation: there once, not beside these

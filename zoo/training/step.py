@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from zoo.arrays.keys import Keys
 from zoo.training import parts
 from zoo.training.accumulate import accumulated
+from zoo.training.compute import rounded
 from zoo.training.task import Batch
 from zoo.training.updates import Updates, sum_over_devices
 
@@ -57,7 +58,7 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over, axis):
+def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis):
     """((params, lanes) -> (mean loss with the penalty, (penalty, carry)), the lanes of the whole
     batch, the sum of the weights, and what the mean is over: that sum, or the rows that have
     weights, or `usual_weight` if that is more).
@@ -80,7 +81,8 @@ def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over
 
     def objective(params, lanes):
         inputs, weights, carry, rows = lanes
-        total, penalty, carry = loss(params, tables, inputs, weights, carry, Keys(step_key, rows))
+        params, keys = rounded(params, compute), Keys(step_key, rows)
+        total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
         return total, (penalty, carry)
 
     return objective, (batch.inputs, weights, state.carry, rows), weight, divisor
@@ -98,6 +100,7 @@ def train_step(
     usual_weight: float = 1.0,
     mean_over: str = "tokens",
     accumulate: int = 1,
+    compute: str = "float32",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
     """One update of the parameters on the mean loss of a batch.
@@ -111,9 +114,11 @@ def train_step(
       usual_weight: a sum over less is divided by so much.
       mean_over: see Training.
       accumulate: see Training.
+      compute: see Training.
       axis: the devices' axis under pmap, None on one device.
     """
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
+    options |= {"compute": compute}
     objective, lanes, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)
     trained, fixed = parts.split(state.params, frozen)
 

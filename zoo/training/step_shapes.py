@@ -57,6 +57,7 @@ def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> Step
         usual_weight=task.usual_weight,
         mean_over=experiment.training.mean_over,
         accumulate=experiment.training.accumulate,
+        compute=experiment.training.compute,
     )
     return StepShapes(function, (shapes, *_shapes((task.tables, task.epoch(0)[0], _key()))))
 
@@ -88,6 +89,7 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
         frozen=recipe.frozen,
         usual_weight=float(recipe.batch * recipe.length),
         accumulate=recipe.accumulate,
+        compute=recipe.compute,
     )
     size = lanes, recipe.length
     words, reset, weights = _shape(size, jnp.int32), _shape(size, bool), _shape(size, jnp.float32)

@@ -1,0 +1,57 @@
+"""Memory that a training step takes as its window grows, with all states kept and with some.
+
+Steps are compiled for a CPU and not run; the compiler says what a step needs besides the state and
+the batch. With `model.core.rematerialise` the inputs of each layer are kept, and what is between is
+computed again in the backward pass.
+
+    python -m benchmarks.long_windows
+"""
+
+import argparse
+import dataclasses
+
+import jax
+
+from benchmarks import steps
+from zoo.cores import GRU, LSTM, Elman, NGram
+from zoo.data import Micro
+from zoo.embeddings import Lookup
+from zoo.experiment import Experiment, Training
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+from zoo.optimizers import SGD
+from zoo.training import step_shapes
+
+BATCH, SIZE, VOCABULARY, WINDOWS, CHUNK = 8, 256, 2_000, (64, 512), 32
+CORES = {
+    "LSTM": LSTM(SIZE, layers=2, dropout=0.2),
+    "GRU": GRU(SIZE, layers=2, dropout=0.2),
+    "Elman": Elman(SIZE, layers=2, dropout=0.2),
+    "NGram": NGram(SIZE, layers=2, dropout=0.2),
+}
+
+
+def besides(core, window: int, compute: str = "float32") -> int:
+    """Bytes that a step of a window needs besides the state and the batch."""
+    training = Training(batch=BATCH, length=window, optimizer=SGD(), compute=compute)
+    model = LanguageModel(Lookup(SIZE), core, Softmax())
+    recipe = Experiment(data=Micro(), model=model, training=training)
+    step = step_shapes.of_language_model(recipe, steps.zipf_lexicon(VOCABULARY))
+    compiled = jax.jit(step.function, donate_argnums=0).lower(*step.arguments).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+def main():
+    """Prints a table as Markdown."""
+    argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
+    print(f"V = {VOCABULARY:,}, B = {BATCH}, D = {SIZE}, two layers; MB besides the state\n")
+    print("| core | window | all kept | chunks of 32 |\n|---|---|---|---|")
+    for name, core in CORES.items():
+        in_chunks = dataclasses.replace(core, rematerialise=CHUNK)
+        for window in WINDOWS:
+            sizes = [besides(one, window) / 1e6 for one in (core, in_chunks)]
+            print(f"| {name} | {window} | {sizes[0]:.1f} | {sizes[1]:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""States that are computed again in the backward pass: the same gradients, in less memory."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.cores import test_contract
+from zoo.cores import GRU, LSTM, Elman, NGram
+from zoo.errors import UserError
+
+CORES = {
+    name: core for name, core in test_contract.DROPPING_CORES.items() if "variational" not in name
+}
+FAST = {"lstm with skip connections", "4-grams"}
+CASES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CORES]
+
+
+def with_chunks(core, length):
+    inner = getattr(core, "core", None)  # of a bidirectional one
+    if inner is not None:
+        return dataclasses.replace(core, core=with_chunks(inner, length))
+    return dataclasses.replace(core, rematerialise=length)
+
+
+@pytest.mark.parametrize("length", [4, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_equal(name, length, random):
+    """Of six positions: four and a shorter chunk, or all at once; dropout and resets on."""
+    core = CORES[name]
+    params, inputs, carry = test_contract.core_problem(core, random)
+    reset = jnp.asarray(random.uniform(size=inputs.shape[:2]) < 0.3)
+    weights = jnp.asarray(random.normal(size=(3, 6, core.output_size)))
+
+    def results(core):
+        def loss(params, inputs, carry):
+            hidden, last = core.apply(params, inputs, carry, reset=reset, key=jax.random.key(2))
+            total = sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(last))
+            return jnp.sum(weights * hidden) + total, (hidden, last)
+
+        return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True))(
+            params, inputs, carry
+        )
+
+    found, expected = results(with_chunks(core, length)), results(core)
+    test_contract.assert_trees_close(found, expected, rtol=2e-5, atol=2e-6)
+
+
+def temporary_bytes(core, time):
+    """What the gradient of a window needs besides its arguments and results."""
+    params = jax.eval_shape(lambda: core.init(jax.random.key(0), 8))
+    inputs = jax.ShapeDtypeStruct((2, time, 8), jnp.float32)
+    carry = jax.eval_shape(lambda: core.initial_carry(2))
+
+    def loss(params, inputs, carry):
+        return jnp.sum(jnp.square(core.apply(params, inputs, carry)[0]))
+
+    compiled = jax.jit(jax.grad(loss)).lower(params, inputs, carry).compile()
+    return compiled.memory_analysis().temp_size_in_bytes
+
+
+@pytest.mark.parametrize(
+    "core", [LSTM(16), pytest.param(GRU(16), marks=pytest.mark.slow)], ids=["lstm", "gru"]
+)
+def test_a_long_window_takes_less_memory(core):
+    whole, in_chunks = (temporary_bytes(with_chunks(core, n), 512) for n in (0, 16))
+    assert in_chunks < 0.5 * whole
+
+
+@pytest.mark.parametrize("core", [LSTM, GRU, Elman, NGram])
+def test_a_chunk_has_no_negative_length(core):
+    with pytest.raises(UserError, match=r"rematerialise of .* is -1: give at least 0"):
+        core(size=3, rematerialise=-1)
+
+
+def test_two_chunks_of_a_long_window_by_hand():
+    """h_t = h_(t-1) + x_t, an Elman network of ones with the identity nearly, against a loop."""
+    core = Elman(size=1, rematerialise=2)
+    params = ({"input": jnp.ones((1, 1)), "recurrent": jnp.ones((1, 1)), "bias": jnp.zeros(1)},)
+    x = np.array([0.1, -0.2, 0.3, 0.05, 0.4])
+    hidden, _ = core.apply(params, jnp.asarray(x, jnp.float32)[None, :, None], (jnp.zeros((1, 1)),))
+    state, expected = 0.0, []
+    for value in x:
+        state = np.tanh(state + value)
+        expected.append(state)
+    np.testing.assert_allclose(hidden[0, :, 0], expected, rtol=1e-6)

@@ -1,0 +1,53 @@
+"""States along time that are computed again in the backward pass instead of being kept.
+
+Chen et al., "Training deep nets with sublinear memory cost" (2016), along the positions of a
+window: of each chunk the inputs and the state before it are kept, and the gradient computes the
+rest again, a chunk at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import layouts
+
+
+def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
+    """function(weights, arrays, state) -> (outputs, state), chunk by chunk.
+
+    Args:
+      function: of any number of positions, each of which depends on those before it by the state
+        alone.
+      length: positions of a chunk; 0 for all at once, of which everything is kept.
+      weights: a pytree of arrays, the same for all positions.
+      arrays: a pytree of leaves [T, ...].
+      state: before the first position.
+
+    Returns:
+      (outputs, leaves [T, ...]; the state after the last position).
+    """
+    time = len(jax.tree.leaves(arrays)[0])
+    if not length:
+        return function(weights, arrays, state)
+    if length >= time:
+        return jax.checkpoint(function)(weights, arrays, state)
+    weights, arrays, state = layouts.alike((weights, arrays, state))
+    chunks, rest = divmod(time, length)
+    whole = chunks * length
+    in_order = jax.tree.map(lambda x: x[:whole].reshape(chunks, length, *x.shape[1:]), arrays)
+
+    @jax.checkpoint
+    def of_chunk(weights, chunk, state):
+        outputs, state = function(weights, chunk, state)
+        return state, outputs
+
+    state, outputs = jax.lax.scan(lambda s, chunk: of_chunk(weights, chunk, s), state, in_order)
+    outputs = jax.tree.map(lambda x: x.reshape(whole, *x.shape[2:]), outputs)
+    if not rest:
+        return outputs, state
+    last = jax.tree.map(lambda x: x[whole:], arrays)
+    state, of_rest = of_chunk(weights, last, state)
+    joined = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), outputs, of_rest)
+    return joined, state
