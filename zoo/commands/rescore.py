@@ -1,6 +1,7 @@
 """zoo rescore: weights of the features of n-best lists tuned for a metric, and lists re-ranked."""
 
 import argparse
+import dataclasses
 import sys
 
 from zoo import lazy
@@ -35,6 +36,7 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add("--test", metavar="LISTS", help="other lists that are judged with the weights")
     add("--test-references", action="append", default=[], metavar="FILE", help="theirs")
+    add("--test-lattices", metavar="FOLDER", help="theirs, where --lattices is given")
     add("--test-costs", action="append", default=[], metavar="NAME=FILE", help="their costs")
     _add_columns(tune)
     tune.set_defaults(do=_tune)
@@ -76,6 +78,13 @@ def _add_columns(parser):
     add("--rank", action="store_true", help="adds minus the logarithm of the rank in the list")
     add("--unknown-count", action="store_true", help="adds each run's number of unknown words")
     options.add_words_to(parser)
+    add(
+        "--lattices",
+        dest="lattices_of",
+        metavar="FOLDER",
+        help="lattices of the lists, ID.slf.gz: adds the acoustic score of the best path with the "
+        "words, and the language score where they have one",
+    )
     add("--interpolation", metavar="FILE", help="adds the runs' mean, with weights of interpolate")
     add(
         "--costs",
@@ -115,7 +124,10 @@ def _tune(arguments):
     parts = _parts(lists, arguments.hold_out)
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
-        parts["test"] = _arrays(*given, columns, arguments, metric)
+        theirs = dataclasses.replace(
+            columns, lattices=_lattices(arguments.test_lattices or arguments.lattices_of)
+        )
+        parts["test"] = _arrays(*given, theirs, arguments, metric)
         if {*parts["test"].names} != {*lists.names}:
             raise UserError(f"{arguments.test} has other features than {arguments.lists}.")
     start = None
@@ -178,15 +190,22 @@ def _columns(arguments):
     from zoo.rescoring.columns import Columns
     from zoo.rescoring.interpolation import Interpolation
 
+    if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
+        raise UserError("--test-lattices is beside --lattices: give the folder of the lists, too.")
     if arguments.unknown_count and not arguments.run:
         raise UserError("--unknown-count is of the words that a run does not know: give --run DIR.")
     if arguments.interpolation and not arguments.run:
         raise UserError("--interpolation is of runs: give them, each as --run DIR.")
-    if not arguments.run:
-        return Columns({}, arguments.word_count, rank=arguments.rank)
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
-    return Columns(_runs(arguments), *counts, mean)
+    runs = _runs(arguments) if arguments.run else {}
+    return Columns(runs, *counts, mean, _lattices(arguments.lattices_of))
+
+
+def _lattices(folder):
+    from zoo.rescoring.lattice_scores import LatticeFolder
+
+    return LatticeFolder(folder) if folder else None
 
 
 def _runs(arguments):

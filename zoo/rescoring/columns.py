@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from zoo.errors import UserError
 from zoo.rescoring import interpolation
 from zoo.rescoring.interpolation import Interpolation
+from zoo.rescoring.lattice_scores import ACOUSTIC, LatticeFolder
 from zoo.sources.hypotheses import NBestList
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ class Columns:
       rank: adds "rank", minus the logarithm of the rank in the list, from 1: what is left of the
         first system's opinion where the list has no score, or another order.
       interpolation: adds "interpolated", the log-probability by the runs' mean, word by word.
+      lattices: adds "acoustic", and "language" where the first list's lattice has such scores, of
+        the best path with the words; see `lattice_scores`.
     """
 
     runs: dict[str, "Run"] = dataclasses.field(default_factory=dict)
@@ -37,6 +40,7 @@ class Columns:
     unknown_count: bool = False
     rank: bool = False
     interpolation: Interpolation | None = None
+    lattices: LatticeFolder | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,6 +52,7 @@ class Columns:
         ]
         others = (
             (interpolation.NAME, self.interpolation is not None),
+            (ACOUSTIC, self.lattices is not None),
             (WORDS, self.word_count),
             (RANK, self.rank),
         )
@@ -70,14 +75,16 @@ class Columns:
             sentence_scores.check_hypotheses(run)
         if self.interpolation is not None:
             self.interpolation.check(self.runs)
+        of_lattices: list[str] = []
         for first in waiting:
             chunk, size = [first], len(first.hypotheses)
             while size < TOGETHER and (one := next(waiting, None)) is not None:
                 chunk.append(one)
                 size += len(one.hypotheses)
-            yield from self._added(chunk, scorers)
+            yield from self._added(chunk, scorers, of_lattices)
 
-    def _added(self, chunk, scorers):
+    def _added(self, chunk, scorers, of_lattices):
+        """The lists of a chunk; `of_lattices`: the names of such features, once a list was seen."""
         texts = [hypothesis.text for one in chunk for hypothesis in one.hypotheses]
         columns: dict[str, Sequence[float]] = {}
         for name, scorer in scorers.items():
@@ -87,6 +94,15 @@ class Columns:
                 columns[f"{name}.{UNKNOWN}"] = scores.unknown.astype(float).tolist()
         if self.interpolation is not None:
             columns[interpolation.NAME] = self._interpolated(texts)
+        if self.lattices is not None:
+            parts = [self.lattices.features(one) for one in chunk]
+            of_lattices += [] if of_lattices else [*parts[0]]
+            for name in of_lattices:
+                columns[name] = [
+                    value
+                    for one, of_list in zip(chunk, parts, strict=True)
+                    for value in of_list.get(name, [0.0] * len(one.hypotheses))
+                ]
         if self.word_count:
             columns[WORDS] = [float(len(text.split())) for text in texts]
         if self.rank:
