@@ -3,10 +3,15 @@
 import dataclasses
 import gzip
 import itertools
+import json
 import math
 import os
+import pathlib
+import re
+import shutil
 import sys
 
+import jax
 import numpy as np
 import pytest
 
@@ -16,6 +21,7 @@ from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import tree_scores
 from zoo.rescoring import model_states
+from zoo.rescoring.interpolation import Interpolation
 from zoo.rescoring.lattices import LatticeSearch
 from zoo.sources import lattice_text
 from zoo.sources.lattices import Lattice, Link, read_lattices
@@ -296,6 +302,56 @@ def test_one_word_of_history_is_exact_for_a_model_that_does_not_look_back(traine
     np.testing.assert_allclose(found.score, max(by_hand(run, lattice, 0, 1, 0).values()), rtol=1e-5)
 
 
+def second_of(run):
+    """A run with other parameters of the same model."""
+    params = jax.tree.map(lambda x: -0.7 * x, run.run.params)
+    return type(run)(dataclasses.replace(run.run, params=params))
+
+
+def test_several_models_count_by_their_weights(trained, random):
+    one = zoo.load(trained)
+    two = second_of(one)
+    lattice = random_lattice(random)
+    both = one.run, two.run
+    found = LatticeSearch((0.8, 0.3), 0.6, nbest=4).search(both, lattice)
+    first = by_hand(one, lattice, 0.8, 0.6, 0)
+    texts = [list(path.words) for path in found]
+    log_probs = np.stack([one.score(texts), two.score(texts)], axis=1)
+    np.testing.assert_allclose([path.log_probs for path in found], log_probs, rtol=1e-5)
+    every = [*first]
+    others = dict(zip(every, two.score([*map(list, every)]), strict=True))
+    expected = sorted((first[words] + 0.3 * others[words] for words in every), reverse=True)[:4]
+    np.testing.assert_allclose([path.score for path in found], expected, rtol=1e-5)
+    # The mean of the two, word by word.
+    shares = (0.25, 0.75)
+    (path,) = LatticeSearch(0.8, shares=shares).search(both, lattice)
+    ids = {"one": one.run, "two": two.run}
+    mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
+    np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
+    np.testing.assert_allclose(path.score, path.first + 0.8 * mean[0], rtol=1e-5)
+    for search, message in (
+        (LatticeSearch(1.0), "1 weights for 2 models: give 2"),
+        (LatticeSearch((1.0, 1.0), shares=shares), "2 weights for the mean of the models: give 1"),
+        (LatticeSearch(1.0, shares=(1.0,)), "1 shares for 2 models"),
+    ):
+        with pytest.raises(UserError, match=message):
+            search.search(both, lattice)
+
+
+def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
+    text = ON_NODES.replace("a=-2", "a=-2 p=0.5").replace("a=-1", "a=-1 p=0")
+    (lattice,) = read(text, tmp_path)
+    assert [link.log_posterior for link in lattice.links] == [math.log(0.5), math.log(1e-6)]
+    (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained).run, lattice)
+    np.testing.assert_allclose(path.first, -3 + 2 * (math.log(0.5) + math.log(1e-6)))
+    for old, new, message in (
+        ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not between 0 and 1"),
+        (" p=0.5", "", r"line 6: the link has no posterior p=, and others have one"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(text.replace(old, new), tmp_path)
+
+
 def test_numbers_out_of_range():
     for settings, message in (({"history": 0}, "history is 0"), ({"nbest": 0}, "nbest 0")):
         with pytest.raises(UserError, match=message):
@@ -317,6 +373,18 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     assert call(trained, "l.txt", "--nbest", 3, "--output", "n.txt")[0] == 0
     lines = (tmp_path / "n.txt").read_text().splitlines()
     assert len(lines) == 3 and lines[0].startswith("utt-1 ||| le")
+    shutil.copytree(trained, "other")
+    names = pathlib.Path(trained).name, "other"
+    assert call(trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0] == 0
+    line = rf"first= .* {names[0]}= (\S+) other= (\S+) "
+    features = re.search(line, pathlib.Path("n.txt").read_text())
+    assert features and features[1] == features[2]
+    shares = {"interpolation": {names[0]: 0.5, "other": 0.5}}
+    pathlib.Path("mean").write_text(json.dumps(shares))
+    given = ("--interpolation", "mean", "--weight", 2)
+    code, out, _ = call(trained, "l.txt", "--run", "other", *given, "--nbest", 1)
+    assert code == 0 and " interpolated= " in out
+    pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
     assert call(trained, "none.txt")[0] == 2
     code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
     assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
@@ -329,6 +397,9 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "--look-ahead", 0), "look-ahead 0.0 and most"),
         (("l.txt", "--weight", "nan"), "weight is nan: give a finite number"),
         (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
+        (("l.txt", "--run", trained), "a folder of a run is named twice"),
+        (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
+        (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):
         code, out, errors = call(trained, *words)
         assert (code, out) == (2, "") and message in errors

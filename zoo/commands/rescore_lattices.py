@@ -1,4 +1,4 @@
-"""zoo rescore lattices: the best paths of lattices under a run, or lattices with its scores."""
+"""zoo rescore lattices: the best paths of lattices under runs, or lattices with their scores."""
 
 import argparse
 import gzip
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from zoo import lazy
 from zoo.commands import options
-from zoo.errors import UserError, shortened
+from zoo.errors import UserError, named, shortened
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -16,7 +16,25 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     add("workdir", metavar="DIR", help="folder of a training run")
     add("lattices", nargs="+", metavar="LATTICE", help="SLF of HTK, or Kaldi's text form; .gz too")
-    add("--weight", type=float, default=1.0, help="of the run's log-probability; default 1")
+    add("--run", action="append", default=[], metavar="DIR", help="a further run; may be repeated")
+    add(
+        "--weight",
+        type=float,
+        action="append",
+        help="of the run's log-probability; one for each run, in their order; default 1",
+    )
+    add(
+        "--interpolation",
+        metavar="FILE",
+        help="searches with the runs' mean, by weights of interpolate, and one --weight",
+    )
+    add(
+        "--posterior-weight",
+        type=float,
+        default=0.0,
+        metavar="W",
+        help="of the log of the links' p=; default 0",
+    )
     add("--language-weight", type=float, default=1.0, metavar="W", help="of the lattice's own l=")
     add("--word-penalty", type=float, default=0.0, metavar="P", help="added for each word")
     add("--history", type=int, metavar="N", help="merges paths that share N words; default: all")
@@ -39,6 +57,8 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Prints or writes a line a lattice, its id and the words; or n-best lists; or lattices."""
+    from zoo.evaluation.run import short_names
+    from zoo.rescoring.interpolation import NAME, Interpolation
     from zoo.rescoring.lattices import LatticeSearch
     from zoo.runs import outputs
 
@@ -46,8 +66,21 @@ def run(arguments: argparse.Namespace):
         raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
     if arguments.together < 1:
         raise UserError(f"--together {arguments.together}: give at least 1.")
+    folders = [arguments.workdir, *arguments.run]
+    names = short_names(folders)
+    if len({*names}) < len(names):
+        raise UserError("a folder of a run is named twice: give each once.")
+    mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
+    if mean is not None and {*mean.weights} != {*names}:
+        raise UserError(
+            f"{arguments.interpolation} has weights of {named([*mean.weights])}, and the runs are "
+            f"{named(names)}: give those that have weights."
+        )
+    columns = [NAME] if mean is not None else ["lm"] if len(names) == 1 else names
     search = LatticeSearch(
-        weight=arguments.weight,
+        weight=tuple(arguments.weight or [1.0] * len(columns)),
+        shares=None if mean is None else tuple(mean.weights[name] for name in names),
+        posterior_weight=arguments.posterior_weight,
         language_weight=arguments.language_weight,
         word_penalty=arguments.word_penalty,
         history=arguments.history,
@@ -56,25 +89,27 @@ def run(arguments: argparse.Namespace):
         most=arguments.most or None,
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
+    search.check_models(len(folders))
     if arguments.output:
         outputs.check(arguments.output, "the paths")
     if arguments.slf:
         outputs.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
-    lines = _lines(search, options.run_with_words(arguments.workdir, arguments), arguments)
+    runs = [options.run_with_words(folder, arguments) for folder in folders]
+    lines = _lines(search, runs, columns, arguments)
     if arguments.output:
         outputs.write_lines(arguments.output, lines, "the paths")
     else:
         sys.stdout.writelines(lines)
 
 
-def _lines(search, run, arguments) -> Iterator[str]:
+def _lines(search, runs, columns, arguments) -> Iterator[str]:
     with lazy.extra():
         from tqdm import tqdm
 
     from zoo.sources import lattice_text, nbest
 
     searched = search.search_all(
-        run,
+        runs,
         _read(arguments.lattices),
         together=arguments.together,
         expand=bool(arguments.slf or arguments.kaldi),
@@ -90,7 +125,7 @@ def _lines(search, run, arguments) -> Iterator[str]:
             yield " ".join((one.id, *one.paths[0].words)) + "\n"
         else:
             for path in one.paths:
-                features = {"first": path.first, "lm": path.log_prob}
+                features = {"first": path.first, **dict(zip(columns, path.log_probs, strict=True))}
                 yield nbest.line(one.id, path.words, features, path.score) + "\n"
 
 

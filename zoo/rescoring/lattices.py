@@ -1,8 +1,11 @@
-"""Lattices under a language model: paths that share their last words are one.
+"""Lattices under language models: paths that share their last words are one.
 
-A path's score is, over its links,
+A path's score is, over its links and the models k,
 
-    sum (acoustic_scale * a + language_scale * l + word_penalty) + weight * log p(words </s>).
+    sum (acoustic_scale * a + language_scale * l + posterior_weight * log p + word_penalty)
+    + sum_k weight_k log p_k(words </s>),
+
+with the links' posteriors p, or with the models' mean, word by word, in their place.
 
 Hypotheses are passed along the lattice from node to node. At a node those with the same last n
 words are merged, the best ones stay, and the state of the best stands for all; with n unbounded
@@ -15,7 +18,8 @@ import dataclasses
 import heapq
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -25,27 +29,33 @@ from zoo.data import Corpus
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
-from zoo.rescoring import model_states
+from zoo.rescoring import interpolation, model_states
 from zoo.sources.lattices import Lattice, lattice_of
 
 # Hypotheses of a node, and lattices side by side, by default.
 MOST, TOGETHER = 1000, 16
+PARTS = ("language_weight", "word_penalty", "posterior_weight")
 
 
 class Path(NamedTuple):
     """A path through a lattice.
 
     Attributes:
-      score: the recogniser's and the model's parts together, larger is better.
+      score: the recogniser's and the models' parts together, larger is better.
       words: those of its links.
       first: the recogniser's part of the score, scaled.
-      log_prob: of the words and the boundary under the model, nats.
+      log_probs: of the words and the boundary under each model, or under their mean, nats.
     """
 
     score: float
     words: tuple[str, ...]
     first: float
-    log_prob: float
+    log_probs: tuple[float, ...]
+
+    @property
+    def log_prob(self) -> float:
+        """That under the only model, or under the first of several."""
+        return self.log_probs[0]
 
 
 class Searched(NamedTuple):
@@ -70,7 +80,9 @@ class LatticeSearch:
     """How paths are searched for.
 
     Attributes:
-      weight: of the model's log-probability.
+      weight: of the model's log-probability; a tuple for several models, one for each.
+      shares: a_k of the mean log sum_k a_k p_k(word) of several models, word by word, which then
+        counts in their place with one weight; None for none.
       language_weight: of the recogniser's language scores, beside the header's scale.
       word_penalty: added for each word, beside the header's.
       history: n, how many last words hypotheses of a node share to be merged; None: all.
@@ -80,12 +92,14 @@ class LatticeSearch:
       most: hypotheses of a node, the best ones; None for no limit, which takes a time and memory
         that grow with the number of paths where `history` is None.
       nbest: how many paths the search returns, of different words.
+      posterior_weight: of the logarithms of the links' posteriors, which know the recogniser's
+        language model where its scores are not written.
 
     Raises:
       UserError: a number is out of range.
     """
 
-    weight: float = 1.0
+    weight: float | tuple[float, ...] = 1.0
     language_weight: float = 1.0
     word_penalty: float = 0.0
     history: int | None = None
@@ -93,6 +107,8 @@ class LatticeSearch:
     look_ahead: float = math.inf
     most: int | None = MOST
     nbest: int = 1
+    shares: tuple[float, ...] | None = None
+    posterior_weight: float = 0.0
 
     def __post_init__(self):
         if self.history is not None and self.history < 1:
@@ -103,22 +119,40 @@ class LatticeSearch:
             raise UserError(
                 f"look-ahead {self.look_ahead} and most {self.most}: give more than 0 of each."
             )
-        for name in ("weight", "language_weight", "word_penalty"):
-            if not math.isfinite(getattr(self, name)):
-                raise UserError(f"{name} is {getattr(self, name)}: give a finite number.")
+        numbers = [("weight", weight) for weight in self.weights]
+        numbers += [(n, getattr(self, n)) for n in PARTS]
+        for name, number in numbers:
+            if not math.isfinite(number):
+                raise UserError(f"{name} is {number}: give a finite number.")
 
-    def search(self, run: Run, lattice: Lattice) -> list[Path]:
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Of the models, or of their mean."""
+        return self.weight if isinstance(self.weight, tuple) else (self.weight,)
+
+    def check_models(self, count: int):
+        """UserError unless there are weights for so many models."""
+        columns = count if self.shares is None else 1
+        if len(self.weights) != columns:
+            of = f"{count} models" if self.shares is None else "the mean of the models"
+            raise UserError(f"there are {len(self.weights)} weights for {of}: give {columns}.")
+        if self.shares is not None and len(self.shares) != count:
+            raise UserError(
+                f"there are {len(self.shares)} shares for {count} models: give as many."
+            )
+
+    def search(self, run: Run | Sequence[Run], lattice: Lattice) -> list[Path]:
         """The best paths of a lattice, of different words, the best first.
 
         Args:
-          run: of a language model whose words are words.
+          run: of a language model whose words are words, or several.
         """
         (searched,) = self.search_all(run, [lattice])
         return searched.paths
 
     def search_all(
         self,
-        run: Run,
+        run: Run | Sequence[Run],
         lattices: Iterable[Lattice],
         together: int = TOGETHER,
         expand: bool = False,
@@ -126,23 +160,27 @@ class LatticeSearch:
         """Searches several lattices, and gives their results in their order.
 
         Args:
-          run: of a language model whose words are words.
+          run: of a language model whose words are words, or several of such.
           lattices: are taken as they are needed.
           together: how many are searched side by side.
           expand: whether each is given back with new scores: a node for each node and history that
             the search kept, and on each link the language score
 
-                language_weight * language_scale * l + weight * log p(word | history),
+                language_weight * language_scale * l + sum_k weight_k log p_k(word | history),
 
             whose scale is 1, so that a path's score is the search's. log p(</s> | history) is on
             links without a word to a last node.
         """
+        runs = [*run] if isinstance(run, Sequence) else [run]
+        self.check_models(len(runs))
+        if self.shares is not None:
+            interpolation.check_same_words({f"model {n}": one for n, one in enumerate(runs, 1)})
         waiting = iter(lattices)
         states = None
         while some := [*itertools.islice(waiting, together)]:
-            states = states or model_states.ModelStates(run)
+            states = states or model_states.ModelStates(runs)
             with jax.default_matmul_precision(PRECISION):
-                fronts = [_Front(self, run, lattice, expand) for lattice in some]
+                fronts = [_Front(self, runs, lattice, expand) for lattice in some]
                 for level in range(max(len(front.levels) for front in fronts)):
                     _pass_on([f for f in fronts if level < len(f.levels)], level, states)
                     states.keep(slot for front in fronts for slot in front.slots(states))
@@ -156,15 +194,15 @@ class _Hypothesis(NamedTuple):
       score: see `Path`.
       words: their numbers in the lattice.
       first: see `Path`.
-      log_prob: see `Path`.
-      state: the slot of the state before the last word, and that word's id.
+      log_probs: see `Path`.
+      state: the slot of the state before the last word, and that word's ids.
     """
 
     score: float
     words: tuple[int, ...]
     first: float
-    log_prob: float
-    state: tuple[int, int]
+    log_probs: tuple[float, ...]
+    state: model_states.Pair
 
 
 def _pass_on(fronts, level, states):
@@ -174,8 +212,7 @@ def _pass_on(fronts, level, states):
     states.read(one.state for front in fronts for some in front.kept.values() for one in some)
     asked = [front.asked(states) for front in fronts]
     pairs = [*dict.fromkeys(pair for some in asked for _, _, _, pair in some if pair is not None)]
-    values = states.log_probs([slot for slot, _ in pairs], np.array([i for _, i in pairs], int))
-    log_probs = dict(zip(pairs, values.tolist(), strict=True))
+    log_probs = dict(zip(pairs, states.log_probs(pairs).T, strict=True))
     for front, some in zip(fronts, asked, strict=True):
         front.extend(some, log_probs)
 
@@ -188,18 +225,12 @@ class _Front:
       kept: {node: its hypotheses that are passed on}, of the level that is computed.
     """
 
-    def __init__(self, settings, run, lattice, expand):
+    def __init__(self, settings, runs, lattice, expand):
         self.settings, self.lattice, self.words = settings, lattice, lattice.words
-        if run.lexicon.boundary_id is None:
-            raise UserError("a path begins and ends with the boundary, and this run has none.")
-        text = run.experiment.vocabulary.encode(
-            Corpus(lattice.id, [[word] for word in self.words] or [[]]), run.lexicon
-        )
-        within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
-        starts = text.starts[: len(self.words)]
+        read = [_read_words(run, lattice) for run in runs]
         # The boundary is the last of the words.
-        self.ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]
-        self.within = [*map(float, within[starts]), 0.0]
+        self.ids = [*zip(*(ids for ids, _ in read), strict=True)]
+        self.within = np.stack([within for _, within in read], axis=1)
         self.numbers = {word: number for number, word in enumerate(self.words)}
         self.links = collections.defaultdict(list)
         for link in lattice.links:
@@ -207,7 +238,7 @@ class _Front:
         self.levels, self.ahead = _levels(lattice), self._completions()
         self.arrived: dict[int, list[_Hypothesis]] = collections.defaultdict(list)
         before = (model_states.BEFORE, self.ids[-1])
-        self.arrived[0] = [_Hypothesis(0.0, (), 0.0, 0.0, before)]
+        self.arrived[0] = [_Hypothesis(0.0, (), 0.0, (0.0,) * len(settings.weights), before)]
         self.kept: dict[int, list[_Hypothesis]] = {}
         self.dropped = 0
         self.records: list | None = [] if expand else None
@@ -219,7 +250,8 @@ class _Front:
         return part + (lattice.word_penalty + settings.word_penalty) * (link.word is not None)
 
     def _language(self, link):
-        return self.settings.language_weight * self.lattice.language_scale * link.language
+        language = self.settings.language_weight * self.lattice.language_scale * link.language
+        return language + self.settings.posterior_weight * link.log_posterior
 
     def _completions(self):
         """The recogniser's best score from each node to the end."""
@@ -270,7 +302,7 @@ class _Front:
         return words if self.settings.history is None else words[-self.settings.history :]
 
     def asked(self, states):
-        """(hypothesis, link or None, the number of its word or -1, (slot of the state, id of the
+        """(hypothesis, link or None, the number of its word or -1, (slot of the state, ids of the
         word) or None) of all that is passed on."""
         asked = []
         end = len(self.words)
@@ -285,13 +317,15 @@ class _Front:
     def extend(self, asked, log_probs):
         """Passes hypotheses on along links, or over the end of the sentence."""
         for one, link, number, pair in asked:
-            log_prob = 0.0 if pair is None else log_probs[pair] + self.within[number]
+            weighted, total = 0.0, one.log_probs
+            if pair is not None:
+                weighted, of_word = self._model_part(log_probs[pair] + self.within[number])
+                total = tuple(map(operator.add, total, of_word))
             if self.records is not None:
-                self.records.append((one.words, link, number, log_prob))
-            score = one.score + self.settings.weight * log_prob
-            total = one.log_prob + log_prob
+                self.records.append((one.words, link, number, weighted))
+            score = one.score + weighted
             if link is None:
-                self.arrived[self.lattice.nodes].append(one._replace(score=score, log_prob=total))
+                self.arrived[self.lattice.nodes].append(one._replace(score=score, log_probs=total))
                 continue
             part = self._part(link)
             words, state = one.words, one.state
@@ -299,6 +333,14 @@ class _Front:
                 words, state = (*words, number), pair
             new = _Hypothesis(score + part, words, one.first + part, total, state)
             self.arrived[link.end].append(new)
+
+    def _model_part(self, log_probs):
+        """(the models' weighted part of the score, log p of each or of their mean) of a word."""
+        shares = self.settings.shares
+        if shares is not None:
+            log_probs = interpolation.mix(log_probs[:, None], np.array(shares))
+        of_word = log_probs.tolist()
+        return math.fsum(map(operator.mul, self.settings.weights, of_word)), of_word
 
     def result(self) -> Searched:
         """The best paths, and the lattice with new scores.
@@ -313,7 +355,7 @@ class _Front:
         if not best:
             raise UserError(f"no path of the lattice {self.lattice.id} has a finite score.")
         paths = [
-            Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_prob)
+            Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_probs)
             for one in [*best.values()][: self.settings.nbest]
         ]
         lattice = None if self.records is None else self._expanded()
@@ -321,18 +363,18 @@ class _Front:
 
     def _expanded(self) -> Lattice:
         """The lattice of all that was passed on: a node for each node and history."""
-        weight, last = self.settings.weight, self.lattice.nodes - 1
+        last = self.lattice.nodes - 1
         links: dict[tuple, tuple] = {}
-        for words, link, number, log_prob in self.records or []:
+        for words, link, number, weighted in self.records or []:
             key = self._key(words)
             ends: tuple
             if link is None:
                 ends = (last, key), "end"
-                values = (None, 0.0, weight * log_prob, 0)
+                values = (None, 0.0, weighted, 0)
             else:
                 after = key if number < 0 else self._key((*key, number))
                 ends = (link.start, key), (link.end, after)
-                language = self._language(link) + weight * log_prob
+                language = self._language(link) + weighted
                 values = (link.word, link.acoustic, language, link.line)
             if math.isfinite(values[1]) and math.isfinite(values[2]):
                 # Hypotheses of one history go along a link once.
@@ -340,6 +382,19 @@ class _Front:
         penalty = self.lattice.word_penalty + self.settings.word_penalty
         scales = self.lattice.acoustic_scale, 1.0, penalty
         return lattice_of(self.lattice.id, [*links.values()], (0, ()), "end", "the search", scales)
+
+
+def _read_words(run, lattice):
+    """(ids, log p within their classes [words + 1]) of a lattice's words and the boundary."""
+    if run.lexicon.boundary_id is None:
+        raise UserError("a path begins and ends with the boundary, and this run has none.")
+    text = run.experiment.vocabulary.encode(
+        Corpus(lattice.id, [[word] for word in lattice.words] or [[]]), run.lexicon
+    )
+    within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
+    starts = text.starts[: len(lattice.words)]
+    ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]
+    return ids, np.append(within[starts], 0.0)
 
 
 def _score(hypothesis):

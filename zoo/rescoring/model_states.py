@@ -1,4 +1,4 @@
-"""States of a language model that many hypotheses share, in one array on the device."""
+"""States of language models that many hypotheses share, in one array a model on the device."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -14,56 +14,51 @@ from zoo.evaluation import tree_scores
 ROOM = 1024
 # The slot of the state before any word, and that where filling is written.
 BEFORE, FILLING = 0, 1
+# The slot of a state, and the ids of the word behind it under each model.
+Pair = tuple[int, tuple[int, ...]]
 
 
 class ModelStates:
-    """States after words, each computed once.
+    """States after words, each computed once, of one model or of several side by side.
 
-    Blocks have two shapes and the array grows fourfold, so that few programs are compiled, whatever
-    is searched. Slots that nobody holds are used again: memory is that of the states held.
+    A word is the tuple of its ids, one for each model. Blocks have two shapes and the arrays grow
+    fourfold, so that few programs are compiled, whatever is searched. Slots that nobody holds are
+    used again: memory is that of the states held.
 
     Attributes:
-      slots: {(the slot of the state before a word, the word's id): the slot of the state after it}.
+      slots: {(the slot of the state before a word, the word): the slot of the state after it}.
     """
 
-    def __init__(self, run: Any):
-        """Room for the states of a run."""
-        self.model, self.params = run.experiment.language_model, run.params
-        self.tables = run.tables
-        self.prepared = self.model.prepared(self.params, self.tables)
-        self.step, self.log_prob = compiled(self.model)
-        self.slots: dict[tuple[int, int], int] = {}
-        self.states = self._room(ROOM)
+    def __init__(self, runs: Sequence[Any]):
+        """Room for the states of runs."""
+        self.models = [_Model(run) for run in runs]
+        self.slots: dict[Pair, int] = {}
         self.free = [*range(ROOM - 1, FILLING, -1)]
         self.used: set[int] = set()
 
-    def _room(self, rows):
-        """Room for states; all rows have those before any word."""
-        given = self.params, self.tables, self.prepared
-        return tree_scores.levels(self.model, *given, rows)[1]
-
-    def read(self, asked: Iterable[tuple[int, int]]):
+    def read(self, asked: Iterable[Pair]):
         """Computes the states after words that are not there yet.
 
         Args:
-          asked: (the slot of the state before a word, the word's id) of each.
+          asked: (the slot of the state before a word, the word) of each.
         """
         new = [pair for pair in dict.fromkeys(asked) if pair not in self.slots]
         while len(self.free) < len(new):
-            size = len(jax.tree.leaves(self.states)[0])
-            more = self._room(3 * size)
-            self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
+            size = self.models[0].grow()
+            for other in self.models[1:]:
+                other.grow()
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
         for some in tree_scores.chunks(len(new)):
             pairs, size = new[some], some.stop - some.start
             slots = [self.free.pop() for _ in pairs]
             self.used.update(slots)
             self.slots.update(zip(pairs, slots, strict=True))
-            rows, words = (tree_scores.filled(np.array(x), size) for x in zip(*pairs, strict=True))
+            rows = tree_scores.filled(np.array([slot for slot, _ in pairs]), size)
             to = np.full(size, FILLING, np.int32)
             to[: len(slots)] = slots
-            given = self.params, self.tables, self.prepared
-            self.states = self.step(*given, self.states, rows, words, to)
+            words = [word for _, word in pairs]
+            for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
+                model.read(rows, tree_scores.filled(np.array(ids), size), to)
 
     def keep(self, held: Iterable[int]):
         """Lets go of all states but those in some slots, and the one before any word."""
@@ -75,26 +70,53 @@ class ModelStates:
             pair: slot for pair, slot in self.slots.items() if slot in stay and pair[0] in stay
         }
 
-    def log_probs(self, slots: Sequence[int], ids: np.ndarray) -> np.ndarray:
-        """log p of a word after each state, float64 [n], nats.
+    def log_probs(self, pairs: Sequence[Pair]) -> np.ndarray:
+        """log p of words after states under each model, float64 [models, n], nats.
 
         Args:
-          slots: of the states, n.
-          ids: of the words, int [n].
+          pairs: (the slot of the state, the word) of each, n.
         """
-        log_probs = np.zeros(len(ids))
-        rows = np.array(slots, np.int64)
-        asked = []
+        rows = np.array([slot for slot, _ in pairs], np.int64)
+        ids = np.array([word for _, word in pairs], np.int64).reshape(len(pairs), len(self.models))
+        # All are asked for before any is waited for.
+        asked = [[*model.log_probs(rows, ids[:, k])] for k, model in enumerate(self.models)]
+        log_probs = np.zeros((len(self.models), len(pairs)))
+        for of_model, parts in zip(log_probs, asked, strict=True):
+            for some, values in parts:
+                part = of_model[some]
+                part[:] = np.asarray(values)[: len(part)]
+        return log_probs
+
+
+class _Model:
+    """The array of states of one model."""
+
+    def __init__(self, run):
+        self.model, self.given = run.experiment.language_model, (run.params, run.tables)
+        self.given = (*self.given, self.model.prepared(*self.given))
+        self.step, self.log_prob = compiled(self.model)
+        self.states = self._room(ROOM)
+
+    def _room(self, rows):
+        """Room for states; all rows have those before any word."""
+        return tree_scores.levels(self.model, *self.given, rows)[1]
+
+    def grow(self):
+        """Makes the array four times as large, and gives its size before."""
+        size = len(jax.tree.leaves(self.states)[0])
+        more = self._room(3 * size)
+        self.states = jax.tree.map(lambda *x: jnp.concatenate(x), self.states, more)
+        return size
+
+    def read(self, rows, ids, to):
+        """Computes the states after words into other rows."""
+        self.states = self.step(*self.given, self.states, rows, ids, to)
+
+    def log_probs(self, rows, ids):
+        """(slice, log p on the device) of words after the states of rows, block by block."""
         for some in tree_scores.chunks(len(ids)):
             given = (tree_scores.filled(x[some], some.stop - some.start) for x in (rows, ids))
-            states = tree_scores.outputs(self.states)
-            asked.append(
-                (some, self.log_prob(self.params, self.tables, self.prepared, states, *given))
-            )
-        for some, values in asked:
-            part = log_probs[some]
-            part[:] = np.asarray(values)[: len(part)]
-        return log_probs
+            yield some, self.log_prob(*self.given, tree_scores.outputs(self.states), *given)
 
 
 @functools.cache

@@ -17,6 +17,8 @@ from zoo.sources.hypotheses import number_of
 
 # Words that are none: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, and Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
+# What a posterior that is written as 0 is taken for: such links are paths, too.
+LEAST_POSTERIOR = 1e-6
 _FIELD = re.compile(r"\w+=")
 
 
@@ -31,6 +33,7 @@ class Link:
       acoustic: the recogniser's acoustic score, nats, without its scale.
       language: the recogniser's score of its language model, nats, without its scale.
       line: of the file.
+      log_posterior: log of the link's posterior among all paths, nats; 0 where the file has none.
     """
 
     start: int
@@ -39,6 +42,7 @@ class Link:
     acoustic: float
     language: float
     line: int
+    log_posterior: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +122,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     base = number_of(header.get("base", str(math.e)), path, "base")
     if base < 0 or base == 1:
         raise UserError(f"{path}: base={base:g} is the base of no logarithm.")
-    scored = {name for name in "al" if any(name in fields for _, fields in links)}
+    scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
     for line, fields in links:
         where = f"{path}, line {line}"
@@ -135,7 +139,13 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         word = fields.get(
             "W", fields.get("WORD", nodes[ends[1]].get("W", nodes[ends[1]].get("WORD")))
         )
-        scored_links.append((*ends, _word(word), *values, line))
+        if "p" in scored and "p" not in fields:
+            raise UserError(f"{where}: the link has no posterior p=, and others have one.")
+        posterior = number_of(fields.get("p", "1"), where, "p=")
+        if not 0 <= posterior <= 1 + 1e-3:
+            raise UserError(f"{where}: the posterior p={fields['p']} is not between 0 and 1.")
+        log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
+        scored_links.append((*ends, _word(word), *values, line, log_posterior))
     scales = [
         number_of(header.get(field, default), path, field)
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
@@ -233,7 +243,7 @@ def lattice_of(
 
     Args:
       name: its id.
-      links: (start, end, word or None, acoustic, language, line) of each.
+      links: (start, end, word or None, acoustic, language, line) of each, perhaps log posterior.
       start: the node where paths begin; None for the only one that no link reaches.
       end: the node where they end; None for the only one that no link leaves.
       path: where it comes from, for messages.
