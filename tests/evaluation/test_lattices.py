@@ -99,8 +99,8 @@ def test_kaldi_writes_costs(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("N=5", "N=6", "the header says 6 nodes and there are 5"),
-        ("L=5", "L=4", "the header says 4 links and there are 5"),
+        ("N=5", "N=6", "line 4: the header says 6 nodes and there are 5"),
+        ("L=5", "L=4", "line 4: the header says 4 links and there are 5"),
         ("I=2 t=0.5", "I=1 t=0.5", "line 7: the node 1 comes twice"),
         ("I=1 t=0.5", "I=1 t=-0.5", "line 6: the time t=-0.5 is negative"),
         ("E=3 W=chat", "E=9 W=chat", r"line 13: the link has E=9, and there is no such node"),
@@ -108,9 +108,11 @@ def test_kaldi_writes_costs(tmp_path):
         ("a=-4", "a=nan", "line 13: a= is 'nan'"),
         ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
         ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
-        ("base=10", "base=1", "base=1 is the base of no logarithm"),
+        ("base=10", "base=1", "line 3: base=1 is the base of no logarithm"),
         ("base=10", "base", "line 3: 'base' is no field"),
-        ("base=10", "start=8", "start=8, and there is no such node"),
+        ("base=10", "start=8", "line 3: the header says start=8, and there is no such node"),
+        ("base=10", "acscale=nan", "line 3: acscale is 'nan'"),
+        ("J=3", "J=2", "line 13: the link 2 comes twice"),
         ("J=4", "J=4 W", "line 14: 'W' is no field"),
     ],
 )

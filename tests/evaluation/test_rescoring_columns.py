@@ -70,6 +70,42 @@ def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys)
     assert (code, printed) == (2, "") and "without a feature are" in errors
 
 
+def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys):
+    """All commands of rescore read them; a softmax shares the probability of <unk> among them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l").write_text("0 ||| le zébu\n0 ||| le zèbre\n", encoding="utf-8")
+    (tmp_path / "w").write_text("zébu\nzèbre\n", encoding="utf-8")
+    name = Run.load(trained).path.name
+    weights = {name: 0.5, f"{name}.unknown": -1, "words": 0}
+    (tmp_path / "w.json").write_text(Weights(weights).text())
+    (tmp_path / "lattice.txt").write_text("u\n0 1 zébu 0,0\n1\n", encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    more = ("--run", trained, "--word-count", "--unknown-count")
+    added = ("--add-words", "w", "--spread-unknown")
+    run = Run.load(trained).with_lexicon("w", spread=True, add=True)
+    _, scores = sentence_scores.judge(run, "l", nbest=True)
+    code, printed, _ = call("apply", "l", "w.json", *more, *added)
+    (one,) = lists_of(printed, tmp_path)
+    features = {h.text: h.features for h in one.hypotheses}
+    for text, log_prob in zip(("le zébu", "le zèbre"), scores.log_prob, strict=True):
+        np.testing.assert_allclose(features[text][name], log_prob, rtol=1e-5)
+        assert features[text][f"{name}.unknown"] == 0
+    code, printed, _ = call("apply", "l", "w.json", *more)
+    (one,) = lists_of(printed, tmp_path)
+    assert [h.features[f"{name}.unknown"] for h in one.hypotheses] == [1, 1]
+    for line in (("apply", "l", "w.json", *more), ("lattices", trained, "lattice.txt")):
+        assert call(*line, *added)[0] == 0
+        code, _, errors = call(*line, "--add-words", "w")
+        assert code == 2 and "--spread-unknown" in errors
+        code, _, errors = call(*line, "--spread-unknown")
+        assert code == 2 and "--add-words FILE" in errors
+
+
 @pytest.mark.parametrize(("text", "blank"), [("un\nno on\n", True), ("un\nno\n", False)])
 def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
     """From the line break to the line break; blanks count where the run knows them."""

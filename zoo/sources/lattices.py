@@ -97,8 +97,10 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
 
 def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     header: dict[str, str] = {}
+    at: dict[str, str] = {}
     nodes: dict[str, dict[str, str]] = {}
     links: list[tuple[int, dict[str, str]]] = []
+    names: set[str] = set()
     for line, text in lines:
         where = f"{path}, line {line}"
         fields = _fields(text, where)
@@ -109,19 +111,23 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 raise UserError(f"{where}: the time t={fields['t']} is negative.")
             nodes[fields["I"]] = fields
         elif "J" in fields:
+            if fields["J"] in names:
+                raise UserError(f"{where}: the link {fields['J']} comes twice.")
+            names.add(fields["J"])
             links.append((line, fields))
         else:
             header |= fields
-    for letter, what, entries in (("N", "nodes", nodes), ("L", "links", links)):
-        given = header.get(letter) or header.get({"N": "NODES", "L": "LINKS"}[letter])
-        if given is not None and given != str(len(entries)):
+            at |= dict.fromkeys(fields, where)
+    for short, long, count in (("N", "NODES", len(nodes)), ("L", "LINKS", len(links))):
+        field = short if short in header else long
+        if field in header and header[field] != str(count):
             raise UserError(
-                f"{path}: the header says {given} {what} and there are {len(entries)}: the file is "
-                "cut short, or its header is wrong."
+                f"{at[field]}: the header says {header[field]} {long.lower()} and there are "
+                f"{count}: the file is cut short, or its header is wrong."
             )
-    base = number_of(header.get("base", str(math.e)), path, "base")
+    base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
     if base < 0 or base == 1:
-        raise UserError(f"{path}: base={base:g} is the base of no logarithm.")
+        raise UserError(f"{at['base']}: base={base:g} is the base of no logarithm.")
     scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
     for line, fields in links:
@@ -147,10 +153,13 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
         scored_links.append((*ends, _word(word), *values, line, log_posterior))
     scales = [
-        number_of(header.get(field, default), path, field)
+        number_of(header.get(field, default), at.get(field, path), field)
         for field, default in (("acscale", "1"), ("lmscale", "1"), ("wdpenalty", "0"))
     ]
-    start, end = (_named_node(header.get(field), nodes, path, field) for field in ("start", "end"))
+    start, end = (
+        _named_node(header.get(field), nodes, at.get(field, path), field)
+        for field in ("start", "end")
+    )
     return lattice_of(header.get("UTTERANCE", name), scored_links, start, end, path, scales)
 
 
@@ -173,9 +182,9 @@ def _end(fields, long, short, nodes, where):
     return node
 
 
-def _named_node(name, nodes, path, field):
+def _named_node(name, nodes, where, field):
     if name is not None and name not in nodes:
-        raise UserError(f"{path}: the header says {field}={name}, and there is no such node.")
+        raise UserError(f"{where}: the header says {field}={name}, and there is no such node.")
     return name
 
 

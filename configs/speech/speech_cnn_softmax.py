@@ -1,0 +1,32 @@
+"""Output vectors from the letters of words, to re-score hypotheses.
+
+    python train.py --config speech_cnn_softmax runs/speech_cnn_softmax
+
+As speech_softmax, but for the head: Jozefowicz et al. (2016), section 3.2, with the small network
+of Kim et al. (2016), trained by importance sampling. Words that training never saw are scored by
+their letters where --add-words names them.
+
+Data: speech/ in $ZOO_DATA. Expected: validation perplexity 330.6. Results: docs/results.md.
+"""
+
+from configs import speech_softmax
+from configs.ptb._shared import KIM
+from zoo import Experiment, changed
+from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.heads import CNNSoftmax, ImportanceSampling, UnigramNoise
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        speech_softmax.get_config(),
+        {
+            "model.embedding": Concat((Lookup(size=136), CharCNN(size=64))),
+            "model.head": CNNSoftmax(
+                KIM,
+                sampled=ImportanceSampling(
+                    noise=UnigramNoise(power=0.75), samples=1024, distinct=True
+                ),
+            ),
+        },
+    )
