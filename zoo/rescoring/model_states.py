@@ -92,8 +92,8 @@ class _Model:
     """The array of states of one model."""
 
     def __init__(self, run):
-        self.model, self.given = run.experiment.language_model, (run.params, run.tables)
-        self.given = (*self.given, self.model.prepared(*self.given))
+        self.model = run.experiment.language_model
+        self.given = run.params, run.tables, self.model.prepared(run.params, run.tables)
         self.step, self.log_prob = compiled(self.model)
         self.states = self._room(ROOM)
 
