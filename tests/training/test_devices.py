@@ -6,6 +6,7 @@ import pytest
 
 from tests.training import small
 from zoo.errors import UserError
+from zoo.processes.group import Processes
 from zoo.training.devices import Devices
 
 
@@ -105,6 +106,18 @@ def test_a_batch_that_does_not_divide_is_refused():
 def test_devices_that_are_not_there_are_refused(count):
     with pytest.raises(UserError, match=f"--devices {count}: this machine has 4"):
         Devices(count, batch=8)
+
+
+def test_each_of_several_processes_has_its_own_lanes():
+    batch = np.arange(24).reshape(8, 3)
+    for index, rows in ((0, [0, 1]), (3, [6, 7])):
+        devices = Devices(1, batch=8, processes=Processes(index, 4, "h:1"))
+        assert (devices.count, devices.axis) == (4, "data")
+        np.testing.assert_array_equal(devices.own(batch), batch[rows])
+        assert devices.split(devices.own(batch)).shape == (1, 2, 3)
+    assert Devices(4, batch=8).own(batch) is batch
+    with pytest.raises(UserError, match="batch=6 does not divide by 4 devices, those of 2 proc"):
+        Devices(2, batch=6, processes=Processes(0, 2, "h:1"))
 
 
 def test_no_number_takes_all_devices():

@@ -272,6 +272,8 @@ def receive(server: socket.socket, count: int, limit: float, end: Callable = end
             connection.sendall(json.dumps({"welcome": not wrong, "why": wrong}).encode() + b"\n")
             connection.settimeout(None)
     if wrong:
+        for connection in sockets.values():
+            connection.close()
         raise UserError(wrong)
     return Links(0, count, sockets, end)
 
