@@ -1,4 +1,4 @@
-"""Kubernetes: a JobSet with a job for each run, on slices of TPUs.
+"""Kubernetes: a JobSet with a job for each run, on slices of TPUs, a pod on each host of a slice.
 
 A pod that is taken away gets SIGTERM; training saves its state and leaves with 143, which counts as
 no failure, and the pod is made again. So the folder of a run has to outlive its pod: give a mounted
@@ -17,7 +17,7 @@ from zoo.errors import UserError
 _HEADER = """apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata:
-  name: {name}
+  name: {name}{annotations}
 spec:
   failurePolicy:
     maxRestarts: {restarts}
@@ -27,8 +27,9 @@ _JOB = """  - name: {name}
     replicas: 1
     template:
       spec:
-        parallelism: 1
-        completions: 1
+        parallelism: {hosts}
+        completions: {hosts}
+        completionMode: Indexed
         backoffLimit: 3
         podFailurePolicy:
           rules:
@@ -38,7 +39,7 @@ _JOB = """  - name: {name}
           - action: Ignore
             onExitCodes:
               operator: In
-              values: [143]
+              values: [75, 143]  # 75: another pod of the run was
           - action: FailJob  # a mistake that another try does not mend
             onExitCodes:
               operator: In
@@ -54,11 +55,24 @@ _JOB = """  - name: {name}
             - name: zoo
               image: {image}
               # The shell gives way to the program, which gets the signals.
-              command: ["bash", "-c", {command}]
+              command: ["bash", "-c", {command}]{environment}
               resources:
                 limits:
                   google.com/tpu: {chips}
 """
+# A slice of several hosts is one node pool, which a job has to itself.
+_ANNOTATIONS = """
+  annotations:
+    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool"""
+# Each pod is a process of the run; its number is that of the pod, which Kubernetes tells it.
+_ENVIRONMENT = """
+              env:
+              - name: JAX_COORDINATOR_ADDRESS
+                value: {name}-{job}-0-0.{name}:8477
+              - name: JAX_NUM_PROCESSES
+                value: '{hosts}'"""
+# Seconds that pods wait for each other, while nodes are made for some.
+_MEET = 3600
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -66,7 +80,7 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     add("--image", required=True, help="with this repository as its working folder, and jax[tpu]")
     add("--tpu", choices=tpus.SLICES, default="v5e")
-    add("--chips", type=int, default=4, help="of a run: those of one host")
+    add("--chips", type=int, default=4, help="of a run; from 16, 4 on each host")
     add("--restarts", type=int, default=3, help="of the whole set, after failures")
     add("--grace", type=int, default=300, metavar="SECONDS", help="from SIGTERM to the end")
 
@@ -78,21 +92,31 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
             f"--name {arguments.name}: give small letters, digits and -, 40 at most, a letter "
             "first."
         )
-    kind, topology = tpus.find(arguments.tpu, arguments.chips)
-    jobs = [
-        _JOB.format(
-            name=f"run-{number}",
-            grace=arguments.grace,
-            accelerator=kind.kubernetes,
-            topology=topology,
-            image=json.dumps(arguments.image),
-            # JSON is YAML.
-            command=json.dumps(f"exec {shlex.join(['python', 'train.py', *run.words])}"),
-            chips=arguments.chips,
-        )
-        for number, run in enumerate(runs)
-    ]
-    header = _HEADER.format(name=arguments.name, restarts=arguments.restarts)
+    kind, topology, hosts = tpus.find(arguments.tpu, arguments.chips)
+    several = hosts > 1
+    further = ["--meet-within", str(_MEET)] if several else []
+    jobs = []
+    for number, run in enumerate(runs):
+        job = f"run-{number}"
+        environment = _ENVIRONMENT.format(name=arguments.name, job=job, hosts=hosts)
+        command = shlex.join(["python", "train.py", *run.words, *further])
+        values = {
+            "name": job,
+            "grace": arguments.grace,
+            "accelerator": kind.kubernetes,
+            "topology": topology,
+            "hosts": hosts,
+            "image": json.dumps(arguments.image),  # JSON is YAML
+            "command": json.dumps(f"exec {command}"),
+            "environment": environment if several else "",
+            "chips": arguments.chips // hosts,
+        }
+        jobs.append(_JOB.format(**values))
+    header = _HEADER.format(
+        name=arguments.name,
+        restarts=arguments.restarts,
+        annotations=_ANNOTATIONS if several else "",
+    )
     return header + "".join(jobs)
 
 

@@ -2,19 +2,21 @@
 
 A task that is about to be stopped, for its time is up or another job has its place, gets SIGTERM
 some minutes before. Training then saves its state and leaves with 143, and the task is queued
-again; the same command goes on with the run.
+again; the same command goes on with the run. With several nodes a run has a process on each, with
+all GPUs of the node.
 """
 
 import argparse
 import shlex
 
 from launch.runs_file import Run
+from zoo.errors import UserError
 
 _SCRIPT = """#!/bin/bash
 #SBATCH --job-name={name}
 #SBATCH --array=0-{last}{at_once}
 #SBATCH --time={time}
-{options}#SBATCH --requeue
+{nodes}{options}#SBATCH --requeue
 #SBATCH --signal=B:TERM@{grace}
 #SBATCH --output={name}-%A_%a.log
 #SBATCH --open-mode=append
@@ -41,6 +43,7 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     add("--time", default="24:00:00", help="of each task; it is queued again when it is over")
     add("--at-once", type=int, default=0, metavar="N", help="tasks that run at a time; 0: any")
+    add("--nodes", type=int, default=1, metavar="N", help="of a run, a process on each")
     add("--grace", type=int, default=300, metavar="SECONDS", help="from SIGTERM to the end")
     add("--python", default=".venv/bin/python", help="the program that runs train.py")
     add(
@@ -54,7 +57,12 @@ def add_to(parser: argparse.ArgumentParser):
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The script that sbatch takes."""
-    program = [arguments.python, "train.py"]
+    if arguments.nodes < 1:
+        raise UserError(f"--nodes {arguments.nodes}: give at least 1.")
+    several = arguments.nodes > 1
+    # srun passes signals on, and ends with the greatest exit code.
+    program = [*(["srun"] if several else []), arguments.python, "train.py"]
+    nodes = f"#SBATCH --nodes={arguments.nodes}\n#SBATCH --ntasks-per-node=1\n"
     cases = [
         f"{number}) command=({shlex.join([*program, *run.words])}) ;;"
         for number, run in enumerate(runs)
@@ -65,6 +73,7 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         at_once=f"%{arguments.at_once}" if arguments.at_once else "",
         time=arguments.time,
         grace=arguments.grace,
+        nodes=nodes if several else "",
         options="".join(f"#SBATCH {option}\n" for option in arguments.sbatch),
         cases="\n".join(cases),
     )

@@ -1,4 +1,4 @@
-"""Cloud TPU: a machine for each run, made anew when it is taken away, and deleted at the end."""
+"""Cloud TPU: a slice for each run, made anew when it is taken away, and deleted at the end."""
 
 import argparse
 import shlex
@@ -12,11 +12,12 @@ _SCRIPT = """#!/bin/bash
 set -u
 run() {{  # number, command on the machine
   local machine={name}-$1 tpu=(gcloud compute tpus tpu-vm) where=(--zone={zone}) code state
+  local ssh=("${{where[@]}}"{workers})
   while true; do
     until "${{tpu[@]}}" create "$machine" "${{where[@]}}" --accelerator-type={accelerator} \\
       --version={runtime} {spot}; do sleep 300; done
-    "${{tpu[@]}}" ssh "$machine" "${{where[@]}}" --command={setup} \\
-      && "${{tpu[@]}}" ssh "$machine" "${{where[@]}}" --command="$2"
+    "${{tpu[@]}}" ssh "$machine" "${{ssh[@]}}" --command={setup} \\
+      && "${{tpu[@]}}" ssh "$machine" "${{ssh[@]}}" --command="$2"
     code=$?
     state=$("${{tpu[@]}}" describe "$machine" "${{where[@]}}" --format='value(state)')
     "${{tpu[@]}}" delete "$machine" "${{where[@]}}" --quiet
@@ -37,13 +38,13 @@ def add_to(parser: argparse.ArgumentParser):
     add("--zone", required=True, help="such as us-west4-a")
     add("--repository", required=True, metavar="URL", help="of this project, for git clone")
     add("--tpu", choices=tpus.SLICES, default="v5e")
-    add("--chips", type=int, default=4, help="of a run: those of one host")
+    add("--chips", type=int, default=4, help="of a run; from 16, 4 on each host")
     add("--on-demand", action="store_true", help="machines that are not taken away, at their price")
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The script that bash runs."""
-    kind, _ = tpus.find(arguments.tpu, arguments.chips)
+    kind, _, hosts = tpus.find(arguments.tpu, arguments.chips)
     lost = [run.folder for run in runs if "://" not in run.folder]
     if lost:
         raise UserError(
@@ -64,6 +65,8 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         zone=shlex.quote(arguments.zone),
         accelerator=f"{kind.cloud}-{arguments.chips}",
         runtime=kind.runtime,
+        # Each host has a process, and finds in its metadata which.
+        workers=" --worker=all" if hosts > 1 else "",
         spot="" if arguments.on_demand else "--spot",
         setup=shlex.quote(setup),
         runs="\n".join(lines),

@@ -14,6 +14,7 @@ import yaml
 from launch import __main__ as launch
 from zoo.commands import program
 from zoo.errors import UserError
+from zoo.processes import detect
 
 RUNS = """# two runs
 --config ptb_nce runs/nce --set model.head.samples=100
@@ -99,7 +100,7 @@ def test_a_jobset_has_a_job_for_each_run(runs, capsys):
         assert (spec["parallelism"], spec["completions"]) == (1, 1)
         rules = spec["podFailurePolicy"]["rules"]
         codes = [rule.get("onExitCodes", {}).get("values") for rule in rules]
-        assert codes == [None, [143], [2]]
+        assert codes == [None, [75, 143], [2]]
         pod = spec["template"]["spec"]
         assert pod["restartPolicy"] == "Never"  # which podFailurePolicy needs
         assert pod["terminationGracePeriodSeconds"] == 300
@@ -115,6 +116,36 @@ def test_a_jobset_has_a_job_for_each_run(runs, capsys):
     command = jobs[1]["template"]["spec"]["template"]["spec"]["containers"][0]["command"][2]
     assert shlex.split(command)[:4] == ["exec", "python", "train.py", "--config"]
     assert "runs/a run" in shlex.split(command)
+
+
+def test_runs_on_several_hosts_find_each_other(runs, capsys, tmp_path):
+    """What detection reads is what the scripts set."""
+    words = ["jobset", runs, "--image", "here/zoo:1", "--chips", "16", "--name", "wide"]
+    found = yaml.safe_load(rendered(capsys, *words))
+    assert [*found["metadata"]["annotations"].values()] == ["cloud.google.com/gke-nodepool"]
+    for number, job in enumerate(found["spec"]["replicatedJobs"]):
+        spec = job["template"]["spec"]
+        assert (spec["parallelism"], spec["completions"]) == (4, 4)
+        assert spec["completionMode"] == "Indexed"
+        pod = spec["template"]["spec"]
+        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "4x4"
+        (container,) = pod["containers"]
+        assert container["resources"] == {"limits": {"google.com/tpu": 4}}
+        assert shlex.split(container["command"][2])[-2:] == ["--meet-within", "3600"]
+        environment = {item["name"]: item["value"] for item in container["env"]}
+        place = detect.find(environment=environment | {"JOB_COMPLETION_INDEX": "3"})
+        assert place == detect.Place(f"wide-run-{number}-0-0.wide:8477", 4, 3)
+    script = rendered(capsys, "slurm", runs, "--nodes", "2")
+    check_bash(script)
+    assert {"#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=1"} < {*script.splitlines()}
+    assert "0) command=(srun .venv/bin/python train.py --config ptb_nce" in script
+    path = tmp_path / "runs.txt"
+    path.write_text("--config ptb_nce gs://bucket/nce\n")
+    where = ["--zone", "here-a", "--repository", "https://x/zoo.git", "--chips", "16"]
+    script = rendered(capsys, "tpu-vm", str(path), *where)
+    check_bash(script)
+    assert "--accelerator-type=v5litepod-16" in script
+    assert 'ssh=("${where[@]}" --worker=all)' in script
 
 
 def test_a_machine_is_made_for_each_run(tmp_path, capsys):
@@ -162,7 +193,8 @@ def test_wrong_runs_are_found_before_they_are_queued(text, match, tmp_path):
 
 def test_what_cannot_be_started_is_said(runs, monkeypatch, tmp_path):
     for words, match in (
-        (["jobset", runs, "--image", "i", "--chips", "16"], "--chips 16: a run takes the devices"),
+        (["jobset", runs, "--image", "i", "--chips", "12"], "--chips 12: slices of v5e have 1, 4"),
+        (["slurm", runs, "--nodes", "0"], "--nodes 0: give at least 1"),
         (["jobset", runs, "--image", "i", "--name", "My_Job"], "--name My_Job: give small letters"),
         (["slurm", str(tmp_path / "no.txt")], "cannot be read"),
     ):
@@ -178,7 +210,7 @@ def test_the_page_shows_commands_that_can_be_given(tmp_path, capsys, monkeypatch
     (tmp_path / "runs.txt").write_text(text)
     monkeypatch.chdir(tmp_path)
     shown = [line[4:] for line in page.splitlines() if line.startswith("    python -m launch")]
-    assert len(shown) == 3
+    assert len(shown) == 5
     for command in shown:
         if "tpu-vm" not in command:  # whose runs lie in a bucket
             assert rendered(capsys, *shlex.split(command)[3:])
