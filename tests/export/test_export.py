@@ -1,5 +1,6 @@
 """An exported run: the same numbers without the zoo, the same run with it."""
 
+import dataclasses
 import json
 import shutil
 import subprocess
@@ -12,9 +13,14 @@ import pytest
 
 import zoo
 from tests.training import small
+from tests.training.test_translation import MODEL as OF_PAIRS
 from tests.training.test_translation import experiment as of_pairs
+from zoo.attention import Bahdanau, Luong
 from zoo.commands import command_line, evaluate, program
+from zoo.cores import GRU, Bidirectional
+from zoo.decoding import steps
 from zoo.errors import UserError
+from zoo.evaluation import pair_scores
 from zoo.evaluation.run import Run
 from zoo.export import folder, hub, programs, standalone
 from zoo.heads import CharLSTM, LogLinear
@@ -172,11 +178,76 @@ def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
     assert {one.name for one in tmp_path.iterdir()} == {"file"}
 
 
+# A process without the zoo, of a translator: sentences of other lengths side by side.
+PAIRS_ALONE = """
+import sys
+sys.modules.update(dict.fromkeys(("zoo", "flax", "optax", "orbax", "tests")))
+sys.path.insert(0, "")
+import json, numpy as np, load
+model = load.Translator(".")
+sources, targets = ([text.split() for text in side] for side in json.loads(sys.argv[1]))
+carry, constant = model.encode(*model.read_sources(sources))
+first, carry = model.step([model.ids([model.boundary])[0]] * 3, carry, constant)
+second, carry = model.step([2, 5, 1], carry, constant)
+print(json.dumps([model.log_prob(sources, targets).tolist(), first.tolist(), second.tolist()]))
+"""
+TRANSLATORS = {
+    "forward": ({}, {}),
+    "attention": ({"attention": Luong(), "order": "source_reversed"}, {}),
+    "bidirectional": (
+        {"attention": Bahdanau(), "encoder": Bidirectional(GRU(7)), "core": GRU(7)},
+        {"order": "target_reversed"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
 @pytest.mark.slow
-def test_an_encoder_decoder_is_not_exported(tmp_path):
-    path = small.run_in(tmp_path / "run", of_pairs(epochs=1))
-    with pytest.raises(UserError, match="SequenceToSequence, and programs are exported of a"):
-        folder.write(path, tmp_path / "out")
+def test_an_encoder_decoder_without_the_zoo_has_the_same_numbers(name, tmp_path):
+    fields = {**TRANSLATORS[name][0], **TRANSLATORS[name][1]}
+    recipe = of_pairs(dataclasses.replace(OF_PAIRS, **fields), epochs=1)
+    path = small.run_in(tmp_path / "run", recipe)
+    out = folder.write(path, tmp_path / "out", "made up")
+    run = Run.load(path)
+    corpus = recipe.vocabulary.read(recipe.data, "validation")
+    targets = [" ".join(words) for words in corpus.sentences[:3]]
+    sources = [" ".join(words) for words in corpus.source_text.sentences[:3]]
+    assert len({len(text.split()) for text in sources}) > 1
+    done = subprocess.run(
+        [sys.executable, "-I", "-W", "error", "-c", PAIRS_ALONE, json.dumps([sources, targets])],
+        cwd=out,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    log_prob, first, second = json.loads(done.stdout)
+    pairs = pair_scores.read(recipe, run.lexicon, run.others[0], corpus)
+    model, text = recipe.model, pairs.target
+    scores = pair_scores.score(model, run.params, run.tables, pairs, 2)
+    expected = [
+        scores.log_prob[start : start + length].sum()
+        for start, length in zip(text.starts[:3], text.lengths[:3], strict=True)
+    ]
+    np.testing.assert_allclose(log_prob, expected, rtol=1e-5)
+    batch = pairs.batch(np.arange(3), (pairs.source_lengths[:3].max(), 9))
+    step, carry = steps.of_sequence_to_sequence(
+        model, run.params, run.tables, batch.source, batch.lengths
+    )
+    words = np.full(3, run.lexicon.boundary_id)
+    for given, found in ((words, first), (np.array([2, 5, 1]), second)):
+        wanted, carry = step(given, carry)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    back = zoo.load(out)
+    assert back.translate(sources, beam=2) == zoo.load(path).translate(sources, beam=2)
+    assert "pipeline_tag: translation" in (out / "README.md").read_text()
+    again = subprocess.run(
+        [sys.executable, "load.py", sources[0], targets[0]],
+        cwd=out,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(again.stdout) == pytest.approx(expected[0], rel=1e-5)
 
 
 def test_the_command_tells_of_its_files(exports, tmp_path, capsys):

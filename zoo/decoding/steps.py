@@ -71,15 +71,32 @@ class _NextTargetWord:
     model: Any
 
     def __call__(self, params, tables, prepared, encoded, words, carry):
-        model, (carry, sentences) = self.model, carry
-        states = model.decoder.states(params, tables, words[:, None], carry)
+        carry, sentences = carry
         of_rows = jax.tree.map(lambda leaf: leaf[sentences], encoded)
-        hidden = model.attended(params, states[0][:, 0], of_rows)
-        context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
-        log_probs = model.head.log_probs(
-            model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
-        )
-        return log_probs, (states[2], sentences)
+        arguments = params, tables, prepared, of_rows, words, carry
+        log_probs, carry = next_target_word(self.model, *arguments)
+        return log_probs, (carry, sentences)
+
+
+def next_target_word(model, params, tables, prepared, encoded, words, carry):
+    """(log p of every word after these, [rows, V] nats; carry) of a `SequenceToSequence`.
+
+    Args:
+      model: the encoder-decoder.
+      params: its parameters.
+      tables: those of its words.
+      prepared: what `model.prepared` gives.
+      encoded: of `model.encode`, the sentence of each row; its carry is not read.
+      words: int32 [rows].
+      carry: the decoder's, before these words.
+    """
+    states = model.decoder.states(params, tables, words[:, None], carry)
+    hidden = model.attended(params, states[0][:, 0], encoded)
+    context = jax.tree.map(lambda leaf: leaf[:, 0], states[1])
+    log_probs = model.head.log_probs(
+        model.head_params(params), tables["head"], hidden, context=context, prepared=prepared
+    )
+    return log_probs, states[2]
 
 
 def of_sequence_to_sequence(

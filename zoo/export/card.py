@@ -6,14 +6,26 @@ from typing import Any
 from zoo import recipes
 from zoo.data import Facts, Micro, MicroPairs
 from zoo.evaluation.run import Run
+from zoo.models import SequenceToSequence
 
 _GENERATED = (Micro, MicroPairs, Facts)
 _HEADER = """---
 library_name: zoo
-pipeline_tag: text-generation
-tags: [language-model, recurrent, jax]
+pipeline_tag: {pipeline}
+tags: [{tag}, recurrent, jax]
 ---
 """
+_OF_TEXT = {"pipeline": "text-generation", "tag": "language-model"}
+_OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
+_USE_OF_TEXT = (
+    "    python -m zoo generate DIR          # with the zoo",
+    "    python -m zoo score DIR sentences.txt",
+    '    python load.py "a sentence"         # without it: jax, numpy and safetensors',
+)
+_USE_OF_PAIRS = (
+    "    python -m zoo translate DIR sentences.txt      # with the zoo",
+    '    python load.py "a source" "its translation"    # without it: jax, numpy and safetensors',
+)
 
 
 def card(run: Run, name: str, licence: str | None, passports: list[dict], size: int) -> str:
@@ -28,9 +40,10 @@ def card(run: Run, name: str, licence: str | None, passports: list[dict], size: 
     """
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
+    pairs = isinstance(model, SequenceToSequence)
     return "\n".join(
         [
-            _HEADER,
+            _HEADER.format(**(_OF_PAIRS if pairs else _OF_TEXT)),
             f"# {name}",
             "",
             f"A {type(model).__name__} of {size:,} parameters ({_parts(model)}) over "
@@ -51,9 +64,7 @@ def card(run: Run, name: str, licence: str | None, passports: list[dict], size: 
             "",
             "## Use",
             "",
-            "    python -m zoo generate DIR          # with the zoo",
-            "    python -m zoo score DIR sentences.txt",
-            '    python load.py "a sentence"         # without it: jax, numpy and safetensors',
+            *(_USE_OF_PAIRS if pairs else _USE_OF_TEXT),
             "",
             "## Recipe",
             "",

@@ -1,6 +1,6 @@
 """The folder of an exported run.
 
-    experiment.json, lexicon.npz, texts.npz, results/   as in the run
+    experiment.json, lexicon.npz, texts.npz, results/   as in the run; of pairs source.npz too
     params.safetensors     the parameters by name       README.md   the model card
     tables.safetensors     what programs take besides   load.py     reads all this without the zoo
     programs/*.jax         jax.export's                 export.json  what was exported, digests
@@ -18,11 +18,15 @@ import numpy as np
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, SequenceToSequence
 from zoo.runs import digests, exported, made_with, strict_json
 from zoo.runs.workdir import Workdir
 
-COPIED = ("experiment.json", "lexicon.npz", "texts.npz", "start.json")
+COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
+_PROGRAMS = {
+    LanguageModel: programs.of_language_model,
+    SequenceToSequence: programs.of_sequence_to_sequence,
+}
 _PARAMS = "params/"
 
 
@@ -41,17 +45,17 @@ def write(
       platforms: those that the programs run on.
 
     Raises:
-      UserError: there is something at `out`, or no trained language model at `path`.
+      UserError: there is something at `out`, or no trained model of words at `path`.
     """
     out = pathlib.Path(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     exported.safetensors()  # before any work begins, if it is missing
     run = Run.load(path)
-    if not isinstance(run.experiment.model, LanguageModel):
+    if type(run.experiment.model) not in _PROGRAMS:
         raise UserError(
             f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
-            "exported of a LanguageModel: give a run of one."
+            "exported of a LanguageModel or a SequenceToSequence: give a run of one."
         )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +73,8 @@ def write(
 
 def _write(run, folder, name, licence, platforms):
     """Writes all files into a folder that is there."""
-    made = programs.of_language_model(run.experiment.model, run.params, run.tables, platforms)
+    model = run.experiment.model
+    made = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
     params = {
         key.removeprefix(_PARAMS): array
         for key, array in made.arrays.items()
@@ -100,6 +105,7 @@ def _write(run, folder, name, licence, platforms):
             "programs": files,
             "carry": sum(key.startswith("carry/") for key in tables),
             "boundary_marks": run.experiment.vocabulary.boundary_marks,
+            "order": getattr(model, "order", None),
             "digests": digests.of_arrays(params),
             "versions": made_with.versions(),
         },

@@ -1,8 +1,17 @@
-"""A language model as two compiled-anywhere programs of `jax.export`, for any number of rows.
+"""A model as compiled-anywhere programs of `jax.export`, for any number of rows.
+
+A language model:
 
     score(arrays, words [B, T], targets [B, T], reset [B, T], carry)
         -> (log p [B, T], log Z [B, T], carry)
     step(arrays, words [B], carry) -> (log p of every word [B, V], carry)
+
+An encoder-decoder:
+
+    score(arrays, source [B, S], lengths [B], words [B, T], targets [B, T])
+        -> (log p [B, T], log Z [B, T])
+    encode(arrays, source [B, S], lengths [B]) -> (carry, constant)
+    step(arrays, words [B], carry, constant) -> (log p of every word [B, V], carry)
 
 The arrays are a dict by name, "params/...", "tables/..." and "prepared/..."; the carry is a tuple.
 So a program knows dicts, tuples and arrays, and whoever calls it needs no class of the zoo.
@@ -19,8 +28,9 @@ import numpy as np
 from jax import export
 
 from zoo.decoding import steps
+from zoo.evaluation.pair_scores import score_step as score_pairs
 from zoo.evaluation.perplexity import PRECISION, score_step
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, SequenceToSequence
 from zoo.runs.exported import named_arrays
 
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -29,8 +39,9 @@ PLATFORMS = ("cpu", "cuda", "tpu")
 class Programs(NamedTuple):
     """A model as data.
 
-    programs: {"score" or "step": serialised program}. arrays: all that they take but the text, by
-    name, on the host; "carry/0", "carry/1" ... [1, ...] are the carry of one row before any word.
+    programs: {"score", "step" or "encode": serialised program}. arrays: all that they take but the
+    text, by name, on the host; "carry/0", "carry/1" ... [1, ...] are the carry of one row of a
+    language model before any word.
     """
 
     programs: dict[str, bytearray]
@@ -50,9 +61,7 @@ def of_language_model(
       tables: `evaluation_tables` of its lexicon.
       platforms: those that the programs run on, as JAX calls them.
     """
-    groups = {"params": params, "tables": tables, "prepared": model.prepared(params, tables)}
-    structure = jax.tree.structure(groups)
-    arrays = named_arrays(jax.tree.map(jnp.asarray, groups))
+    structure, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
     carry = jax.tree.structure(model.initial_carry(1))
     rows, length = export.symbolic_shape("rows, length")
@@ -70,14 +79,66 @@ def of_language_model(
         "score": functools.partial(_score, model, structure, [*arrays], carry),
         "step": functools.partial(_step, model, structure, [*arrays], carry),
     }
-    if model.head.spells and not model.head.renormalised:
-        del functions["step"]  # of infinitely many spellings
+    if _has_no_list_of_words(model.head):
+        del functions["step"]
+    programs = _serialised(functions, given, platforms)
+    return Programs(programs, arrays | {f"carry/{i}": np.asarray(x) for i, x in enumerate(row)})
+
+
+def of_sequence_to_sequence(
+    model: SequenceToSequence, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
+) -> Programs:
+    """Exports the scoring function of an encoder-decoder, and what a decoder needs of it: the
+    encoder, and a step if its head has all words' log p.
+
+    Args:
+      model: the model.
+      params: its parameters.
+      tables: `evaluation_tables` of its lexicons.
+      platforms: those that the programs run on, as JAX calls them.
+    """
+    structure, arrays = _arrays(model, params, tables)
+    rows, source, length = export.symbolic_shape("rows, source, length")
+    held, numbers = _like(arrays), jax.ShapeDtypeStruct((rows,), jnp.int32)
+    sources, targets = (jax.ShapeDtypeStruct((rows, n), jnp.int32) for n in (source, length))
+    encoded = jax.eval_shape(model.encode, params, tables, sources, numbers)
+    constant = encoded._replace(carry=())
+    leaves = tuple(jax.tree.leaves(encoded.carry)), tuple(jax.tree.leaves(constant))
+    structures = jax.tree.structure(encoded.carry), jax.tree.structure(constant)
+    given = {
+        "score": (held, sources, numbers, targets, targets),
+        "encode": (held, sources, numbers),
+        "step": (held, numbers, *leaves),
+    }
+    by_name = structure, [*arrays]
+    functions = {
+        "score": functools.partial(_score_pairs, model, *by_name),
+        "encode": functools.partial(_encode, model, *by_name),
+        "step": functools.partial(_step_of_target, model, *by_name, structures),
+    }
+    if _has_no_list_of_words(model.head):
+        del functions["step"], functions["encode"]
+    return Programs(_serialised(functions, given, platforms), arrays)
+
+
+def _arrays(model, params, tables):
+    """(the structure of what programs take but the text, its arrays by name)."""
+    groups = {"params": params, "tables": tables, "prepared": model.prepared(params, tables)}
+    return jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
+
+
+def _has_no_list_of_words(head) -> bool:
+    """Whether there are infinitely many spellings of which a step would have to give log p."""
+    return head.spells and not head.renormalised
+
+
+def _serialised(functions, given, platforms) -> dict[str, bytearray]:
+    """The programs of functions, by name, for arguments of these shapes."""
     with jax.default_matmul_precision(PRECISION), _without_folders():
-        programs = {
+        return {
             name: export.export(jax.jit(function), platforms=platforms)(*given[name]).serialize()
             for name, function in functions.items()
         }
-    return Programs(programs, arrays | {f"carry/{i}": np.asarray(x) for i, x in enumerate(row)})
 
 
 @contextlib.contextmanager
@@ -116,4 +177,24 @@ def _step(model, structure, names, carry_structure, arrays, words, carry):
     params, tables, prepared = _unflatten(structure, names, arrays)
     carry = jax.tree.unflatten(carry_structure, carry)
     log_probs, carry = steps.next_word(model, params, tables, prepared, words, carry)
+    return log_probs, tuple(jax.tree.leaves(carry))
+
+
+def _score_pairs(model, structure, names, arrays, source, lengths, words, targets):
+    params, tables, prepared = _unflatten(structure, names, arrays)
+    return score_pairs(params, tables, prepared, source, lengths, words, targets, model=model)
+
+
+def _encode(model, structure, names, arrays, source, lengths):
+    params, tables, _ = _unflatten(structure, names, arrays)
+    encoded = model.encode(params, tables, source, lengths)
+    constant = encoded._replace(carry=())
+    return tuple(jax.tree.leaves(encoded.carry)), tuple(jax.tree.leaves(constant))
+
+
+def _step_of_target(model, structure, names, structures, arrays, words, carry, constant):
+    params, tables, prepared = _unflatten(structure, names, arrays)
+    carry, encoded = map(jax.tree.unflatten, structures, (carry, constant))
+    given = params, tables, prepared, encoded, words, carry
+    log_probs, carry = steps.next_target_word(model, *given)
     return log_probs, tuple(jax.tree.leaves(carry))
