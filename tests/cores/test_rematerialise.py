@@ -14,7 +14,7 @@ from zoo.errors import UserError
 CORES = {
     name: core for name, core in test_contract.DROPPING_CORES.items() if "variational" not in name
 }
-FAST = {"lstm with skip connections", "4-grams"}
+FAST = {"elman", "4-grams"}
 CASES = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CORES]
 
 

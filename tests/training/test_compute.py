@@ -77,9 +77,10 @@ def small_model(head):
     ("head", "training"),
     [
         (heads.Softmax(initial_scale=0.5), {}),
-        pytest.param(heads.NCE(samples=5), {"row_sparse": True}, marks=pytest.mark.slow),
+        (heads.NCE(samples=5), {"row_sparse": True}),
     ],
 )
+@pytest.mark.slow
 def test_a_run_in_bfloat16_keeps_float32_and_ends_nearby(tmp_path, head, training):
     ends = []
     for compute in ("float32", "bfloat16"):

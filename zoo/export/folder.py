@@ -12,6 +12,7 @@ import json
 import pathlib
 import shutil
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from zoo.runs import digests, exported, made_with, strict_json
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
-_PROGRAMS = {
+_PROGRAMS: dict[type, Any] = {
     LanguageModel: programs.of_language_model,
     SequenceToSequence: programs.of_sequence_to_sequence,
 }
