@@ -178,7 +178,7 @@ def most_gathered(name, layout, operation):
     of_layout = layouts.LAYOUTS[layout]
     if name in SORTED and layout == "batch, automatic":
         return None
-    if of_layout.words and name in BY_FREQUENCY and operation in ("log_probs", "sample", "top_k"):
+    if of_layout.words and name in BY_FREQUENCY and operation == "log_probs":
         return ALL_WORDS_BYTES
     if operation == "top_k" and (of_layout.words or layout == "batch, automatic"):
         return ALL_WORDS_BYTES // 2  # of a block of tokens

@@ -99,7 +99,8 @@ CASES = {
         ({"hidden": None}, r"hidden is None: give floating-point numbers"),
         ({"targets": None}, r"targets is None: give word ids"),
         ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
-        ({"params": {"params": {}}}, r"neither params nor tables have '\w+': give what `init`"),
+        ({"params": {"params": {}}}, r"params have 'params', which this head has not: give what"),
+        ({"params": {}}, r"(params|neither params nor tables) have (no )?'\w+': give what `init`"),
     ],
 )
 @pytest.mark.parametrize("head", [heads.Softmax(), heads.LogLinear()])

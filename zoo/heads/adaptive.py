@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.frequency import frequency_tables
@@ -51,6 +52,13 @@ class AdaptiveSoftmax(Head):
         for tail in range(len(self.cutoffs)):
             axes |= {f"projection_{tail}": (HIDDEN, None), f"tail_{tail}": (WORDS, None)}
         return axes
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        params: dict[str, str | None] = {"head": "C D", "head_bias": "C"}
+        for tail in range(len(self.cutoffs)):
+            params |= {f"projection_{tail}": f"D D{tail}", f"tail_{tail}": f"V{tail} D{tail}"}
+        return Shapes(params, {"rank": "int V", "word": "int V"})
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
@@ -105,6 +113,10 @@ class AdaptiveSoftmax(Head):
 
     def _log_probs(self, params, tables, hidden, context, prepared):
         return adaptive.adaptive_log_probs(hidden, *self._arrays(params))[..., tables["rank"]]
+
+    def _top_k(self, params, tables, hidden, k, context, prepared):
+        log_probs, ranks = adaptive.adaptive_top_k(hidden, *self._arrays(params), k)
+        return log_probs, tables["word"][ranks]
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         return tables["word"][adaptive.adaptive_sample(hidden, *self._arrays(params), key)]

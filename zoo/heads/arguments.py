@@ -24,12 +24,11 @@ from collections.abc import Mapping
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
-from zoo.heads import sharding
+from zoo.heads import given, sharding
 from zoo.heads.evaluated import Evaluated
 from zoo.losses.token_weights import present_states, without_gradient
 
@@ -45,14 +44,54 @@ GUARDED = (
     "sample",
     "top_k",
 )
+# Methods that take a lexicon.
+OF_LEXICON = ("init", "tables", "evaluation_tables", "partition")
 
 
 def guarded(head_class):
     """The class, whose own methods of the contract look at their arguments first."""
-    for name in GUARDED:
+    guards = dict.fromkeys(GUARDED, _guarded) | dict.fromkeys(OF_LEXICON, _of_lexicon)
+    for name, guard in {**guards, "prepared": _preparing}.items():
         if name in vars(head_class):
-            setattr(head_class, name, _guarded(vars(head_class)[name]))
+            setattr(head_class, name, guard(vars(head_class)[name]))
     return head_class
+
+
+def _of_lexicon(method):
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def function(self, *positional, **named):
+        name = f"{type(self).__name__}.{method.__name__}"
+        arguments = signature.bind(self, *positional, **named).arguments
+        if "lexicon" in arguments:
+            given.check_lexicon(name, arguments["lexicon"])
+        if "hidden_size" in arguments:
+            given.check_hidden_size(name, arguments["hidden_size"])
+        if "key" in arguments:
+            given.check_key(name, arguments["key"])
+        return method(self, *positional, **named)
+
+    return function
+
+
+def _preparing(method):
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def function(self, *positional, **named):
+        name = f"{type(self).__name__}.prepared"
+        arguments = signature.bind(self, *positional, **named).arguments
+        _check_given(name, arguments)
+        try:
+            if (shapes := _shapes_of(self)) is not None:
+                given.check_arrays(name, shapes, arguments)
+                _check_sizes(name, self.sizes(arguments["params"], arguments["tables"]))
+            return method(self, *positional, **named)
+        except KeyError as error:
+            raise _missing(name, error, arguments) from error
+
+    return function
 
 
 def _guarded(method):
@@ -71,18 +110,22 @@ def _guarded(method):
             named.pop("prepared", None)
         bound = signature.bind(self, *positional, **named)
         _check_given(name, bound.arguments)
-        bound.arguments["hidden"] = jnp.asarray(bound.arguments["hidden"])
-        mesh = layouts.explicit_mesh(bound.arguments)
-        if mesh is not None:
-            return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
-        bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
+        for argument in ("hidden", "targets", "token_weights"):
+            if argument in bound.arguments:
+                value = bound.arguments[argument]
+                bound.arguments[argument] = given.as_array(name, argument, value)
         try:
+            _check_arrays(name, bound.arguments)
+            mesh = layouts.explicit_mesh(bound.arguments)
+            if mesh is not None:
+                return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
+            bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
             if "tables" in signature.parameters:
                 _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
             bound.arguments.update(_regular(name, bound.arguments))
             _check_hidden_size(name, self.parameter_axes, bound.arguments)
-            if "context" in signature.parameters and bound.arguments.get("context") is None:
-                _check_no_background(name, self.background)
+            if "context" in signature.parameters:
+                _check_context(name, bound.arguments)
             if 0 in bound.arguments["hidden"].shape[:-1]:
                 return _of_no_tokens(method, bound)
             return method(*bound.args, **bound.kwargs)
@@ -100,21 +143,51 @@ GIVEN = {
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
 }
+TEXTLESS = ("hidden", "targets", "token_weights")
 
 
-def _check_given(name, given):
+def _check_given(name, arguments):
     """TypeError for an argument that is None, or of text; for a key of `sample` that is none."""
     for argument, wanted in GIVEN.items():
-        value = given.get(argument, 0)
-        if value is None or (argument in ("targets", "hidden") and _is_text(value)):
+        value = arguments.get(argument, 0)
+        if value is None or (argument in TEXTLESS and _is_text(value)):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
-    if name.endswith(".sample") and not hasattr(given["key"], "dtype"):
-        raise TypeError(f"{name}: key is {given['key']!r}: give a key, as jax.random.key(0) is")
+    if name.endswith(".sample"):
+        given.check_key(name, arguments["key"])
+    elif arguments.get("key") is not None and arguments["self"].draws_noise:
+        given.check_key(name, arguments["key"], of_batch=True)
+
+
+def _check_arrays(name, arguments):
+    """Looks at the arrays of a head that says what they are: see `zoo.heads.given`."""
+    head, shapes = arguments["self"], _shapes_of(arguments["self"])
+    if shapes is None:
+        return
+    given.check_arrays(name, shapes, arguments)
+    prepared = arguments.get("prepared")
+    if jax.tree.leaves(prepared):
+        wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
+        given.check_prepared(name, prepared, wanted)
+
+
+def _shapes_of(head):
+    """The head's `array_shapes`; None where a class above them makes parameters of its own."""
+    return head.array_shapes if _makes_what_it_says(type(head)) else None
+
+
+def _makes_what_it_says(head_class):
+    for kind in head_class.__mro__:
+        if "array_shapes" in vars(kind):
+            return True
+        if "init" in vars(kind):
+            return False
+    return False
 
 
 def _is_text(value):
-    return isinstance(value, str | list | tuple) and np.asarray(value).dtype.kind in "US"
+    of_text = isinstance(value, list | tuple) and any(isinstance(item, str) for item in value)
+    return of_text or isinstance(value, str)
 
 
 def _check_sizes(name, sizes):
@@ -127,9 +200,9 @@ def _check_sizes(name, sizes):
             )
 
 
-def _check_hidden_size(name, parameter_axes, given):
+def _check_hidden_size(name, parameter_axes, arguments):
     """ValueError if parameters were made for hidden states of another size."""
-    size, params = given["hidden"].shape[-1], given["params"]
+    size, params = arguments["hidden"].shape[-1], arguments["params"]
     for of_parameter, names in parameter_axes.items():
         array = params.get(of_parameter) if isinstance(params, Mapping) else None
         shape = getattr(array, "shape", ())
@@ -143,52 +216,62 @@ def _check_hidden_size(name, parameter_axes, given):
             )
 
 
-def _check_no_background(name, background):
-    """TypeError for a head with a background, where no context was given."""
-    if background is not None:
-        raise TypeError(
-            f"{name}: the head's {type(background).__name__} needs to know what stands before: "
-            "give context=, which its `apply` makes of the words before each position"
-        )
+def _check_context(name, arguments):
+    """TypeError where a head with a background has no context, or one without has some; ValueError
+    for one that is not of every token."""
+    head, context = arguments["self"], arguments.get("context")
+    if context is None:
+        if head.background is not None:
+            raise TypeError(
+                f"{name}: the head's {type(head.background).__name__} needs to know what stands "
+                "before: give context=, which its `apply` makes of the words before each position"
+            )
+    elif head.background is not None:
+        given.check_context(name, context, arguments["hidden"].shape[:-1])
+    elif _shapes_of(head) is not None and jax.tree.leaves(context):
+        raise TypeError(f"{name}: the head has no background: leave context out")
 
 
-def _missing(name, error, given):
+def _missing(name, error, arguments):
     """The error to raise for an array that is not there: a TypeError if the caller should have
     given it."""
     key = error.args[0] if error.args else None
-    if not isinstance(key, str) or key in given["params"] or key in given.get("tables", ()):
+    groups = [group for group in ("params", "tables") if group in arguments]
+    without = [group for group in groups if key not in arguments[group]]
+    if not isinstance(key, str) or not without:
         return error
-    if key == "weights" and given["self"].tied:
+    if key == "weights" and "params" in without and arguments["self"].tied:
         wanted = "params have no 'weights': a tied head is handed the embedding's table as these"
     else:
+        lack = f"{without[0]} have no" if len(without) == 1 else "neither params nor tables have"
         wanted = (
-            f"neither params nor tables have {key!r}: give what `init` and `tables` of this head "
+            f"{lack} {key!r}: give what `init` and `tables` of this head "
             "gave for the lexicon, and to a sampled loss `tables`, not `evaluation_tables`"
         )
     return TypeError(f"{name}: {wanted}")
 
 
-def _arrays(given):
+def _arrays(arguments):
     """The arguments that differ from device to device, or that get gradients: not tables and keys,
     for what is drawn with them is the same on all devices."""
-    return {name: value for name, value in given.items() if name not in ("self", "tables", "key")}
+    others = ("self", "tables", "key")
+    return {name: value for name, value in arguments.items() if name not in others}
 
 
-def _regular(name, given):
+def _regular(name, arguments):
     """Hidden states, targets and token weights in regular shapes and types; ValueError names a
     wrong one."""
-    regular = {"hidden": _hidden(name, given["hidden"])}
+    regular = {"hidden": _hidden(name, arguments["hidden"])}
     shape = regular["hidden"].shape[:-1]
-    if "targets" in given:
-        regular["targets"] = _targets(name, given["targets"], regular["hidden"].shape)
-    if "token_weights" in given:
-        weights = _token_weights(name, given["token_weights"], shape, regular["hidden"].dtype)
+    if "targets" in arguments:
+        regular["targets"] = _targets(name, arguments["targets"], regular["hidden"].shape)
+    if "token_weights" in arguments:
+        weights = _token_weights(name, arguments["token_weights"], shape, regular["hidden"].dtype)
         regular |= _present(regular["hidden"], regular["targets"], weights)
     return regular
 
 
 def _hidden(name, hidden):
-    hidden = jnp.asarray(hidden)
     if not hidden.ndim or not jnp.issubdtype(hidden.dtype, jnp.floating):
         raise ValueError(
             f"{name}: hidden states are floating-point numbers of the shape [..., D], and these "
@@ -198,7 +281,7 @@ def _hidden(name, hidden):
 
 
 def _targets(name, targets, states):
-    targets, wanted = jnp.asarray(targets), states[:-1]
+    wanted = states[:-1]
     if targets.shape != wanted:
         raise ValueError(
             f"{name}: hidden states of the shape {states} need targets of the shape {wanted}, one "
@@ -214,7 +297,6 @@ def _targets(name, targets, states):
 
 def _token_weights(name, weights, wanted, dtype):
     """The token weights [...], of a floating-point type."""
-    weights = jnp.asarray(weights)
     if not _broadcasts(weights.shape, wanted):
         raise ValueError(
             f"{name}: token_weights of the shape {weights.shape} do not broadcast to the shape "
@@ -246,19 +328,20 @@ def _of_no_tokens(method, bound):
 
     Their shapes and types are those of its results for some tokens, which are not computed.
     """
-    given = bound.arguments
-    shape = given["hidden"].shape[:-1]
+    arguments = bound.arguments
+    shape = arguments["hidden"].shape[:-1]
 
     def some(array):
         filled = (*(max(1, count) for count in shape), *array.shape[len(shape) :])
         return jnp.zeros(filled, array.dtype)
 
     names = ("hidden", "targets", "token_weights", "context")
-    given.update({name: jax.tree.map(some, given[name]) for name in names if name in given})
-    if "targets" in given:
-        given["targets"] = given["targets"].astype(jnp.int32)
-    if isinstance(given.get("key"), Keys):
-        given["key"] = given["key"].batch
+    filled = {name: jax.tree.map(some, arguments[name]) for name in names if name in arguments}
+    arguments.update(filled)
+    if "targets" in arguments:
+        arguments["targets"] = arguments["targets"].astype(jnp.int32)
+    if isinstance(arguments.get("key"), Keys):
+        arguments["key"] = arguments["key"].batch
     results = jax.eval_shape(lambda: method(*bound.args, **bound.kwargs))
-    shape = () if "token_weights" in given else shape
+    shape = () if "token_weights" in arguments else shape
     return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)

@@ -30,6 +30,7 @@ from zoo.arrays.by_length import map_by_length
 from zoo.arrays.partition import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
@@ -65,6 +66,25 @@ class CharLSTM(Head):
 
     spells = True
     parameter_axes = axes(hidden=(HIDDEN, None))
+    array_shapes = Shapes(
+        {
+            "letters": "A E",
+            "input": "E G",
+            "hidden": "D G",
+            "recurrent": "S G",
+            "bias": "G",
+            "output": "S O",
+            "output_bias": "O",
+        },
+        {
+            "letters": "int V L",
+            "lengths": "int V",
+            "parent": "int B K",
+            "letter": "int B K",
+            "node": "int V",
+            "final": "int V",
+        },
+    )
 
     def __post_init__(self):
         check_least(self, size=1, letter_size=1)

@@ -21,6 +21,7 @@ from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
@@ -95,6 +96,24 @@ class CNNSoftmax(Head):
     def row_tables(self) -> tuple[str, ...]:
         """The correction, where the loss is sampled."""
         return () if self.sampled is None else ("correction",)
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        within = self.network.array_shapes().items()
+        params: dict[str, str | None] = {f"network/{name}": letters for name, letters in within}
+        if self.correction:
+            params |= {"correction": "V R", "projection": "R D"}
+        others = self._names_beside_weights()
+        tables = {"spelling/letters": "int V L", "spelling/lengths": "int V"}
+        noise = None if self.has_open_noise or self.sampled is None else self.sampled.array_shapes
+        if noise is not None:
+            tables |= {f"sampled/{name}": letters for name, letters in noise.tables.items()}
+        return Shapes(params | dict.fromkeys(others, ""), tables)
+
+    def _names_beside_weights(self) -> list[str]:
+        """The parameters, a number each, that the sampled loss has beside the words' vectors."""
+        shapes = None if self.sampled is None else self._sampled.array_shapes
+        return [] if shapes is None else [name for name in shapes.params if name != "weights"]
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
@@ -186,7 +205,8 @@ class CNNSoftmax(Head):
         """The parameters of `_softmax`, with the vectors of all words."""
         if vectors is None:
             vectors = self.vectors(params, tables)
-        params = {**params, "weights": vectors}
+        params = {name: params[name] for name in self._names_beside_weights()}
+        params["weights"] = vectors
         if "bias" in params:
             params["bias"] = jnp.broadcast_to(params["bias"], params["weights"].shape[:1])
         return params
@@ -195,7 +215,12 @@ class CNNSoftmax(Head):
         """The parameters of `_softmax`, with vectors that are computed when they are looked up."""
         weights = rows.Computed(lambda words: self._vectors_of(params, tables, words))
         bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
-        return {**params, "weights": weights, "bias": bias}
+        others = {name: params[name] for name in self._names_beside_weights()}
+        return {**others, "weights": weights, "bias": bias}
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int):
+        """That of the vectors."""
+        return len(tables["spelling"]["lengths"]), hidden_size
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """The numbers of words: with a correction, and with spellings; see `Head.sizes`."""
@@ -254,31 +279,25 @@ class CNNSoftmax(Head):
             given = targets, token_weights, key, context
             return super()._weighted_loss(params, tables, hidden, *given)
         return self._softmax.weighted_loss(
-            self._formed(params, tables), tables["sampled"], hidden, targets, token_weights
+            self._formed(params, tables), {}, hidden, targets, token_weights
         )
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         return self._softmax.log_prob_and_log_z(
-            self._formed(params, tables, prepared), tables["sampled"], hidden, targets
+            self._formed(params, tables, prepared), {}, hidden, targets
         )
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):
         """w_x . h + c_x, the vectors formed of letters."""
         formed = self._formed(params, tables, prepared)
-        return self._softmax.target_scores(
-            formed, tables["sampled"], hidden, targets, context, None
-        )
+        return self._softmax.target_scores(formed, {}, hidden, targets, context, None)
 
     def _log_probs(self, params, tables, hidden, context, prepared):
-        return self._softmax.log_probs(
-            self._formed(params, tables, prepared), tables["sampled"], hidden
-        )
+        return self._softmax.log_probs(self._formed(params, tables, prepared), {}, hidden)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         own = self._formed(params, tables, prepared)
-        return self._softmax.sample(own, tables["sampled"], hidden, key)
+        return self._softmax.sample(own, {}, hidden, key)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return self._softmax.top_k(
-            self._formed(params, tables, prepared), tables["sampled"], hidden, k
-        )
+        return self._softmax.top_k(self._formed(params, tables, prepared), {}, hidden, k)

@@ -72,6 +72,7 @@ def entropy(p: Distribution) -> jax.Array:
         shares, log_p = _shares(log_p)
         return -(shares * log_p).sum(axis=-1)
 
+    _check_distribution("entropy", "p", p)
     return _over_blocks(of_block, p)
 
 
@@ -96,7 +97,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
       >>> [round(float(one), 3) for one in heads.kl_divergence(p, q)]  # log 3 - 1.5 log 2
       [0.059, 0.059]
     """
-    if p.hidden.shape[:-1] != q.hidden.shape[:-1]:
+    for name, given in {"p": p, "q": q}.items():
+        _check_distribution("kl_divergence", name, given)
+    if jnp.shape(p.hidden)[:-1] != jnp.shape(q.hidden)[:-1]:
         raise ValueError(
             f"p has hidden states of the shape {p.hidden.shape} and q of {q.hidden.shape}: give "
             "one of each for every token"
@@ -112,6 +115,14 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
     return _over_blocks(of_block, p, q)
 
 
+def _check_distribution(function, name, given):
+    if not isinstance(given, Distribution):
+        raise TypeError(
+            f"{function}: {name} is a {type(given).__name__}: give "
+            "heads.Distribution(head, params, tables, hidden)"
+        )
+
+
 def _shares(log_p):
     """(p, log p), with 0 for a log p of -inf."""
     shares = jnp.exp(log_p)
@@ -120,6 +131,7 @@ def _shares(log_p):
 
 def _over_blocks(function, *distributions):
     """function(log p of every word [n, V] of each distribution) of blocks of tokens, [...]."""
+    distributions = tuple(d._replace(hidden=jnp.asarray(d.hidden)) for d in distributions)
     shape = distributions[0].hidden.shape[:-1]
     tokens = math.prod(shape)
     prepared = [distribution._prepared() for distribution in distributions]

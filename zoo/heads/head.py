@@ -12,6 +12,7 @@ from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
 from zoo.heads import arguments
 from zoo.heads.evaluated import Evaluated
+from zoo.heads.given import Shapes
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum, softmax_words
 from zoo.losses.token_weights import weighted_sum
@@ -80,6 +81,12 @@ class Head(Evaluated):
         """Whether `loss` draws random numbers. Devices that share the tokens out then compute it
         together, so that what is drawn is the same in every layout: see `zoo.heads.sharding`."""
         return False
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        """The shapes of parameters and tables, by which methods know those of others; None of a
+        head that does not say."""
+        return None
 
     @property
     def parameter_axes(self) -> Axes:
@@ -403,6 +410,15 @@ class Head(Evaluated):
           has some.
         """
         return ()
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int) -> Any:
+        """The shapes of what `prepared` gives, of a head that has `array_shapes` and prepares.
+
+        Args:
+          tables: `tables` or `evaluation_tables`.
+          hidden_size: D.
+        """
+        return None
 
     def _unwritten(self, method: str) -> TypeError:
         """The error of a head that lacks one of the methods that it has to write itself."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.frequency import frequency_tables
@@ -45,6 +46,11 @@ class HierarchicalSoftmax(Head):
         class_bias=(WORDS,),
         weights=(WORDS, None, HIDDEN),
         bias=(WORDS, None),
+    )
+
+    array_shapes = Shapes(
+        {"classes": "C D", "class_bias": "C", "weights": "C M D", "bias": "C M"},
+        {"rank": "int V", "word": "int V"},
     )
 
     def __post_init__(self):
@@ -97,6 +103,11 @@ class HierarchicalSoftmax(Head):
     def _log_probs(self, params, tables, hidden, context, prepared):
         arguments = *self._arrays(params), tables["rank"].shape[0]
         return hierarchical.hierarchical_log_probs(hidden, *arguments)[..., tables["rank"]]
+
+    def _top_k(self, params, tables, hidden, k, context, prepared):
+        arguments = *self._arrays(params), tables["rank"].shape[0], k
+        log_probs, ranks = hierarchical.hierarchical_top_k(hidden, *arguments)
+        return log_probs, tables["word"][ranks]
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         arguments = *self._arrays(params), tables["rank"].shape[0]

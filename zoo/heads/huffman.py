@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import huffman
@@ -32,6 +33,7 @@ class HuffmanSoftmax(Head):
     row_tables = ("weights", "bias")
     ordered_by_frequency = True
     parameter_axes = axes(weights=(WORDS, HIDDEN), bias=(WORDS,))
+    array_shapes = Shapes({"weights": "N D", "bias": "N"}, {"nodes": "int V L", "turns": "V L"})
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
 from zoo.losses import feature_scores, log_linear, measured, softmax, softmax_sum
@@ -82,6 +83,10 @@ class LogLinear(Head):
     form: str = "auto"
 
     parameter_axes = axes(weights=(FEATURES, HIDDEN), bias=(FEATURES,))
+    array_shapes = Shapes(
+        {"weights": "F D", "bias": "F"},
+        {"signature": "int V", "log_mass": "S", "log_within": "V"},
+    )
 
     def __post_init__(self):
         check_least(self, penalty=0, penalty_norm=1)
@@ -164,6 +169,11 @@ class LogLinear(Head):
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         """(weights [S, D], bias [S]) of the softmax over signatures, where there is one."""
         return None if self._is_sparse(tables) else self._signature_weights(params, tables)
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int):
+        """Those of the weights and the bias."""
+        count = len(tables["log_mass"])
+        return None if self._is_sparse(tables) else ((count, hidden_size), (count,))
 
     def _is_sparse(self, tables: Tables):
         """Whether scores are a sparse product of the adaptor: see zoo.losses.feature_scores."""

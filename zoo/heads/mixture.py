@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
+from zoo.heads.given import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 from zoo.losses import mixture, softmax, softmax_words
@@ -38,6 +39,11 @@ class _Mixture(WordVectors):
         prior=(HIDDEN, None),
         projection=(HIDDEN, None),
     )
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        own = {"prior": "D M", "projection": "D P", "projection_bias": "P", "weights": "V K"}
+        return Shapes(own | ({"bias": "V"} if self.bias else {}), {})
 
     def __post_init__(self):
         check_least(self, components=1, size=0)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params
 from zoo.errors import UserError
+from zoo.heads.given import Shapes
 from zoo.heads.sampled import SampledHead, SampledScores
 from zoo.lexicon import Lexicon
 from zoo.losses.nce import nce_loss
@@ -36,6 +37,13 @@ class NCE(SampledHead):
     learned_partition: bool = False
 
     loss_name = "NCE loss"
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        shapes = super().array_shapes
+        assert shapes is not None
+        learned = {"log_partition": ""} if self.learned_partition else {}
+        return shapes._replace(params={**shapes.params, **learned})
 
     def __post_init__(self):
         super().__post_init__()

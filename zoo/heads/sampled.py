@@ -10,6 +10,7 @@ from zoo.arrays import rows
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
 from zoo.heads import noise as noises
+from zoo.heads.given import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
@@ -64,6 +65,11 @@ class SampledHead(SoftmaxScores):
 
     row_tables = ("weights", "bias")
     draws_noise = True
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        params = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
+        return Shapes(params, {"log_q": "V", "threshold": "V", "alias": "int V"})
 
     def __post_init__(self):
         check_least(self, samples=1)
@@ -140,10 +146,16 @@ class SampledHead(SoftmaxScores):
         for_tokens=lambda bias: bias,
     ):
         """w_v . h + c_v of some words, in at least float32."""
+        vectors = rows.take(params["weights"], words)
+        if vectors.shape[-1] != hidden.shape[-1]:  # of vectors that are computed, known only now
+            raise ValueError(
+                f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
+                f"the vectors of words {vectors.shape[-1]}"
+            )
         scores = jnp.einsum(
             product,
             hidden,
-            rows.take(params["weights"], words),
+            vectors,
             preferred_element_type=softmax.accumulator(hidden),
         )
         if not self.bias:

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params
 from zoo.errors import UserError, check_least
-from zoo.heads.softmax import Softmax
+from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
 
 
@@ -38,6 +38,8 @@ class SelfNormalisedSoftmax(Softmax):
     """
 
     penalty: float = 0.1
+
+    array_shapes = WordVectors.array_shapes
 
     def __post_init__(self):
         super().__post_init__()

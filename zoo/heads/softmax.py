@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least, check_rates
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax, softmax_sum, softmax_words
@@ -29,6 +30,10 @@ class WordVectors(Head):
     initial_scale: float = 0.05
 
     parameter_axes = axes(weights=(WORDS, HIDDEN), bias=(WORDS,))
+
+    @property
+    def array_shapes(self) -> Shapes | None:
+        return Shapes({"weights": "V D"} | ({"bias": "V"} if self.bias else {}), {})
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""

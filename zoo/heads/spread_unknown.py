@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
@@ -57,6 +58,12 @@ class SpreadUnknown(HeadAround):
     def parameter_axes(self) -> Axes:
         return self.head.parameter_axes
 
+    @property
+    def array_shapes(self) -> Shapes | None:
+        shapes = self.head.array_shapes
+        own = {"word_ids": "int N", "log_share": "N"}
+        return None if shapes is None else Shapes(shapes.params, own)
+
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.shares}.
 
@@ -91,6 +98,9 @@ class SpreadUnknown(HeadAround):
 
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(params, tables["head"])
+
+    def prepared_shapes(self, tables: Tables, hidden_size: int):
+        return self.head.prepared_shapes(tables["head"], hidden_size)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         """How many words share the unknown word's probability, with the warnings of the head

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
+from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.heads.log_linear import LogLinear
@@ -76,6 +77,10 @@ class WithExpert(HeadAround):
         inner = {f"head/{name}": axes for name, axes in self.head.parameter_axes.items()}
         return {**inner, "weights": (HIDDEN,)}
 
+    @property
+    def array_shapes(self) -> Shapes | None:
+        return Shapes({"head": None, "weights": "D", "bias": ""}, {})
+
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": the head's parameters, "weights": u, [D], "bias": c, []}."""
         return {
@@ -102,6 +107,9 @@ class WithExpert(HeadAround):
     def prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(params["head"], tables["head"])
 
+    def prepared_shapes(self, tables: Tables, hidden_size: int):
+        return self.head.prepared_shapes(tables["head"], hidden_size)
+
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
         return self.head.warnings(lexicon)
 
@@ -110,8 +118,20 @@ class WithExpert(HeadAround):
 
     def expert_weight(self, params: Params, hidden: jax.Array, context: Context):
         """g, [...]; 0 where the expert names nothing."""
+        self._check_context(hidden, context)
         weight = softmax.accumulated(hidden, params["weights"]) + params["bias"]
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
+
+    def _check_context(self, hidden, context):
+        """TypeError or ValueError for what is no word of each position."""
+        wanted = "give what the expert names at each position, word ids, -1 for no word"
+        dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
+        if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
+            found = type(context).__name__ if dtype is None else dtype
+            raise TypeError(f"WithExpert: context is {found}: {wanted}")
+        if context.shape != shape:
+            shapes = f"the shape {context.shape} and the tokens {shape}"
+            raise ValueError(f"WithExpert: context has {shapes}: {wanted}")
 
     def _log_mass(
         self,

@@ -15,6 +15,7 @@ from zoo.losses.adaptive import (
     adaptive_log_probs,
     adaptive_loss,
     adaptive_sample,
+    adaptive_top_k,
     weighted_adaptive_loss,
 )
 from zoo.losses.blackout import blackout_loss
@@ -25,7 +26,12 @@ from zoo.losses.feature_scores import (
     sparse_log_linear_loss,
     weighted_sparse_log_linear_loss,
 )
-from zoo.losses.hierarchical import hierarchical_log_probs, hierarchical_loss, hierarchical_sample
+from zoo.losses.hierarchical import (
+    hierarchical_log_probs,
+    hierarchical_loss,
+    hierarchical_sample,
+    hierarchical_top_k,
+)
 from zoo.losses.huffman import huffman_paths, path_log_probs, path_loss
 from zoo.losses.importance import importance_loss
 from zoo.losses.log_linear import (
@@ -78,10 +84,12 @@ __all__ = [  # noqa: RUF022 in groups
     "adaptive_log_probs",
     "adaptive_loss",
     "adaptive_sample",
+    "adaptive_top_k",
     "weighted_adaptive_loss",
     "hierarchical_log_probs",
     "hierarchical_loss",
     "hierarchical_sample",
+    "hierarchical_top_k",
     "huffman_paths",
     "path_log_probs",
     "path_loss",

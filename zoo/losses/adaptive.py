@@ -165,6 +165,56 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     return rank
 
 
+@over_tokens("hidden")
+def adaptive_top_k(hidden, weights, bias, tails, k):
+    """Finds the k most probable words of the adaptive softmax, in blocks of each cluster's words.
+
+    Args:
+      hidden: h, [..., D].
+      weights: [c_0 + tails, D], see `adaptive_loss`.
+      bias: [c_0 + tails].
+      tails: of each (projection [D, D_i], word vectors [V_i, D_i]).
+      k: at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree, or k is above V.
+
+    Example:
+      >>> tails = [(jnp.zeros((4, 2)), jnp.zeros((2, 2)))]
+      >>> table = jnp.zeros((2, 4)), jnp.log(jnp.array([0.3, 0.7])), tails
+      >>> log_probs, ranks = losses.adaptive_top_k(jnp.ones(4), *table, 2)
+      >>> print(ranks, jnp.exp(log_probs).round(2))
+      [1 2] [0.35 0.35]
+
+    Source: Grave et al. (2017), section 4.
+    """
+    _check(hidden, weights, bias, tails)
+    cutoffs = _cutoffs(bias, tails)
+    softmax_words.check_k(k, cutoffs[-1] + len(tails[-1][1]))
+    flat = hidden.reshape(-1, hidden.shape[-1])
+
+    def walk(states, weights, bias, most):
+        block = softmax.vocabulary_block(states.shape[0], weights.shape[0])
+        return softmax_words.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
+
+    # The classes of the tails are among the best of the head, and are no words.
+    head = walk(flat, weights, bias, k + len(tails))
+    is_word = head.words < cutoffs[0]
+    found = [(jnp.where(is_word, head.values - head.log_z[:, None], -jnp.inf), head.words)]
+    classes = cutoffs[0] + jnp.arange(len(tails))
+    of_classes = softmax.logits(flat, weights[classes], bias[classes]) - head.log_z[:, None]
+    for tail, (projection, words) in enumerate(tails):
+        within = walk(flat @ projection, words, _no_bias(words), k)
+        log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
+        found.append((log_probs, cutoffs[tail] + within.words))
+    log_probs, ranks = softmax_words.best(k, *found)
+    shape = (*hidden.shape[:-1], k)
+    return log_probs.reshape(shape), ranks.reshape(shape)
+
+
 def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
     if ranks is not None:
         of_tokens["ranks"] = (ranks, "...")

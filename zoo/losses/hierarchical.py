@@ -15,8 +15,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, rows
-from zoo.losses import softmax, token_blocks
+from zoo.arrays import blocks, layouts, rows
+from zoo.losses import softmax, softmax_words, token_blocks
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import weighted_rows
@@ -202,6 +202,70 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
     within = blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
     slots = jax.random.categorical(of_word, within).reshape(classes.shape)
     return classes * bias.shape[1] + slots
+
+
+@over_tokens("hidden")
+def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabulary, k):
+    """Finds the k most probable words of the hierarchical softmax, in blocks of classes.
+
+    Args:
+      hidden: h, [..., D].
+      class_weights: R, [C, D].
+      class_bias: r, [C].
+      weights: W, [C, M, D].
+      bias: b, [C, M].
+      vocabulary: V; see `hierarchical_loss`.
+      k: at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; ranks of words, int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree, or k is above V.
+
+    Example:
+      >>> table = jnp.zeros((2, 4)), jnp.zeros(2), jnp.zeros((2, 2, 4)), jnp.zeros((2, 2))
+      >>> log_probs, ranks = losses.hierarchical_top_k(jnp.ones(4), *table, 3, 2)
+      >>> print(ranks, jnp.exp(log_probs).round(2))
+      [2 0] [0.5  0.25]
+
+    Source: Goodman (2001); Morin and Bengio (2005).
+    """
+    _check(hidden, class_weights, class_bias, weights, bias)
+    softmax_words.check_k(k, vocabulary)
+    flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
+    arrays = flat, class_weights, class_bias, weights, bias
+    flat, class_weights, class_bias, weights, bias = layouts.alike(arrays)
+    tokens, dtype = flat.shape[0], softmax.accumulator(flat)
+    cut = blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
+    _, log_z = softmax.softmax_loss(
+        flat, class_weights, class_bias, layouts.zeros(tokens, jnp.int32, flat)
+    )
+
+    def step(found, number):
+        classes = cut.row_numbers(number).astype(jnp.int32)
+        of_class = softmax.logits(
+            flat, cut.take(number, class_weights), cut.take(number, class_bias)
+        )
+        ranks = classes[:, None] * size + jnp.arange(size, dtype=jnp.int32)
+        scores = jnp.einsum(
+            "nd,cmd->ncm", flat, cut.take(number, weights), preferred_element_type=dtype
+        )
+        scores = jnp.where(ranks < vocabulary, scores + cut.take(number, bias), -jnp.inf)
+        of_class = cut.masked(number, of_class - log_z[:, None], -jnp.inf)
+        joint = of_class[..., None] + jax.nn.log_softmax(scores, axis=-1)
+        values, columns = jax.lax.top_k(joint.reshape(tokens, -1), min(k, ranks.size))
+        seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
+        words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
+        return softmax_words.best(k, found, (values, words)), None
+
+    initial = (
+        layouts.filled((tokens, k), -jnp.inf, dtype, flat),
+        layouts.filled((tokens, k), count * size, jnp.int32, flat),
+    )
+    (log_probs, ranks), _ = jax.lax.scan(step, initial, cut.numbers())
+    shape = (*hidden.shape[:-1], k)
+    return log_probs.reshape(shape), ranks.reshape(shape)
 
 
 def _log_class_probs(hidden, weights, bias):

@@ -45,21 +45,21 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
     cut = blocks.Cut.of(weights.shape[0], block)
 
     def step(carry, number):
-        sums, best, highest, sample = carry
+        sums, highest_words, highest, sample = carry
         block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, cut, number)
         block_words = cut.row_numbers(number).astype(jnp.int32)
         sums = sums.plus(block_logits)
         if k:
             values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
             words = cut.masked(number, block_words, cut.rows)  # behind all words
-            best = _best(k, best, (values, words[columns]))
+            highest_words = best(k, highest_words, (values, words[columns]))
         if key is not None:
             noise_key = jax.random.fold_in(key, number * cut.size)
             noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
             drawn = block_words[noisy.argmax(-1)]
             sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
             highest = jnp.maximum(highest, noisy.max(-1))
-        return (sums, best, highest, sample), None
+        return (sums, highest_words, highest, sample), None
 
     initial = (
         softmax.Exponentials.none(hidden),
@@ -76,13 +76,17 @@ def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
 
 def check_k(k, vocabulary: int):
     """Checks that k is a number of words: ValueError if it is not."""
-    if not isinstance(k, int | np.integer) or not 1 <= k <= vocabulary:
-        raise ValueError(f"k is {k}, and there are {vocabulary:,} words: give 1 to {vocabulary:,}")
+    if hasattr(k, "dtype") and not isinstance(k, np.integer):
+        raise TypeError(f"k is an array, {k}: give a whole number, which is known as it is traced")
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if not whole or not 1 <= k <= vocabulary:
+        some = f"1 to {vocabulary:,}"
+        raise ValueError(f"k is {k!r}, and there are {vocabulary:,} words: give {some}")
 
 
-def _best(k, some, others):
-    """The k best of two (values [N, ?], words [N, ?]), of equal ones the words that come first."""
-    values, words = (jnp.concatenate(pair, axis=-1) for pair in zip(some, others, strict=True))
+def best(k, *found):
+    """The k best of some (values [N, ?], words [N, ?]), of equal ones the words that come first."""
+    values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     falling, words = jax.lax.sort((-values, words), num_keys=2)
     return -falling[:, :k], words[:, :k]
 

@@ -109,6 +109,16 @@ class Convolution:
             params["projection"] = _linear(next(keys), total, size)
         return params
 
+    def array_shapes(self) -> dict[str, str]:
+        """The shapes of the parameters by their paths, letters that stand for sizes."""
+        shapes = {"letters": "A E"}
+        for number in range(len(self.widths)):
+            shapes |= _linear_shapes(f"filters/{number}", f"W{number}", f"N{number}")
+        for number in range(self.highway):
+            shapes |= _linear_shapes(f"highway/{number}", "N", "N")
+            shapes |= _linear_shapes(f"highway/{number}", "N", "N", "gate_")
+        return shapes | _linear_shapes("projection", "N", "H")
+
     def apply(self, params, letters, lengths):
         """The vectors [n, size] of padded spellings, letters int [n, L] and lengths int [n]."""
         return self._forward(params, letters, lengths)[0]
@@ -243,6 +253,12 @@ class Convolution:
         )
         vectors = self.vectors(params, tables, distinct, count=slot.max() + 1)
         return vectors[slot.reshape(words.shape)]
+
+
+def _linear_shapes(path, inputs, outputs, prefix=""):
+    """The shapes of a linear map's weights and bias, letters by their paths."""
+    names = f"{path}/{prefix}weights", f"{path}/{prefix}bias"
+    return {names[0]: f"{inputs} {outputs}", names[1]: outputs}
 
 
 def _linear(key, inputs, outputs):

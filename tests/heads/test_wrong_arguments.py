@@ -1,0 +1,238 @@
+"""Every kind of wrong argument to every head is an error that names it, and never a number."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.heads import head_references, test_contract
+from tests.heads.test_with_expert import Told
+from zoo import heads, priors
+from zoo.data import with_background
+from zoo.errors import UserError
+from zoo.lexicon import with_features
+from zoo.lexicon.spelling import Spelling
+
+SIZE, TOKENS = 5, 3
+TRAINED, SPREAD = examples.trained_and_other()
+NGRAM = heads.LogLinear(background=priors.NGram(order=2))
+HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {
+    "sampled letters": heads.CNNSoftmax(head_references.NETWORK, sampled=heads.NCE(samples=3)),
+    "speller": heads.CharLSTM(Spelling("characters"), size=4, letter_size=2, renormalised=True),
+    "expert": heads.WithExpert(Told(), heads.LogLinear()),
+    "spread": heads.SpreadUnknown(heads.Softmax(), TRAINED),
+    "tied log-linear": heads.LogLinear(tied=True),
+    "background": NGRAM,
+}
+OTHER = with_features(examples.plain_lexicon(7), [{"a": 1.0}, {"b": 1.0}] + [{}] * 5)
+OBJECTS = np.array([object()] * TOKENS)
+# {argument: {what is wrong: what is given}}.
+WRONG = {
+    "hidden": {
+        "whole numbers": jnp.ones((TOKENS, SIZE), int),
+        "booleans": jnp.ones((TOKENS, SIZE), bool),
+        "complex": jnp.ones((TOKENS, SIZE), complex),
+        "objects": OBJECTS,
+        "no axis": 1.0,
+        "nothing": None,
+        "text": "abc",
+        "a dict": {"a": jnp.ones((TOKENS, SIZE))},
+        "ragged": [[1.0, 2.0], [1.0]],
+    },
+    "targets": {
+        "an axis more": jnp.zeros((TOKENS, 1), int),
+        "one-hot": jnp.zeros((TOKENS, 13), int),
+        "too few": jnp.zeros(2, int),
+        "one": jnp.zeros(1, int),
+        "no axis": 0,
+        "floats": jnp.zeros(TOKENS),
+        "booleans": jnp.zeros(TOKENS, bool),
+        "objects": OBJECTS,
+        "nothing": None,
+        "words": ["a", "b", "c"],
+        "ragged": [[1], [1, 2]],
+    },
+    "token_weights": {
+        "too few": jnp.ones(2),
+        "an axis more": jnp.ones((TOKENS, 1)),
+        "complex": jnp.ones(TOKENS, complex),
+        "objects": OBJECTS,
+        "nothing": None,
+        "text": "a",
+        "a dict": {},
+    },
+    "params": {
+        "nothing": None,
+        "a list": [],
+        "text": "weights",
+        "wrapped": lambda params: {"params": params},
+        "with more": lambda params: {**params, "surplus": jnp.ones(3)},
+        "whole numbers": lambda params: jax.tree.map(lambda x: x.astype(int), params),
+        "texts": lambda params: jax.tree.map(lambda x: "x", params),
+        "with more axes": lambda params: jax.tree.map(lambda x: x[None], params),
+    },
+    "tables": {"nothing": None, "a list": [], "text": "words", "the lexicon": TRAINED},
+}
+KEYS = {
+    "a number": 3,
+    "a numpy number": np.int64(3),
+    "floats": jnp.ones(2),
+    "signed": jnp.zeros(2, jnp.int32),
+    "three": jnp.zeros(3, jnp.uint32),
+    "many": jax.random.split(jax.random.key(0), 3),
+    "text": "key",
+}
+
+
+@functools.cache
+def arguments(name):
+    """(head, its arguments for three tokens), shapes alone of the parameters."""
+    head = HEADS[name]
+    lexicon = SPREAD if name == "spread" else examples.lexicon()
+    if head is NGRAM:
+        lexicon = with_background(lexicon, head.background, [["word 1", "word 2"]])
+    params = jax.eval_shape(lambda: head.init(jax.random.key(0), SIZE, lexicon))
+    params = jax.tree.map(lambda x: jnp.ones(x.shape, x.dtype), params)
+    if head.tied:
+        words = isinstance(head, heads.Softmax)
+        rows = len(lexicon) if words else len(lexicon.feature_names)
+        params["weights"] = jnp.ones((rows, SIZE))
+    given = {
+        "params": params,
+        "tables": head.tables(lexicon),
+        "hidden": jnp.ones((TOKENS, SIZE)),
+        "targets": jnp.zeros(TOKENS, int),
+        "token_weights": jnp.ones(TOKENS),
+        "key": jax.random.key(0),
+    }
+    if head.background is not None:
+        tokens = jnp.zeros(TOKENS, int)
+        given["context"] = tokens if name == "expert" else (tokens, tokens)
+    return head, given
+
+
+def refused(name, method, without=(), **wrong):
+    """The error of a method that is given something wrong; it is a number's place that it takes."""
+    head, given = arguments(name)
+    given = {key: value for key, value in (given | wrong).items() if key not in without}
+    with pytest.raises((ValueError, TypeError)) as error:
+        jax.eval_shape(lambda: getattr(head, method)(**given))
+    message = str(error.value)
+    # Of the head itself, or of the one within.
+    assert message.partition(":")[0].partition(".")[0] in vars(heads), message
+    return message
+
+
+@pytest.mark.parametrize("argument", WRONG)
+@pytest.mark.parametrize("name", HEADS)
+def test_what_is_wrong_is_named(name, argument):
+    _, given = arguments(name)
+    for what, value in WRONG[argument].items():
+        wrong = value(given[argument]) if callable(value) else value
+        message = refused(name, "weighted_loss", **{argument: wrong})
+        named = argument.partition("_")[0]
+        assert named in message or "tables" in message, (what, message)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_states_of_another_size_are_refused(name):
+    for size in (1, SIZE + 2):
+        assert "hidden" in refused(name, "weighted_loss", hidden=jnp.ones((TOKENS, size)))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_what_is_no_key_is_named(name):
+    others = "targets", "token_weights"
+    methods = {"sample": others} | ({"weighted_loss": ()} if HEADS[name].draws_noise else {})
+    for method, without in methods.items():
+        for what, key in KEYS.items():
+            assert "key" in refused(name, method, without, key=key), (method, what)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_contexts_are_for_heads_with_a_background(name):
+    if HEADS[name].background is None:
+        context = jnp.zeros(TOKENS, int)
+        assert "no background: leave context out" in refused(name, "weighted_loss", context=context)
+        return
+    for context in (None, jnp.zeros(TOKENS + 1, int), "abc"):
+        assert "context" in refused(name, "weighted_loss", context=context)
+
+
+@pytest.mark.parametrize("name", ["softmax", "log-linear", "letters", "mixture", "expert"])
+def test_prepared_arrays_of_others_are_refused(name):
+    for prepared in (jnp.ones((7, SIZE)), (jnp.ones((7, SIZE)), jnp.ones(7)), {"a": jnp.ones(3)}):
+        assert "prepared" in refused(name, "log_prob", ("token_weights", "key"), prepared=prepared)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"), [("softmax", "bias"), ("mixture", "projection_bias"), ("speller", "bias")]
+)
+def test_parameters_of_other_sizes_are_named(name, array):
+    _, given = arguments(name)
+    params = {**given["params"], array: given["params"][array][:-1]}
+    assert f"params['{array}']" in refused(name, "weighted_loss", params=params)
+
+
+@pytest.mark.parametrize("name", ["adaptive", "NCE", "Huffman", "log-linear", "letters"])
+def test_tables_that_were_cast_are_named(name):
+    _, given = arguments(name)
+    tables = jax.tree.map(lambda x: x.astype(float), given["tables"])
+    assert "give whole numbers" in refused(name, "weighted_loss", tables=tables)
+
+
+@pytest.mark.parametrize("name", ["NCE", "Huffman", "log-linear", "hierarchical", "expert"])
+def test_tables_of_another_lexicon_are_refused(name):
+    tables = HEADS[name].tables(OTHER)
+    assert "give those of one lexicon" in refused(name, "weighted_loss", tables=tables)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_lexicons_sizes_and_keys_of_init(name):
+    head, key = HEADS[name], jax.random.key(0)
+    for lexicon in (["a", "b"], None, 13):
+        for make in (head.tables, head.partition, lambda words: head.init(key, SIZE, words)):
+            with pytest.raises(TypeError, match=r"^\w+\.\w+: lexicon is a \w+: give a zoo\.lexi"):
+                make(lexicon)
+    for size, error in ((None, TypeError), (2.0, TypeError), (True, TypeError), (0, ValueError)):
+        with pytest.raises(error, match=r"^\w+\.init: hidden_size is .*: give"):
+            head.init(key, size, examples.lexicon())
+    with pytest.raises(TypeError, match=r"^\w+\.init: key is 0: give a key"):
+        head.init(0, SIZE, examples.lexicon())
+
+
+@pytest.mark.parametrize("k", [0, -1, 14, 2.0, None, "3", True, jnp.array(2)])
+def test_what_is_no_number_of_words(k):
+    for name in ("softmax", "mixture", "adaptive", "NCE"):
+        head, given = arguments(name)
+        given = {key: given[key] for key in ("params", "tables", "hidden")}
+        with pytest.raises((ValueError, TypeError), match=r"^k is .*: give"):
+            jax.eval_shape(functools.partial(head.top_k, k=k), **given)
+
+
+def test_what_is_no_distribution():
+    head, given = arguments("softmax")
+    one = heads.Distribution(head, given["params"], {}, given["hidden"])
+    with pytest.raises(TypeError, match=r"^entropy: p is a tuple: give heads"):
+        heads.entropy(tuple(one))
+    with pytest.raises(TypeError, match=r"^kl_divergence: q is a NoneType: give heads"):
+        heads.kl_divergence(one, None)
+
+
+def test_a_subclass_with_parameters_of_its_own_is_let_alone():
+    class Sharp(heads.Softmax):
+        def init(self, key, hidden_size, lexicon):
+            return super().init(key, hidden_size, lexicon) | {"sharpness": jnp.ones(())}
+
+    params = Sharp().init(jax.random.key(0), SIZE, examples.lexicon())
+    hidden, targets = jnp.ones((TOKENS, SIZE)), jnp.zeros(TOKENS, int)
+    losses = jax.eval_shape(Sharp().loss, params, {}, hidden, targets)
+    assert losses.shape == (TOKENS,)
+
+
+def test_log_linear_heads_need_features():
+    with pytest.raises(UserError, match="needs words with features"):
+        heads.LogLinear().init(jax.random.key(0), SIZE, examples.plain_lexicon())
