@@ -57,11 +57,12 @@ def sums(head, lexicon, random, of_params, of_hidden):
 
     @jax.jit
     def both(params, tables, hidden):
-        context = jnp.full((), 2)
-        log_probs = head.log_probs(params, tables, hidden, context=context)
-        same = jnp.broadcast_to(hidden, (count, SIZE))
-        context, words = jnp.full(count, 2), jnp.arange(count)
-        return log_probs, head.log_prob(params, tables, same, words, context=context)
+        def known(*shape):
+            return {} if head.background is None else {"context": jnp.full(shape, 2)}
+
+        log_probs = head.log_probs(params, tables, hidden, **known())
+        same, words = jnp.broadcast_to(hidden, (count, SIZE)), jnp.arange(count)
+        return log_probs, head.log_prob(params, tables, same, words, **known(count))
 
     found = both(params, tables, hidden)
     assert [array.dtype for array in found] == [jnp.float32] * 2

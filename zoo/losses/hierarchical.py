@@ -247,14 +247,16 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
         of_class = softmax.logits(
             flat, cut.take(number, class_weights), cut.take(number, class_bias)
         )
-        ranks = classes[:, None] * size + jnp.arange(size, dtype=jnp.int32)
+        ranks = classes[:, None] * size + jnp.arange(size, dtype=jnp.int32)[None]
         scores = jnp.einsum(
             "nd,cmd->ncm", flat, cut.take(number, weights), preferred_element_type=dtype
         )
-        scores = jnp.where(ranks < vocabulary, scores + cut.take(number, bias), -jnp.inf)
+        scores += cut.take(number, bias)[None].astype(dtype)
+        there = jnp.broadcast_to((ranks < vocabulary)[None], scores.shape)
+        scores = jnp.where(there, scores, -jnp.inf)
         of_class = cut.masked(number, of_class - log_z[:, None], -jnp.inf)
         joint = of_class[..., None] + jax.nn.log_softmax(scores, axis=-1)
-        values, columns = jax.lax.top_k(joint.reshape(tokens, -1), min(k, ranks.size))
+        values, columns = jax.lax.top_k(joint.reshape(tokens, ranks.size), min(k, ranks.size))
         seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
         words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
         return softmax_words.best(k, found, (values, words)), None
