@@ -13,7 +13,7 @@ import dataclasses
 import jax
 
 from benchmarks import steps
-from zoo.cores import GRU, LSTM, Elman, NGram
+from zoo.cores import GRU, LSTM, Elman
 from zoo.data import Micro
 from zoo.embeddings import Lookup
 from zoo.experiment import Experiment, Training
@@ -27,7 +27,6 @@ CORES = {
     "LSTM": LSTM(SIZE, layers=2, dropout=0.2),
     "GRU": GRU(SIZE, layers=2, dropout=0.2),
     "Elman": Elman(SIZE, layers=2, dropout=0.2),
-    "NGram": NGram(SIZE, layers=2, dropout=0.2),
 }
 
 

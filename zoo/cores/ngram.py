@@ -35,8 +35,6 @@ class NGram(Core):
       dropout: rate on every layer's output, the last one's too.
       input_dropout: on the vectors of words; a word is short of the same numbers in all n-grams
         that it is in.
-      rematerialise: whether, other than 0, the inputs alone are kept and the rest is computed again
-        in the backward pass.
 
     Example:
       >>> core = cores.NGram(size=3, order=4)
@@ -50,10 +48,9 @@ class NGram(Core):
     layers: int = 1
     dropout: float = 0.0
     input_dropout: float = 0.0
-    rematerialise: int = 0
 
     def __post_init__(self):
-        check_least(self, size=1, order=2, layers=1, rematerialise=0)
+        check_least(self, size=1, order=2, layers=1)
         dropout.check_rates(self, "dropout", "input_dropout")
 
     def init(self, key: jax.Array, input_size: int) -> Any:
@@ -81,10 +78,6 @@ class NGram(Core):
         return jnp.zeros((batch, self.order - 2, self.size)) if self.order > 2 else ()
 
     def _apply(self, params, inputs, carry, reset, key):
-        compute = jax.checkpoint(self._states) if self.rematerialise else self._states
-        return compute(params, inputs, carry, reset, key)
-
-    def _states(self, params, inputs, carry, reset, key):
         batch, time, _ = inputs.shape
         rows = None if key is None else key.rows
         inputs = _drop(inputs, self.input_dropout, rows, 0)
