@@ -101,3 +101,8 @@ def first_weights(lists: Lists) -> np.ndarray:
     scales = lists.scales()
     weights = np.linalg.lstsq(lists.centred() / scales, one, rcond=1e-10)[0]
     return weights / scales
+
+
+def unit(weights: np.ndarray) -> np.ndarray:
+    """Weights [F] of length 1, which choose the same; 0 as they are."""
+    return weights / (np.linalg.norm(weights) or 1.0)

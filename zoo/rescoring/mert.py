@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.rescoring.lists import Lists
+from zoo.rescoring.lists import Lists, unit
 from zoo.rescoring.metrics import Metric
 
 
@@ -23,6 +23,7 @@ class Mert:
       starts: how often it begins: at the weights given, and at random ones.
       directions: random directions that are searched beside the features', each round.
       rounds: at most so many, each along all directions; it ends when none helps.
+      prior: how much of the weights are those that tuning began with, from 0 to 1.
 
     Example:
       >>> weights = rescoring.Mert(starts=2).tune(lists, metric, np.array([1.0, 0]))
@@ -35,11 +36,14 @@ class Mert:
     starts: int = 8
     directions: int = 8
     rounds: int = 30
+    prior: float = 0.25
 
     def tune(self, lists: Lists, metric: Metric, start: np.ndarray, seed: int = 0) -> np.ndarray:
-        """The weights with the best figure, float64 [F]; never worse than `start`.
+        """The tuned weights, float64 [F].
 
-        Candidates are where each start leads, and the mean of these.
+        They are the mean of where each start leads and of the weights given, which have `prior` of
+        it, all of length 1: the best end alone fits these lists more and others less. Where this
+        mean has a worse figure than the weights given, the best end is taken, so that neither is.
 
         Args:
           lists: to tune on.
@@ -53,11 +57,11 @@ class Mert:
         for number, generator in enumerate(np.random.default_rng(seed).spawn(self.starts)):
             begin = generator.normal(size=len(start)) if number else start * scales
             ends.append(self._climb(search, begin, generator))
-        lengths = [np.linalg.norm(weights) for _, weights in ends]
-        mean = np.mean([w / (n or 1.0) for (_, w), n in zip(ends, lengths, strict=True)], axis=0)
-        ends.append((search.value(mean), mean))
-        best = max(ends, key=lambda end: end[0])  # the first of equals
-        return best[1] / scales
+        mean = unit(np.mean([unit(weights) for _, weights in ends], axis=0))
+        mixed = (1 - self.prior) * mean + self.prior * unit(start * scales)
+        best = max(ends, key=lambda end: end[0])[1]  # the first of equals
+        carried = search.value(mixed) >= search.value(start * scales)
+        return (mixed if carried else best) / scales
 
     def _climb(self, search, weights, generator):
         """(figure, weights) where no direction helps any more."""

@@ -21,7 +21,7 @@ import dataclasses
 
 import numpy as np
 
-from zoo.rescoring.lists import Lists
+from zoo.rescoring.lists import Lists, unit
 from zoo.rescoring.metrics import Metric
 
 _SCALES = 2.0 ** np.arange(-15, 16)
@@ -85,7 +85,7 @@ class Mira:
         best = allowed[order[0]]
         among = order[: -(-len(order) // 3)]
         mean = np.mean([objective.best_scale(allowed[number]) for number in among], axis=0)
-        mixed = (1 - self.prior) * _unit(mean) + self.prior * _unit(begin)
+        mixed = (1 - self.prior) * unit(mean) + self.prior * unit(begin)
         carried = objective.value(mixed) <= limit and judge(mixed) >= figures[0]
         return (mixed if carried else best) / scales
 
@@ -162,11 +162,6 @@ class Objective:
             return (fear - (scale * scores - gains)[rows, best]).mean()
 
         return np.array([loss(scale) for scale in _SCALES])
-
-
-def _unit(weights):
-    """Weights of length 1, or 0 as they are."""
-    return weights / (np.linalg.norm(weights) or 1.0)
 
 
 def _sums(lists, weights):
