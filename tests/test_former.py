@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests import examples
 from zoo import embeddings, former, heads
 
 
@@ -56,5 +57,6 @@ def test_a_method_written_by_a_former_name_is_used():
             def judging_tables(self, lexicon):
                 return {"own": lexicon}
 
-    assert Own().evaluation_tables("words") == {"own": "words"}
+    lexicon = examples.plain_lexicon(2)
+    assert Own().evaluation_tables(lexicon) == {"own": lexicon}
     assert Own().scores_per_token(7) == 7 and Own().width == 5
