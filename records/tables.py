@@ -135,8 +135,37 @@ WAYS = {
     "the exact loss, 0.001 sum of a^2": ("micro_penalty_0.001",),
     "the exact loss, 0.01 sum of a^2": ("micro_penalty_0.01",),
 }
+# On the first 864 sentences of French: the softmax, tuned, and the log-linear model.
+FRENCH_16 = {
+    "log-linear, dropout 0.5": ("ll16_d05", "ll16_d05_1"),
+    "softmax, background as a fixed bias, dropout 0.5, 8 epochs": ("sm16_bg_d05",),
+    "the same, 4 epochs": ("sm16_bg_d05_e4",),
+    "the same, dropout 0.65, of inputs 0.5": ("sm16_bg_d065_i05_e4",),
+    "that, tied": ("sm16_bg_tied_d065_i05_e4",),
+    "softmax without the background, dropout 0.5, 4 epochs": ("sm16_d05_e4",),
+}
+# What the log-linear model is without a part of what it knows.
+FRENCH_WITHOUT = {
+    "all: background, words, tags": ("ll16_d05", "ll16_d05_1"),
+    "a uniform background": ("ll16_d05_no_background",),
+    "no words of their own": ("ll16_d05_no_words",),
+    "no tags": ("ll16_d05_no_tags",),
+    "with last two letters, too": ("ll16_d05_suffixes",),
+}
+# By how many sentences there are.
+FRENCH_CURVE = {
+    "432, log-linear": ("ll32_d05",),
+    "864, log-linear": ("ll16_d05", "ll16_d05_1"),
+    "1,728, log-linear": ("ll8_d05",),
+}
 CONFIGS = ("micro_log_linear", "micro_softmax")
-TABLES = {"micro": micro, "micro_training": micro_training}
+TABLES = {
+    "micro": micro,
+    "micro_training": micro_training,
+    "french_16": functools.partial(of_ways, FRENCH_16, "of 864 sentences"),
+    "french_without": functools.partial(of_ways, FRENCH_WITHOUT, "what it knows of words"),
+    "french_curve": functools.partial(of_ways, FRENCH_CURVE, "sentences"),
+}
 
 
 def with_tables(page: str) -> str:

@@ -56,6 +56,13 @@ def test_priors_of_the_training_text_saw_no_other():
         ({"splits": ("train", "test1")}, []),
         ({"features": (TopWords(), Morphology(splits=("train",)))}, ["features: TopWords"]),
         ({"features": (TopWords(), TopWords(splits=("train",)))}, ["features: TopWords"]),
+        ({"features": (Morphology(("train",), treebanks=("one.conllu",)),)}, []),
+        (
+            {"features": (Morphology(("train",), treebanks=("a", "two.conllu[3:]")),)},
+            ["features: Morphology"],
+        ),
+        ({"source": dataclasses.replace(FILES, words=("one.conllu",))}, []),
+        ({"source": dataclasses.replace(FILES, words=("two.conllu",))}, ["vocabulary"]),
         ({"background": Unigram()}, ["background: Unigram"]),
         ({"background": Uniform()}, []),
     ],

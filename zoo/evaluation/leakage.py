@@ -45,9 +45,12 @@ def priors_that_saw(
     source, vocabulary = experiment.data, experiment.vocabulary
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
     of_text = of_text or _splits_from(source, path) | _splits_with(source, sentences, lexicon)
-    estimates = {"vocabulary": [vocabulary.splits]}
+    of_files = _splits_of_files(source, getattr(source.within(), "words", ()))
+    estimates = {"vocabulary": [vocabulary.splits, *of_files]}
     for prior in vocabulary.features:
-        estimates.setdefault(f"features: {type(prior).__name__}", []).extend(_choices(prior))
+        of_files = _splits_of_files(source, getattr(prior, "treebanks", ()))
+        choices = [*_choices(prior), *of_files]
+        estimates.setdefault(f"features: {type(prior).__name__}", []).extend(choices)
     if lexicon.log_background is not None:
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
@@ -65,6 +68,12 @@ def priors_that_saw(
 def _choices(prior) -> list[tuple[str, ...]]:
     """The `splits` of a prior and of the priors within it."""
     return [value for path, _, value in walk.values(prior) if path.rpartition(".")[2] == "splits"]
+
+
+def _splits_of_files(source: Source, paths: Any) -> list[tuple[str, ...]]:
+    """The splits that are read from each of the files that a field names, if any are."""
+    given = paths if isinstance(paths, tuple) else ()
+    return [tuple(splits) for path in given if (splits := _splits_from(source, path))]
 
 
 def _splits_from(source: Source, path: str) -> set[str]:
