@@ -75,7 +75,7 @@ class LastWords(Core):
         """The core's carries after the last 1 ... n - 1 words, leaves [batch, n - 1, ...]: empty
         ones."""
         flat = self.core.initial_carry(batch * (self.words - 1))
-        return jax.tree.map(lambda leaf: leaf.reshape(batch, -1, *leaf.shape[1:]), flat)
+        return jax.tree.map(lambda leaf: leaf.reshape(batch, self.words - 1, *leaf.shape[1:]), flat)
 
     def _apply(self, params, inputs, carry, reset, key):
         batch, time, _ = inputs.shape
