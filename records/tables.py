@@ -142,7 +142,6 @@ FRENCH_16 = {
     "the same, 4 epochs": ("sm16_bg_d05_e4",),
     "the same, dropout 0.65, of inputs 0.5": ("sm16_bg_d065_i05_e4",),
     "that, tied": ("sm16_bg_tied_d065_i05_e4",),
-    "softmax without the background, dropout 0.5, 4 epochs": ("sm16_d05_e4",),
 }
 # What the log-linear model is without a part of what it knows.
 FRENCH_WITHOUT = {
@@ -150,13 +149,15 @@ FRENCH_WITHOUT = {
     "a uniform background": ("ll16_d05_no_background",),
     "no words of their own": ("ll16_d05_no_words",),
     "no tags": ("ll16_d05_no_tags",),
-    "with last two letters, too": ("ll16_d05_suffixes",),
 }
 # By how many sentences there are.
 FRENCH_CURVE = {
     "432, log-linear": ("ll32_d05",),
     "864, log-linear": ("ll16_d05", "ll16_d05_1"),
     "1,728, log-linear": ("ll8_d05",),
+    "432, softmax with the background, 4 epochs": ("sm32_bg",),
+    "864, softmax with the background, 4 epochs": ("sm16_bg_d05_e4",),
+    "1,728, softmax with the background, 4 epochs": ("sm8_bg",),
 }
 CONFIGS = ("micro_log_linear", "micro_softmax")
 TABLES = {
