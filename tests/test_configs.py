@@ -149,7 +149,7 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
         vocabulary = dataclasses.replace(vocabulary, features=(rare, *vocabulary.features[1:]))
     tagged_by = tuple(
         dataclasses.replace(prior, treebanks=(data.train,) * len(prior.treebanks))
-        if isinstance(prior, Morphology)
+        if isinstance(prior, Morphology) and prior.treebanks
         else prior
         for prior in vocabulary.features
     )
