@@ -2,7 +2,7 @@
 
     python train.py --config speech_softmax runs/speech_softmax
     python -m zoo rescore tune speech/dev/nbest.txt speech/dev/refs.tsv --metric wer
-        --run runs/speech_softmax --word-count --rank --weights weights.json
+        --run runs/speech_softmax --word-count --lattices speech/dev/lattices --weights weights.json
 
 272,000 words of lm1b in the form that a recogniser writes, lower case without punctuation. Words
 seen once are <unk>. Training contrasts 1,024 noise words a step (importance sampling, Jean et al.
