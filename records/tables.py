@@ -142,6 +142,7 @@ FRENCH_16 = {
     "the same, 4 epochs": ("sm16_bg_d05_e4",),
     "the same, dropout 0.65, of inputs 0.5": ("sm16_bg_d065_i05_e4",),
     "that, tied": ("sm16_bg_tied_d065_i05_e4",),
+    "softmax without the background, dropout 0.5, 4 epochs": ("sm16_d05_e4",),
 }
 # What the log-linear model is without a part of what it knows.
 FRENCH_WITHOUT = {
