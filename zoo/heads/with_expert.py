@@ -123,13 +123,13 @@ class WithExpert(HeadAround):
         return jnp.where((_several(context, weight) >= 0).any(axis=-1), weight, 0)
 
     def _check_context(self, hidden, context):
-        """TypeError or ValueError for what is no word of each position."""
+        """TypeError or ValueError for what is no word, nor several, of each position."""
         wanted = "give what the expert names at each position, word ids, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
             found = type(context).__name__ if dtype is None else dtype
             raise TypeError(f"WithExpert: context is {found}: {wanted}")
-        if context.shape != shape:
+        if shape not in (context.shape, context.shape[:-1]):
             shapes = f"the shape {context.shape} and the tokens {shape}"
             raise ValueError(f"WithExpert: context has {shapes}: {wanted}")
 
