@@ -162,7 +162,7 @@ class Links:
                 self._answers[message["exchange"]] = message["all"]
             elif "left" in message:
                 who = message["left"]
-                self._left[who] = message["code"], message["sentence"]
+                self._left.setdefault(who, (message["code"], message["sentence"]))  # the first why
                 self._start(self._left_alone, who)
             elif "lost" in message:
                 self._start(self._lost, message["lost"])
