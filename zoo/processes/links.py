@@ -155,6 +155,8 @@ class Links:
 
     def _take(self, other, message):
         """What another process, or process 0 for it, has said."""
+        if "left" in message and not self.index:  # before this one counts it, and may close
+            self._tell_left(message["left"], message["code"], message["sentence"], but=other)
         with self._changed:
             if "say" in message:
                 self._said[message["exchange"]][other] = message["say"]
@@ -167,8 +169,6 @@ class Links:
             elif "lost" in message:
                 self._start(self._lost, message["lost"])
             self._changed.notify_all()
-        if "left" in message and not self.index:
-            self._tell_left(message["left"], message["code"], message["sentence"], but=other)
 
     def _left_alone(self, who):
         """Ends this process if it stays when another has left."""
