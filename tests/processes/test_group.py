@@ -82,7 +82,7 @@ def test_others_get_the_bits_of_process_0(monkeypatch):
 
     monkeypatch.setattr(group.multihost_utils, "broadcast_one_to_all", send)
     first = Processes(0, 2, "h:1", Said(""))
-    given = first.from_first(leaves, shapes)
+    given = [*first.from_first(leaves, shapes)]
     # The other one: what it would send itself is not looked at.
     stream = iter(sent)
     monkeypatch.setattr(group.multihost_utils, "broadcast_one_to_all", lambda numbers: next(stream))
@@ -90,7 +90,18 @@ def test_others_get_the_bits_of_process_0(monkeypatch):
     for leaf, one, other in zip(leaves, given, received, strict=True):
         assert (leaf.dtype, leaf.shape) == (one.dtype, one.shape) == (other.dtype, other.shape)
         assert leaf.tobytes() == one.tobytes() == other.tobytes()
-    assert ALONE.from_first(leaves, shapes) is leaves
+    for given, leaf in zip(ALONE.from_first(leaves, shapes), leaves, strict=True):
+        assert given is leaf
+
+
+def test_processes_that_find_other_numbers_of_devices_leave(monkeypatch):
+    """Before their first collective, of which JAX expects as many of each."""
+    monkeypatch.setattr(jax, "local_device_count", lambda: 2)
+    Processes(0, 2, "h:1", Said("2"))._check_devices()
+    with pytest.raises(
+        UserError, match=r"process 2 finds 1 device\(s\) and process 0 finds 2: let"
+    ):
+        Processes(0, 3, "h:1", Said("2", "1"))._check_devices()
 
 
 def test_process_0_says_what_all_have():

@@ -83,7 +83,8 @@ def test_who_stays_when_another_has_left_is_ended(monkeypatch):
 
 
 @pytest.mark.parametrize("who", [0, 2])
-def test_a_process_that_is_killed_ends_the_others(who):
+def test_a_process_that_is_killed_ends_the_others(who, monkeypatch):
+    monkeypatch.setattr(links, "GRACE", 0.5)  # who is killed does not wait for the others
     gone = threading.Event()
 
     def act(own):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -90,7 +91,7 @@ def test_a_run_holds_its_state_once_and_so_does_it_resumed(
         assert others < 1000  # a key, and the results of two steps
 
 
-@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, devices):
     model = dataclasses.replace(small.LOG_LINEAR, core=MODEL.core)
     recipe = small.experiment(model, vocabulary=small.WITH_FEATURES, epochs=1)
@@ -187,15 +188,14 @@ LARGE = small.experiment(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_run_is_resumed_through_little_more_than_its_state(tmp_path, beside_the_state):
     beside_the_state.train_until(small.trainer(LARGE, tmp_path), 1)
+    # What is freed goes back at once: what an allocator keeps of it differs by machine and by luck.
+    limits = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), "1000000")
     command = [sys.executable, "-c", RESUME, str(tmp_path)]
-
-    def most():
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        state, peak = map(int, told.split())
-        return peak / state
-
-    # What other work on the machine delays only adds to a peak: the least of some is needed.
-    assert 1 < min(most() for _ in range(3)) < 1.5
+    told = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **limits}
+    ).stdout
+    state, peak = map(int, told.split())
+    assert 1 < peak / state < 1.25
 
 
 def test_an_array_that_stands_twice_is_placed_twice_and_one_of_numpy_is_copied():

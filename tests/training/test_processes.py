@@ -9,9 +9,14 @@ import subprocess
 import sys
 import time
 
+import jax
+import numpy as np
 import pytest
 
+from tests.training import small
 from tests.training import test_interruption as interruption
+from zoo.runs.workdir import Workdir
+from zoo.training import tasks
 
 TRAIN = pathlib.Path(__file__).parents[2] / "train.py"
 CONFIG = '''
@@ -45,13 +50,13 @@ def start(arguments, devices=1, folder=None):
     )
 
 
-def start_two(arguments, other=(), folders=(None, None)):
-    """Two processes of a device each, the second with arguments of its `other`."""
+def start_two(arguments, other=(), folders=(None, None), devices=1):
+    """Two processes of so many devices each, the second with arguments of its `other`."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     place = ["--coordinator", f"127.0.0.1:{port}", "--processes", "2", "--process"]
-    first = start([*arguments, *place, "0"], 1, folders[0])
-    return [first, start([*arguments, *place, "1", *other], 1, folders[1])]
+    first = start([*arguments, *place, "0"], devices, folders[0])
+    return [first, start([*arguments, *place, "1", *other], devices, folders[1])]
 
 
 def ends(processes, seconds=300):
@@ -151,3 +156,70 @@ def test_processes_of_other_recipes_or_texts_all_leave(tmp_path):
     for code, _, stderr in ends(start_two(run, folders=folders)):
         assert code == 2 and stderr.count("\n") == 1
         assert stderr.startswith("error: ") and "text.txt" in stderr
+
+
+# Of 150 words, and so sizes that divide by two, and words that do not divide by four.
+SHORT = ["--set", "training.epochs=1", "--set", "training.validate_every=10"]
+
+
+def end_apart_from_devices(workdir):
+    """(step, arrays, progress) of the last checkpoint of a run on whatever mesh."""
+    recipe = small.with_settings(Workdir(workdir).experiment(), "parallel.model=1")
+    trainer = small.trainer_of(tasks.prepare(recipe, 1), recipe, workdir)
+    step, arrays, progress = small.last_state(trainer)
+    return step, arrays, small.timeless(progress)
+
+
+@pytest.fixture(scope="module")
+def on_a_mesh(tmp_path_factory):
+    """The end of a run of one process with a mesh of two by two devices."""
+    workdir = tmp_path_factory.mktemp("mesh") / "run"
+    arguments = [*command(workdir), *SHORT, "--set", "parallel.model=2"]
+    ((code, _, stderr),) = ends([start(arguments, 4)])
+    assert code == 0, stderr
+    return end_apart_from_devices(workdir)
+
+
+def check_close(expected, found):
+    assert expected[0] == found[0]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0), expected[1], found[1]
+    )
+    best = pytest.approx(expected[2]["best"], abs=1e-5)
+    assert found[2] == expected[2] | {"best": best}
+
+
+@pytest.mark.parametrize("model", [2, 4])
+@pytest.mark.slow
+def test_words_are_shared_out_within_and_across_processes(on_a_mesh, tmp_path, model):
+    """The state is kept once, and one process with one device goes on from there."""
+    shares = ["--set", f"parallel.model={model}"]
+    workdir = tmp_path / "run"
+    first = [*command(workdir), *SHORT, *shares]
+    processes = start_two(first, devices=2)
+    while all(process.poll() is None for process in processes):
+        if interruption.newest_step(workdir) >= 7:
+            processes[1].send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.002)
+    for code, _, stderr in ends(processes):
+        assert code == 128 + signal.SIGTERM, stderr
+    if model == 2:  # two processes go on with another mesh, of one device each
+        last = start_two(first, devices=1)
+    else:
+        last = [start([*command(workdir), *SHORT, "--set", "parallel.model=1"])]
+    found = ends(last)
+    assert [code for code, *_ in found] == [0] * len(last), found
+    assert "resuming after step" in found[0][1]
+    check_close(on_a_mesh, end_apart_from_devices(workdir))
+
+
+@pytest.mark.slow
+def test_two_processes_train_to_the_bit_what_one_with_the_same_mesh_does(on_a_mesh, tmp_path):
+    workdir = tmp_path / "run"
+    arguments = [*command(workdir), *SHORT, "--set", "parallel.model=2"]
+    for code, _, stderr in ends(start_two(arguments, devices=2)):
+        assert code == 0, stderr
+    step, arrays, progress = end_apart_from_devices(workdir)
+    assert (step, progress) == (on_a_mesh[0], on_a_mesh[2])
+    jax.tree.map(np.testing.assert_array_equal, arrays, on_a_mesh[1])

@@ -35,7 +35,9 @@ def assert_close(expected, found, atol):
     )
 
 
-@pytest.mark.parametrize("sampled", [pytest.param(False, marks=pytest.mark.slow), True])
+# Two devices of another model: tests/training/test_translation.py has them among the fast tests.
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.slow
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, sampled):
     alone, several = (
         trainer(tmp_path / str(count), devices=count, sampled=sampled) for count in (1, 2)
@@ -64,6 +66,8 @@ def test_updates_of_rows_are_the_dense_ones(tmp_path):
         assert_close(dense, other, 5e-6)
 
 
+# The fast tests have this of the same loop in tests/training/test_resume.py.
+@pytest.mark.slow
 def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
     recipe = dataclasses.replace(RECIPE, optimizer=Adam(0.02), average=0.9, checkpoint_every=5)
     whole = trainer(tmp_path / "whole", recipe)

@@ -8,7 +8,7 @@ import json
 import pathlib
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -91,7 +91,7 @@ class Processes:
         """Initialises `jax.distributed`; before JAX knows its devices.
 
         Raises:
-          UserError: JAX numbers the processes in another way.
+          UserError: JAX numbers the processes in another way, or finds more devices in some.
         """
         if not self.links:
             return
@@ -115,24 +115,40 @@ class Processes:
                 "slice the number of its host."
             )
         # JAX connects processes at the first collective, which some would wait for in vain.
-        self.exchange("")
+        self._check_devices()
         multihost_utils.sync_global_devices("begun")
 
-    def from_first(self, leaves: list, shapes: list) -> list[np.ndarray]:
-        """The arrays of process 0, bit for bit, in every process, on the host.
+    def _check_devices(self):
+        """UserError, in every process, where they do not all find as many devices."""
+        counts = self.exchange(str(jax.local_device_count()))
+        for index, count in enumerate(counts):
+            if count != counts[0]:
+                raise UserError(
+                    f"process {index} finds {count} device(s) and process 0 finds {counts[0]}: let "
+                    "every process see as many."
+                )
+
+    def from_first(self, leaves: Iterable, shapes: Iterable) -> Iterator:
+        """The arrays of process 0, bit for bit, in every process, on the host, one by one.
 
         Args:
-          leaves: of process 0; what others give is not looked at.
+          leaves: of process 0; what others give is not looked at. Of each as it is sent alone.
           shapes: of all leaves.
         """
         if not self.links:
-            return leaves
-        received = [np.empty(shape.shape, shape.dtype) for shape in shapes]
-        sent = map(np.asarray, leaves if self.first else received)
+            yield from leaves
+            return
         self.exchange("")
-        for target, source in zip(received, sent, strict=True):
-            if not target.nbytes:
-                continue
+        leaves = iter(leaves)
+        for shape in shapes:
+            target = np.empty(shape.shape, shape.dtype)
+            self._send(np.asarray(next(leaves)) if self.first else target, target)
+            yield target
+            del target  # before the next is made
+
+    def _send(self, source: np.ndarray, target: np.ndarray):
+        """Writes the `source` of process 0 to the `target` of every process."""
+        if target.nbytes:
             numbers = _as_numbers(source)
             size = min(_CHUNK, 1 << (len(numbers) - 1).bit_length())  # few sizes: few programs
             for start in range(0, len(numbers), size):
@@ -142,7 +158,6 @@ class Processes:
                 padded = np.asarray(multihost_utils.broadcast_one_to_all(padded))
                 flat = target.reshape(-1).view(np.uint8)[4 * start : 4 * (start + size)]
                 flat[:] = padded.view(np.uint8)[: len(flat)]
-        return received
 
     def greatest(self, number: int) -> jax.Array:
         """The greatest of a number in every process, once the devices have computed it."""

@@ -62,14 +62,20 @@ class Checkpoints:
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
         """Writes a checkpoint whole or not at all; one of the same step is replaced.
 
-        Arrays that several devices share out are written part by part, and nowhere put together.
+        Arrays that several devices share out are written part by part, and nowhere put together;
+        by one of several processes they are put together on the host, and written part by part.
         """
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
-        arrays = jax.tree.map(lambda x: x if digests.is_shared(x) else np.asarray(x), arrays)
+        # orbax takes no arrays that lie on the devices of one of several processes.
+        as_they_lie = jax.process_count() == 1
+        parts = jax.tree.map(_parts, arrays)
+        arrays = jax.tree.map(
+            lambda x: x if as_they_lie and digests.is_shared(x) else np.asarray(x), arrays
+        )
         arguments = ocp.args.Composite(
-            arrays=ocp.args.StandardSave(arrays),
+            arrays=ocp.args.StandardSave(arrays, save_args=parts),
             progress=ocp.args.JsonSave(progress),
             digests=ocp.args.JsonSave(_digests(arrays, progress)),
         )
@@ -159,6 +165,13 @@ class Checkpoints:
         """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
+
+
+def _parts(leaf) -> ocp.SaveArgs:
+    """Of which size a leaf is written: in one, or in parts of a device's, not to be read whole."""
+    if not digests.is_shared(leaf) or leaf.is_fully_replicated:
+        return ocp.SaveArgs()
+    return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
 
 
 def _wanted(leaf):

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
@@ -77,15 +78,8 @@ class Devices:
             return jax.jit(step, donate_argnums=0)
         # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
         axes: Any = {"in_axes": (state_axes, None, 0, None), "out_axes": (state_axes, None)}
-        devices = self._of_all_processes()
+        devices = of_all(self.processes, self.devices)
         return jax.pmap(step, axis_name=AXIS, devices=devices, donate_argnums=0, **axes)
-
-    def _of_all_processes(self) -> list:
-        """As many devices of every process as of this one, process by process."""
-        if self.processes.count == 1:
-            return self.devices
-        processes, count = range(self.processes.count), len(self.devices)
-        return [device for process in processes for device in jax.local_devices(process)[:count]]
 
     def replicate(self, tree):
         """The tree on every device; what lies on the one device already is not copied."""
@@ -109,17 +103,15 @@ class Devices:
         """A tree as a checkpoint takes it: one copy on the host."""
         return self.first(tree)
 
-    def taken(self, leaves: list) -> list:
+    def taken(self, leaves: Iterable) -> list:
         """Leaves as `replicate` places them, each in memory of its own, for a step to donate.
 
-        The list is emptied leaf by leaf, so that each leaf is there twice only while it is placed;
+        A list is emptied leaf by leaf, so that each leaf is there twice only while it is placed;
         those that lie on the one device already are not copied, and are gone after a step; those on
         the first of several are gone at once.
         """
         placed, seen = [], set()
-        leaves.reverse()
-        while leaves:
-            leaf = leaves.pop()
+        for leaf in one_by_one(leaves):
             if self.count > 1:
                 placed.append(jax.block_until_ready(self._on_each(leaf)))
                 if isinstance(leaf, jax.Array):
@@ -183,6 +175,37 @@ def chosen(count: int) -> list:
     if not 0 <= count <= len(devices):
         raise UserError(f"--devices {count}: this machine has {len(devices)}; 0 takes all.")
     return devices[: count or len(devices)]
+
+
+def of_all(processes: Processes, own: list) -> list:
+    """As many devices of every process as of this one, process by process.
+
+    Args:
+      own: those of this process.
+
+    Raises:
+      UserError: a process has fewer.
+    """
+    if processes.count == 1:
+        return own
+    devices = [jax.local_devices(process)[: len(own)] for process in range(processes.count)]
+    for index, others in enumerate(devices):
+        if len(others) < len(own):
+            raise UserError(
+                f"process {index} has {len(others)} device(s) and process {processes.index} has "
+                f"{len(own)}: give all processes as many, or --devices."
+            )
+    return [device for others in devices for device in others]
+
+
+def one_by_one(leaves: Iterable) -> Iterator:
+    """The leaves in their order; a list is emptied, and holds no leaf that was given."""
+    if not isinstance(leaves, list):
+        yield from leaves
+        return
+    leaves.reverse()
+    while leaves:
+        yield leaves.pop()
 
 
 def _let_go(copy: jax.Array) -> None:

@@ -83,14 +83,10 @@ class Trainer:
         """The devices, by `jax.pmap` unless they share out words."""
         if parallel.model == 1:
             return Devices(count, self.recipe.batch, self.processes)
-        if self.processes.count > 1:
-            raise UserError(
-                f"parallel.model={parallel.model} shares words out over the devices of one process,"
-                f" and there are {self.processes.count}: give parallel.model=1, or one process."
-            )
         state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
         words = [len(lexicon) for lexicon in self.task.lexicons.values()]
-        return MeshDevices(count, self.recipe.batch, parallel.model, state, axes, words)
+        batch, processes = self.recipe.batch, self.processes
+        return MeshDevices(count, batch, parallel.model, state, axes, words, processes)
 
     def _read_start(self):
         """What the other run gives; None if there is none."""
@@ -163,17 +159,12 @@ class Trainer:
         progress = Progress(**self.processes.share(dataclasses.asdict(progress)))
         if progress.finished:
             return progress
-        self._state = placement.placed(self._received(held), self.devices)
-        return progress
-
-    def _received(self, held: list[TrainState]) -> list[TrainState]:
-        """The state of process 0; emptied of what it had."""
         if self.processes.count == 1:
-            return held
-        leaves, structure = jax.tree.flatten(jax.eval_shape(self.initial_state))
-        given = jax.tree.leaves(held.pop()) if held else []
-        state = jax.tree.unflatten(structure, self.processes.from_first(given, leaves))
-        return [state._replace(carry=self.devices.own(state.carry))]
+            self._state = placement.placed(held, self.devices)
+        else:
+            shapes = jax.eval_shape(self.initial_state)
+            self._state = placement.received(held, shapes, self.devices, self.processes)
+        return progress
 
     def _read(self, checkpoints: Checkpoints) -> tuple[list[TrainState], Progress]:
         """The state of the last checkpoint, or of the start, as the one of a list."""
@@ -312,7 +303,7 @@ class Trainer:
         better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = validation.value, step, 0
-            save("best", self.devices.kept(params) if self.processes.first else None)
+            save("best", self.devices.kept(params))
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
@@ -329,8 +320,9 @@ class Trainer:
 
     def _validated(self, params) -> Validation:
         """The validation by process 0, of which the others know the value alone."""
+        params = self.devices.alone(params)
         if self.processes.first:
-            validation = self.task.validate(self.devices.alone(params))
+            validation = self.task.validate(params)
             self.processes.share(validation.value)
             return validation
         return Validation(self.processes.share(), {}, "")

@@ -1,13 +1,15 @@
 """The training state on the devices and back: lanes split, and everything else replicated, or cut
 by words on a mesh."""
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.training.devices import Devices
+from zoo.processes.group import Processes
+from zoo.training.devices import Devices, one_by_one
 from zoo.training.mesh import MeshDevices
 from zoo.training.step import TrainState
 
@@ -24,6 +26,34 @@ def placed(held: list[TrainState], devices: AnyDevices) -> TrainState:
     carry = devices.split(jax.tree.map(jnp.asarray, held[0].carry))
     leaves, structure = jax.tree.flatten(held.pop()._replace(carry=()))
     return jax.tree.unflatten(structure, devices.taken(leaves))._replace(carry=carry)
+
+
+def received(
+    held: list[TrainState], shapes: TrainState, devices: AnyDevices, processes: Processes
+) -> TrainState:
+    """`placed`, of the state that process 0 alone has, in every process.
+
+    Args:
+      held: as `placed` takes it; empty but in process 0.
+      shapes: of the state.
+    """
+    wanted, structure = jax.tree.flatten(shapes.carry)
+    given = jax.tree.leaves(held[0].carry) if held else []
+    carry = [*processes.from_first(given, wanted)]
+    carry = devices.split(devices.own(jax.tree.unflatten(structure, carry)))
+    wanted, structure = jax.tree.flatten(shapes._replace(carry=()))
+    leaves = jax.tree.leaves(held.pop()._replace(carry=())) if held else []
+    taken = devices.taken(processes.from_first(_deleted(leaves), wanted))
+    return jax.tree.unflatten(structure, taken)._replace(carry=carry)
+
+
+def _deleted(leaves: list) -> Iterator:
+    """The leaves, each of which is gone from the devices when the next is asked for."""
+    for leaf in one_by_one(leaves):
+        yield leaf
+        if isinstance(leaf, jax.Array):
+            leaf.delete()
+        del leaf
 
 
 def gathered(state: TrainState, devices: AnyDevices) -> TrainState:

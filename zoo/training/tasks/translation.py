@@ -113,11 +113,11 @@ class Translation(Task):
             else ""
         )
         named = ", ".join(f"{source} x {target}" for source, target in shapes)
+        sizes = f"{len(shapes)} shape{'s' * (len(shapes) > 1)} (source x target: {named})"
         return (
             f"{left_out}{len(self.source_lexicon):,} source words, {len(self.lexicon):,} target "
             f"words, {len(pairs.pairs):,} pairs, {pairs.tokens:,} target tokens, "
-            f"{self.epoch_steps:,} steps an epoch in {len(shapes)} shapes (source x target: "
-            f"{named}), {pairs.padding:.1%} padding"
+            f"{self.epoch_steps:,} steps an epoch in {sizes}, {pairs.padding:.1%} padding"
         )
 
     def seen_texts(self, made_with):
