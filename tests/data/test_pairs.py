@@ -94,7 +94,7 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, name):
 def test_wrong_tables_and_recipes_are_refused(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("a\tA\nb\n")
-    with pytest.raises(UserError, match=r"a\.tsv, line 2: 1 cells, where a source, one tab"):
+    with pytest.raises(UserError, match=r"a\.tsv, line 2: no tab, where a source, one tab"):
         read(str(path))
     path = tmp_path / "a.jsonl"
     path.write_text('{"source": "a"}\n')

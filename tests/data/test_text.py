@@ -252,7 +252,7 @@ def test_what_is_wrong_with_a_file(tmp_path, capfd, name, content, message):
 
 
 def test_a_file_that_is_not_there_and_a_hub_name_that_is_none(tmp_path):
-    with pytest.raises(UserError, match=r"there is no file .*set ZOO_DATA"):
+    with pytest.raises(UserError, match=r"there is no file .*: give the path of one"):
         sentences(tmp_path / "a.txt")
     with pytest.raises(UserError, match="should read hub:NAME:SPLIT"):
         sentences("hub:wikitext")

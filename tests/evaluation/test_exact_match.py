@@ -11,7 +11,7 @@ import pytest
 import evaluate
 from tests.training import small
 from zoo.cores import LSTM
-from zoo.data import Corpus, Prefixed
+from zoo.data import AsPairs, Corpus, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -19,7 +19,7 @@ from zoo.evaluation import significance
 from zoo.evaluation.judgements import exact_match
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
-from zoo.models import LanguageModel
+from zoo.models import LanguageModel, SequenceToSequence
 from zoo.optimizers import Adam
 from zoo.priors import Grammar, TopWords
 
@@ -82,6 +82,7 @@ def test_answers_are_the_most_probable_words(workdir):
         assert after[len(question) :] == [*answer, "</s>"]
 
 
+@pytest.mark.slow
 def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     run = Run.load(workdir)
     own = run.experiment.model.head.background
@@ -97,6 +98,7 @@ def test_an_answer_that_the_grammar_closes_at_its_longest_is_whole(workdir):
     assert exact_match.answer(run, corpus, 11)[0] == (["(", *["a"] * 10], False)
 
 
+@pytest.mark.slow
 def test_figures_and_passport(workdir, monkeypatch, capsys):
     grammar = str(workdir.parent / "forms.grammar")
     command = ["evaluate.py", "--workdir", str(workdir), "--split", "test", "--exact-match"]
@@ -179,3 +181,51 @@ def test_a_grammar_can_be_put_over_a_trained_model(workdir):
     answer, _ = exact_match.answer(constrained, corpus)[3]
     after = most_probable_words(constrained, [*question, *answer])
     assert after[len(question) : len(question) + len(answer)] == answer
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trained", [False, True], ids=["put over", "trained with"])
+def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, trained):
+    grammar = str(workdir.parent / "forms.grammar")
+    path = str(workdir.parent / "pairs.tsv")
+    background = Grammar(grammar, longest=12) if trained else None
+    recipe = small.experiment(
+        model=SequenceToSequence(Lookup(8), LSTM(9), LogLinear(background=background)),
+        vocabulary=Vocabulary(features=(TopWords(20, ("train",)),)),
+        epochs=2,
+        optimizer=Adam(0.01),
+    )
+    recipe = dataclasses.replace(recipe, data=AsPairs(Prefixed(path, path, (path,))))
+    run = Run.load(small.run_in(tmp_path / "run", recipe))
+    corpus = run.read("test")
+    if not trained:
+        free = exact_match.judge(run, corpus, grammar)
+        assert free.answers == 24 and free.well_formed < 24
+        run = run.constrained(grammar)
+    with pytest.raises(UserError, match="searched for and not drawn"):
+        exact_match.answer(run, corpus, temperature=0.5)
+    answers = exact_match.answer(run, corpus)
+    scores = exact_match.judge(run, corpus, grammar)
+    assert scores.well_formed == scores.complete == 24
+    assert scores.right == sum(
+        words == sentence for (words, _), sentence in zip(answers, corpus.sentences, strict=True)
+    )
+    # Every word is the most probable one after those before, all at once and one by one.
+    model, words = run.experiment.model, answers[3][0]
+    source = run.experiment.source_of(corpus).sentences[3]
+    read = np.array([[run.others[0].ids[word] for word in source[::-1]]])
+    ids = np.array([[run.lexicon.ids[word] for word in ["</s>", *words]]])
+    encoded = model.encode(run.params, run.tables, read, np.array([len(source)]))
+    hidden, context = model.states(run.params, run.tables, encoded, ids)
+    log_probs = model.head.log_probs(
+        model.head_params(run.params), run.tables["head"], hidden, context=context
+    )
+    assert [run.lexicon.words[word] for word in log_probs[0].argmax(-1)] == [*words, "</s>"]
+
+
+def test_a_grammar_does_not_read_what_is_said_backwards(workdir):
+    run = Run.load(workdir)
+    turned = SequenceToSequence(Lookup(8), LSTM(9), LogLinear(), order="target_reversed")
+    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, model=turned))
+    with pytest.raises(UserError, match="a grammar reads from the first"):
+        run.constrained(str(workdir.parent / "forms.grammar"))

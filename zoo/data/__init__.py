@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zoo.data.own_lexicon import with_background, with_priors
     from zoo.data.vocabulary import Vocabulary
     from zoo.sources import (
+        AsPairs,
         Characters,
         Conllu,
         Corpus,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 __all__ = [
+    "AsPairs",
     "Buckets",
     "Characters",
     "Conllu",

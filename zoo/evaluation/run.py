@@ -151,10 +151,11 @@ class Run:
         background becomes priors.Grammar, its parameters stay.
 
         Raises:
-          UserError: the head is no LogLinear without a background, the grammar is wrong, or some
-            texts have a separator and others another one or none.
+          UserError: the head is no LogLinear without a background, the grammar is wrong, some texts
+            have a separator and others another one or none, or translations are said from their
+            last word to their first.
         """
-        head = self.experiment.language_model.head
+        head = self.experiment.head
         if not isinstance(head, LogLinear) or head.background is not None:
             raise UserError(
                 "a grammar takes the place of the background of a heads.LogLinear that has none of "
@@ -167,18 +168,24 @@ class Run:
                 f"the texts of {self.path} begin their answers in different ways: leave "
                 "--constrain out."
             )
+        if getattr(self.experiment.model, "order", None) == "target_reversed":
+            raise UserError(
+                f"{self.path} says translations from their last word to their first "
+                "(model.order=target_reversed), and a grammar reads from the first: leave "
+                "--constrain out."
+            )
         background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
         prepared = background.prepare(self.lexicon, {})
         lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
         # Forms are the same probabilities; "product" has no background that depends on the words.
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
-        model = dataclasses.replace(self.experiment.language_model, head=head)
+        model: Any = dataclasses.replace(self.experiment.model, head=head)
         run = dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),
             lexicon=lexicon,
-            tables=model.evaluation_tables(lexicon),
+            tables=model.evaluation_tables(lexicon, *self.others),
         )
         variant = f"constrained-{run._digest_of(background)[:8]}"
         return dataclasses.replace(run, variant="-".join(filter(None, (self.variant, variant))))

@@ -163,10 +163,13 @@ class SequenceToSequence(Model):
         )
         if [(path, leaf.shape) for path, leaf in ours] == [(p, leaf.shape) for p, leaf in theirs]:
             return
+        theirs, ours = ([leaf.shape[1:] for _, leaf in carry] for carry in (theirs, ours))
         raise UserError(
-            f"the last state of model.encoder, {core}, starts model.core, {self.core}, and they "
-            "have not the same shapes: give both the same kind of core with the same size and "
-            "layers, or model.encoder=none for one like the decoder's."
+            f"the last state of model.encoder, a {type(core).__name__} with numbers of shapes "
+            f"{theirs}, starts model.core, a {type(self.core).__name__} with {ours}: give both the "
+            "same kind of core with the same size and layers (two directions that are "
+            "concatenated have twice the encoder's size), or model.encoder=none for one like the "
+            "decoder's."
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:

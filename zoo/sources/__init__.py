@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from zoo import lazy
 
 if TYPE_CHECKING:
+    from zoo.sources.as_pairs import AsPairs
     from zoo.sources.characters import Characters
     from zoo.sources.conllu import Conllu
     from zoo.sources.corpus import Corpus, Source
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.doors(__name__, __file__)
 
 __all__ = [
+    "AsPairs",
     "Characters",
     "Conllu",
     "Corpus",

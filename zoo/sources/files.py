@@ -105,6 +105,8 @@ def locate(path: str) -> pathlib.Path:
             ) from error
     if (own := shipped.file(path)) is not None:
         return own
+    if paths[0].is_absolute():
+        raise UserError(f"there is no file {path}: give the path of one.")
     beside = f", nor {paths[1]}" if len(paths) > 1 else ""
     raise UserError(
         f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "

@@ -57,7 +57,8 @@ class Overnight(FileSource):
             if self.separator in (*words, *answer):
                 raise UserError(
                     f"{path}: the separator {self.separator!r} is among the words of example "
-                    f"{number}: set data.separator to a word that is not."
+                    f"{number}: set data.separator, or data.of.separator within AsPairs, to a "
+                    "word that is not."
                 )
             sentences.append([*words, self.separator, *answer])
             prefixes.append(len(words) + 1)

@@ -232,8 +232,9 @@ def _of_cells(text, path) -> Iterator[Row]:
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         cells = line.split("\t")
         if len(cells) != 2:
+            found = "no tab" if line.strip() else "nothing"
             raise UserError(
-                f"{path}, line {number}: {len(cells)} cells, where a source, one tab and its "
-                "translation should be: mend the line, or give two files."
+                f"{path}, line {number}: {f'{len(cells)} cells' if cells[1:] else found}, where a "
+                "source, one tab and its translation should be: mend the line, or give two files."
             )
         yield f"{path}, line {number}", cells[0], cells[1]

@@ -44,7 +44,8 @@ class Prefixed(FileSource):
             if self.separator in (*question, *answer):
                 raise UserError(
                     f"{path}, line {number}: the separator {self.separator!r} is among the words: "
-                    "set data.separator to a word that is not."
+                    "set data.separator, or data.of.separator within AsPairs, to a word that is "
+                    "not."
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)

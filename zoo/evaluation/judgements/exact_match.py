@@ -7,11 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.decoding import steps
+from zoo.decoding import BeamSearch, steps
 from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.translation import Translator
+from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
 from zoo.sources.corpus import Corpus
 
@@ -57,16 +59,28 @@ class ExactMatch:
 def answer(
     run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
 ) -> list[tuple[list[str], bool]]:
-    """For each sentence the words after its prefix, as decoded, and whether they ended.
+    """For each sentence the words after its prefix, as decoded, and whether they ended; of pairs
+    those of its translation.
 
     Args:
       length: words of an answer at most, and one more for the boundary; None for LONGEST, or what
         the head's grammar allows, so that the answers that it closes at its limit are whole.
-      temperature: 0 is greedy; above it, answers are drawn, and `seed` says which.
+      temperature: 0 is greedy; above it, answers are drawn, and `seed` says which. Those of pairs
+        are greedy alone.
 
     Raises:
-      UserError: the corpus has no prefixes, or the model no boundary.
+      UserError: the corpus has no prefixes, or the model no boundary; a temperature for pairs.
     """
+    if length is None:
+        own = run.experiment.head.background
+        length = own.longest if isinstance(own, Grammar) else LONGEST
+    if isinstance(run.experiment.model, SequenceToSequence):
+        if temperature:
+            raise UserError(
+                f"{run.path} is an encoder-decoder, whose answers are searched for and not drawn: "
+                "give a temperature of 0."
+            )
+        return _translate(run, corpus, length)
     model, lexicon = run.experiment.language_model, run.lexicon
     boundary = lexicon.ids.get(lexicon.boundary)
     if corpus.prefixes is None or boundary is None:
@@ -74,9 +88,6 @@ def answer(
             f"--exact-match needs questions with answers, and a boundary: {corpus.name} is not "
             "of a data.Prefixed source, or vocabulary.boundary is none."
         )
-    if length is None:
-        own = model.head.background
-        length = own.longest if isinstance(own, Grammar) else LONGEST
     text = run.experiment.vocabulary.encode(corpus, lexicon)
     width = 1 + max(corpus.prefixes)
     prompts = np.full((len(text.starts), width), boundary, np.int32)
@@ -107,6 +118,22 @@ def answer(
     return answers
 
 
+def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
+    """For each source the words of its translation, the most probable one by one, and whether they
+    ended; `length` words at most."""
+    translator = Translator((run,))
+    translations = translator.translate(
+        run.experiment.source_of(corpus).sentences,
+        BeamSearch(beam=1, longest=length + 1),
+        ROWS,
+        ratio=length + 1,
+    )
+    return [
+        (translator.words(best[0]), best[0].complete) if best else ([], False)
+        for best in translations
+    ]
+
+
 @jax.jit
 def _read(step, words, real, carry):
     """The carry of each row after its real words [B, T], which stand at the end of the row."""
@@ -126,7 +153,7 @@ def _read(step, words, real, carry):
 def questions(corpus: Corpus) -> Corpus:
     """The sentences that begin with something given, of a mixture; UserError if there is none."""
     if corpus.prefixes is None:
-        return corpus  # `answer` says what is wrong
+        return corpus  # of pairs, or `answer` says what is wrong
     kept = np.flatnonzero(corpus.prefixes)
     if not len(kept):
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
@@ -146,15 +173,13 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     """
     corpus = questions(corpus)
     answers = answer(run, corpus)
-    given = [
-        sentence[prefix:]
-        for sentence, prefix in zip(corpus.sentences, corpus.prefixes or (), strict=True)
-    ]
+    prefixes = corpus.prefixes or [0] * len(corpus.sentences)
+    given = [sentence[prefix:] for sentence, prefix in zip(corpus.sentences, prefixes, strict=True)]
     both = zip(answers, given, strict=True)
     correct = tuple(decoded == words for (decoded, _), words in both)
     well_formed = None
     if grammar is not None:
-        own = run.experiment.language_model.head.background
+        own = run.experiment.head.background
         limits: dict[str, Any] = {}
         if isinstance(own, Grammar):
             limits = {"longest": own.longest, "depth": own.depth}

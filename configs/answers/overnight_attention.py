@@ -1,0 +1,25 @@
+"""Questions of Overnight's calendar domain to logical forms, with attention to them.
+
+    python train.py --config overnight_attention runs/overnight_attention
+    python evaluate.py runs/overnight_attention --split test --exact-match \
+        --grammar configs/overnight_calendar.grammar
+
+As geoquery_attention, on the questions of overnight: the last 100 of training are the validation
+set. Data: overnight/ in $ZOO_DATA. Expected: 81 of 168 test questions right, 157 answers parse; at
+most 11 minutes on one core. Results: docs/backgrounds.md.
+"""
+
+from configs import geoquery_attention
+from zoo import Experiment, changed
+from zoo.data import AsPairs, Overnight
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    train = "overnight/calendar.paraphrases.train.examples"
+    source = Overnight(
+        train=f"{train}[:-100]",
+        validation=f"{train}[-100:]",
+        tests=(train.replace("train", "test"),),
+    )
+    return changed(geoquery_attention.get_config(), {"data": AsPairs(source)})

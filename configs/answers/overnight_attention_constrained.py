@@ -1,0 +1,22 @@
+"""Questions of Overnight's calendar to forms that a grammar allows, with attention.
+
+    python train.py --config overnight_attention_constrained runs/overnight_attention_constrained
+    python evaluate.py runs/overnight_attention_constrained --split test --exact-match \
+        --grammar configs/overnight_calendar.grammar
+
+As overnight_attention, trained over a background that has no mass for words with which no form of
+the grammar goes on. Data: overnight/ in $ZOO_DATA. Expected: 80 of 168 test questions right, all
+answers parse; at most 27 minutes on one core. Results: docs/backgrounds.md.
+"""
+
+from configs import overnight_attention
+from zoo import Experiment, changed, priors
+from zoo.heads import LogLinear
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    grammar = priors.Grammar(
+        "configs/overnight_calendar.grammar", splits=("train", "validation"), depth=12, stacks=6
+    )
+    return changed(overnight_attention.get_config(), {"model.head": LogLinear(background=grammar)})

@@ -1,0 +1,41 @@
+"""Questions and answers as pairs of an encoder-decoder."""
+
+import pytest
+
+from zoo.data import AsPairs, Mixed, Prefixed, Realisations, Text
+from zoo.errors import UserError
+
+
+def test_a_question_is_the_source_of_its_answer(tmp_path):
+    path = tmp_path / "asked.tsv"
+    path.write_text("how many cats ?\tcount ( cat )\nwho ?\tall\n", encoding="utf-8")
+    source = AsPairs(Prefixed(f"{path}[:1]", f"{path}[1:]", (str(path),)))
+    assert source.splits() == ("train", "validation", "test")
+    corpus = source.read("test")
+    assert corpus.source_text.sentences == [["how", "many", "cats", "?"], ["who", "?"]]
+    assert corpus.sentences == [["count", "(", "cat", ")"], ["all"]]
+    assert source.read("validation").sentences == [["all"]]
+    assert corpus.prefixes is None
+
+
+def test_letters_of_a_meaning_are_the_source_of_its_sentence(tmp_path):
+    path = tmp_path / "meanings.csv"
+    path.write_text("mr,ref\nname[A],A is\n", encoding="utf-8")
+    corpus = AsPairs(Realisations(str(path), str(path))).read("train")
+    assert corpus.source_text.sentences == [list("name[A]")]
+    assert corpus.sentences == [list("A is")]
+
+
+def test_a_text_without_given_words_is_refused(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("one two\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"text\.txt: sentence 1 has no words that are given"):
+        AsPairs(Text(str(path), str(path))).read("train")
+
+
+def test_a_mixture_is_refused(tmp_path):
+    path = tmp_path / "asked.tsv"
+    path.write_text("who ?\tall\n", encoding="utf-8")
+    asked = Prefixed(str(path), str(path))
+    with pytest.raises(UserError, match="is a mixture"):
+        AsPairs(Mixed(("a", "b"), (asked, asked))).read("train")
