@@ -197,6 +197,7 @@ def test_a_batch_of_sentences_is_one_by_one(tables):
         assert sequences(found, sentence)[: len(expected)] == [words for _, words in expected]
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_call_of_the_step_takes(random):
     """The step is called with some hypotheses at a time, and not with those that cannot matter."""
     sentences, settings = 23, BeamSearch(5, 5, longest=LONGEST)
@@ -225,6 +226,7 @@ def test_more_rows_than_a_call_of_the_step_takes(random):
     assert len(asked) < LONGEST * -(-sentences * settings.beam // beam.ROWS)
 
 
+@pytest.mark.slow
 def test_the_search_stops_when_no_open_hypothesis_can_win():
     """p(boundary) = 0.6 after any word: the best ends at once, the second after a word."""
     calls = []

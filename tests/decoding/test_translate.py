@@ -7,6 +7,7 @@ import pytest
 
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import size_of, translate
+from zoo.errors import UserError
 
 WORDS, BOUNDARY, WRONG = 9, 0, 0.2
 
@@ -82,3 +83,9 @@ def test_sizes_are_few():
 def test_an_empty_source_is_refused():
     with pytest.raises(ValueError, match="source 1 is empty"):
         translate(Start(), [[1], []], BeamSearch(2), boundary=BOUNDARY)
+
+
+@pytest.mark.parametrize("ratio", [0, -1.5, np.inf, np.nan])
+def test_a_ratio_that_bounds_nothing_is_refused(sources, ratio):
+    with pytest.raises(UserError, match="the ratio of the longest translation"):
+        translate(Start(), sources, BeamSearch(2), boundary=BOUNDARY, ratio=ratio)

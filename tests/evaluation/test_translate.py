@@ -11,11 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import zoo
 from tests.training import small
 from tests.training.test_translation import MODEL, experiment
 from zoo.attention import Luong
 from zoo.commands import command_line
-from zoo.decoding import BeamSearch, steps
+from zoo.decoding import BeamSearch, Sampling, steps
 from zoo.errors import UserError
 from zoo.evaluation import bleu, sentence_scores
 from zoo.evaluation.run import Run
@@ -178,6 +179,29 @@ def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sourc
     plain, _ = call("translate", folders["one"], file, *options[:-2], "--nbest-format", "plain")
     blocks = plain.split("\n\n")
     assert blocks[0].split("\n") == [" ".join(translator.words(one)) for one in found[0]]
+
+
+def test_translations_are_drawn_one_for_each_line(call, folders, sources, tmp_path):
+    file = tmp_path / "sources"
+    texts = ["", *map(" ".join, sources)]
+    file.write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
+    draws = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "1")
+    once, _ = call("translate", folders["two"], str(file), *draws)
+    lines = once.split("\n")
+    assert lines[0] == "" and len(lines) == len(texts) + 1 and any(lines)
+    # The same whatever the batch, and others with another seed.
+    assert call("translate", folders["two"], str(file), *draws, "--batch", "2")[0] == once
+    assert call("translate", folders["two"], str(file), *draws, "--seed", "4")[0] != once
+    listed = call("translate", folders["two"], str(file), *draws, "--nbest", "3")[0].splitlines()
+    assert len(listed) == 3 * len(sources) + 1
+    assert len(set(listed)) > len(sources) + 1
+    # The words that are drawn by Python.
+    loaded = zoo.load(folders["two"])
+    sampling = Sampling(temperature=1.5, seed=3)
+    drawn = loaded.translate(texts, sampling=sampling, longest_ratio=1)
+    assert drawn == lines[:-1]
+    with pytest.raises(UserError, match="nbest and sampling exclude each other"):
+        loaded.translate(texts, sampling=sampling, nbest=2)
 
 
 def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
@@ -344,6 +368,24 @@ def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders,
         call("bleu", run, "--by-length", 0)
 
 
+def test_a_translation_is_cut_off_at_its_ratio_and_that_is_said(call, folders, sources, tmp_path):
+    one = shutil.copytree(folders["one"], tmp_path / "one")
+    text = "\n".join(" ".join(words) for words in sources) + "\n"
+    output, errors = call("translate", one, "--beam", 1, "--longest", 1, text=text)
+    cut = sum(
+        len(line.split()) == 1 for line in output.splitlines()
+    )  # the others have the boundary
+    assert cut and f"{cut} of {len(sources)} translations are cut off" in errors
+    short, _ = call("translate", one, "--beam", 1, "--longest-ratio", "0.001", text=text)
+    assert max(len(line.split()) for line in short.splitlines()) <= 10
+    judged = ("--split", "test", "--bleu", "--beam", 1, "--longest", 9)
+    call("translate", one, *judged)
+    call("translate", one, *judged, "--longest-ratio", 3)
+    plain, changed = sorted((one / "results").glob("*.json"), key=lambda path: path.stat().st_mtime)
+    assert "longest_ratio" not in json.loads(plain.read_text())["decoding"]
+    assert json.loads(changed.read_text())["decoding"]["longest_ratio"] == 3
+
+
 def test_figures_are_those_of_sacrebleu_s_definition():
     """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
     found = bleu.figures(["a b c d e"], ["a b c d f"], "none")
@@ -365,6 +407,12 @@ def test_exact_match_counts_whole_translations():
         (["one", "--nbest", "0"], "--nbest 0"),
         (["one", "--bleu"], "--bleu needs references"),
         (["one", "--batch", "0"], "--batch 0"),
+        (["one", "--longest-ratio", "0"], "--longest-ratio 0"),
+        (["one", "--longest-ratio", "nan"], "--longest-ratio nan"),
+        (["one", "--top-k", "3"], "--top-k is for draws: give --sample, too"),
+        (["one", "--sample", "--beam", "3"], "--beam is for a search, and --sample draws"),
+        (["one", "--sample", "--split", "test", "--bleu"], "leave --sample out"),
+        (["one", "--sample", "--temperature", "0", "--nbest", "2"], "would be the same"),
         (["one", "nothing.txt"], "nothing.txt"),
         (["one", "turned"], "some say a sentence from its last word"),
         (["one", "--language-model", "two"], "SequenceToSequence"),

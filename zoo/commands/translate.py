@@ -1,21 +1,25 @@
 """zoo translate: translations of sentences, by one run or several together."""
 
 import argparse
-import io
 import itertools
+import math
 import os
 import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from zoo import lazy
-from zoo.commands import options
+from zoo.commands import options, source_lines
 from zoo.errors import UserError, named
 
 # Lines that are read before any is written, in batches: enough to put like lengths together.
 _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
+_BEAM = 12
+# The options of either way, as its fields are called.
+_OF_THE_BEST = ("beam", "length_normalisation", "normaliser")
+_OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
 
 
 class _Translation(NamedTuple):
@@ -72,7 +76,7 @@ def add_to(parser: argparse.ArgumentParser):
         help="draws how much each word depends on each source word of one sentence, with or "
         "without attention: .png, .pdf or .svg",
     )
-    add("--beam", type=int, default=12, help="hypotheses kept open; 1 is greedy; default 12")
+    add("--beam", type=int, help=f"hypotheses kept open; 1 is greedy; default {_BEAM}")
     add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
     add(
         "--nbest-format",
@@ -83,13 +87,37 @@ def add_to(parser: argparse.ArgumentParser):
     add(
         "--length-normalisation",
         type=float,
-        default=0.0,
         metavar="A",
         help="ranks by log p / length^A; default 0",
     )
-    add("--normaliser", choices=("length", "gnmt"), default="length", help="gnmt: (5 + length) / 6")
+    add(
+        "--normaliser",
+        choices=("length", "gnmt"),
+        help="length by default; gnmt: (5 + length) / 6",
+    )
+    add(
+        "--sample",
+        action="store_true",
+        help="draws translations instead of searching for the best; --nbest N of each sentence",
+    )
+    add("--temperature", type=float, metavar="T", help="with --sample; default 1")
+    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
+    add(
+        "--nucleus",
+        type=float,
+        metavar="P",
+        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
+    )
+    add("--seed", type=int, help="of the draws; default 0")
     add("--shortest", type=int, default=1, help="tokens at least, the boundary among them")
     add("--longest", type=int, default=200, help="tokens at most, the boundary among them")
+    add(
+        "--longest-ratio",
+        type=float,
+        default=2.0,
+        metavar="R",
+        help="tokens at most of a source of n words: R * n + 10; default 2",
+    )
     add("--batch", type=int, default=32, help="sentences side by side")
     add(
         "--average", choices=("probabilities", "logs"), default="probabilities", help="of ensembles"
@@ -105,32 +133,37 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Prints or writes the translations, in the order of the lines; an empty line stays one."""
-    from zoo.decoding import BeamSearch
-
     _check(arguments)
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
     _check_files(arguments)
-    search = BeamSearch(
-        beam=arguments.beam,
-        nbest=arguments.nbest or 1,
-        length_normalisation=arguments.length_normalisation,
-        normaliser=arguments.normaliser,
-        shortest=arguments.shortest,
-        longest=arguments.longest,
-    )
+    search = _search(arguments)
     translator = _translator(folders, arguments)
     restoring = _restoring(translator, arguments)
     if arguments.bleu:
         _judge(translator, search, restoring, arguments)
         return
-    sources = _sources(translator, file, arguments.split)
+    sources = source_lines.read(translator, file, arguments.split)
     for option in ("plot_attention", "plot_gradients"):
         if getattr(arguments, option):
-            sources = _only_one(sources, option)
+            sources = source_lines.only_one(sources, option)
     translations = _translations(translator, search, restoring, sources, arguments)
     _write(translations, translator, arguments)
+
+
+def _search(arguments):
+    """The search for the best, or the draws."""
+    from zoo.decoding import BeamSearch, Sampling
+
+    names = ["nbest", "shortest", "longest"]
+    if arguments.sample:
+        names += _OF_DRAWS
+    else:
+        names += _OF_THE_BEST
+    given = {name: getattr(arguments, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    return Sampling(**given) if arguments.sample else BeamSearch(**{"beam": _BEAM, **given})
 
 
 def _translator(folders, arguments):
@@ -149,10 +182,12 @@ def _translator(folders, arguments):
 
 def _check(arguments):
     """UserError for options that do not go together."""
-    for name in ("batch", "nbest"):
+    for name in ("batch", "beam", "nbest"):
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise UserError(f"--{name} {value}: give at least 1.")
+    if not 0 < arguments.longest_ratio < math.inf:
+        raise UserError(f"--longest-ratio {arguments.longest_ratio}: give a number above 0.")
     if arguments.bleu and not arguments.split:
         raise UserError("--bleu needs references: give --split NAME, as in --split test.")
     for option, needed in (
@@ -167,6 +202,14 @@ def _check(arguments):
         raise UserError(
             "--dictionary says what unknown words are, and --unknowns keep leaves them: give one."
         )
+    for option in _OF_THE_BEST if arguments.sample else _OF_DRAWS:
+        if getattr(arguments, option) is not None:
+            option = option.replace("_", "-")
+            other = "a search, and --sample draws" if arguments.sample else "draws"
+            do = "leave one of them out" if arguments.sample else "give --sample, too"
+            raise UserError(f"--{option} is for {other}: {do}.")
+    if arguments.bleu and arguments.sample:
+        raise UserError("--bleu judges the best translations that are found: leave --sample out.")
     others = ("nbest", "output", "alignments", "plot_attention", "plot_gradients")
     if arguments.bleu and any(getattr(arguments, option) for option in others):
         raise UserError(
@@ -196,44 +239,6 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
     if len(paths) > 1 and not os.path.isdir(paths[-1]):
         return paths[:-1], paths[-1]
     return paths, None
-
-
-def _sources(translator, file, split) -> Iterator[list[str]]:
-    """The words of each source."""
-    from zoo.sources import files
-
-    if split:
-        run = translator.runs[0]
-        yield from run.experiment.source_of(translator.pairs(split)).sentences
-    elif file and file != "-":
-        text = files.read_text(files.find(file))
-        yield from map(translator.read, text.removesuffix("\n").split("\n") if text else [])
-    else:
-        yield from map(translator.read, _standard_input())
-
-
-def _standard_input() -> Iterator[str]:
-    """The lines of standard input, as those of a file; UserError for one that is no text."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="surrogateescape", newline="\n")
-    for number, line in enumerate(sys.stdin, 1):
-        if any("\udc80" <= letter <= "\udcff" for letter in line):
-            raise UserError(
-                f"standard input, line {number}: not UTF-8: convert it, for instance with iconv -t "
-                "utf-8."
-            )
-        yield line.removesuffix("\n")
-
-
-def _only_one(sources, option) -> Iterator[list[str]]:
-    """The one sentence of a text; UserError if there is none, or more."""
-    sentences = [words for words in sources if words]
-    if len(sentences) != 1:
-        option = option.replace("_", "-")
-        raise UserError(
-            f"--{option} draws one sentence, and this text has {len(sentences):,}: give one line."
-        )
-    return iter(sentences)
 
 
 def _write(translations, translator, arguments):
@@ -289,12 +294,22 @@ def _translations(
         from tqdm import tqdm
 
     missing: dict[str, int] = {}
+    cut = total = 0
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             for word, count in translator.unknown(some).items():
                 missing[word] = missing.get(word, 0) + count
             read = some if restoring is None else restoring.annotate(some)
-            hypotheses = translator.translate(read, search, arguments.batch, bar.update)
+            hypotheses = translator.translate(
+                read,
+                search,
+                arguments.batch,
+                bar.update,
+                ratio=arguments.longest_ratio,
+                first_number=total,
+            )
+            total += len(hypotheses)
+            cut += sum(not best[0].complete for best in hypotheses if best)
             yield [
                 [_Translation(one, _words(translator, restoring, one, given), seen) for one in best]
                 for given, seen, best in zip(some, read, hypotheses, strict=True)
@@ -305,6 +320,13 @@ def _translations(
             [
                 f"unknown to the run and read as <unk>: {count:,} word{'s' * (count > 1)} of the "
                 f"text, {named([*missing])}"
+            ]
+        )
+    if cut:
+        options.print_notes(
+            [
+                f"{cut:,} of {total:,} translations are cut off at their greatest length: raise "
+                "--longest-ratio, and --longest if it is below that, if they should end"
             ]
         )
 
@@ -379,7 +401,9 @@ def _judge(translator, search, restoring, arguments):
     references = [" ".join(words) for words in corpus.sentences]
     tokenizer = arguments.tokenizer or "none"
     scores = bleu.figures(hypotheses, references, tokenizer)
-    how = bleu.decoding(translator, search, restoring and restoring.described())
+    how = bleu.decoding(
+        translator, search, restoring and restoring.described(), arguments.longest_ratio
+    )
     figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
     paths = bleu.write(run, figures, hypotheses)
     print(bleu.describe(split, figures), *paths, sep="\n  ")

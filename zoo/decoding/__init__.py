@@ -13,7 +13,18 @@ The examples begin with a step function whose word depends on the last one alone
 """
 
 from zoo.decoding.beam import BeamSearch, Hypotheses
+from zoo.decoding.draws import Sampling
 from zoo.decoding.ensembles import average, fuse
 from zoo.decoding.sampling import draw, feed, force, sample
 
-__all__ = ["BeamSearch", "Hypotheses", "average", "draw", "feed", "force", "fuse", "sample"]
+__all__ = [
+    "BeamSearch",
+    "Hypotheses",
+    "Sampling",
+    "average",
+    "draw",
+    "feed",
+    "force",
+    "fuse",
+    "sample",
+]

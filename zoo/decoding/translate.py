@@ -6,6 +6,7 @@ does not depend on those beside it, but for the rounding of sums in products of 
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,13 +15,17 @@ import numpy as np
 
 from zoo.data.buckets import source_batch
 from zoo.decoding.beam import BeamSearch, Hypotheses
+from zoo.decoding.draws import Sampling
 from zoo.decoding.steps import Step
+from zoo.errors import UserError
 
 # Source words int32 [B, S], padded on the left, and how many there are int32 [B] -> (a step, the
 # carry before the first word, every leaf [B, ...]).
 Start = Callable[[np.ndarray, np.ndarray], tuple[Step, Any]]
 # Sizes to which lengths are rounded up: multiples of so many words, and of more from 4 times it on.
 _WORDS = 8
+# Tokens of a hypothesis at most, of each source word, and as many more.
+LONGEST_RATIO, LONGEST_MORE = 2.0, 10
 
 
 class Hypothesis(NamedTuple):
@@ -52,15 +57,16 @@ def size_of(length: int) -> int:
 def translate(
     start: Start,
     sources: Sequence[Sequence[int]],
-    search: BeamSearch,
+    search: BeamSearch | Sampling,
     *,
     boundary: int,
     batch: int = 32,
-    ratio: float = 2.0,
-    extra: int = 10,
+    ratio: float = LONGEST_RATIO,
+    extra: int = LONGEST_MORE,
     done: Callable[[int], Any] = lambda sentences: None,
+    numbers: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The best hypotheses of each source, in the order of the sources.
+    """The best hypotheses of each source, or those drawn, in the order of the sources.
 
     Args:
       start: a pure function of arrays; compile it with `jax.jit` if it is slow otherwise.
@@ -71,19 +77,24 @@ def translate(
         `search.longest`, which bounds all.
       extra: see `ratio`.
       done: is told the number of sources that are done, after each batch.
+      numbers: which source each is, 0, 1, 2 ... by default: what is drawn for it depends on that.
 
     Returns:
-      For each source at most `search.nbest` hypotheses, the best first. There are fewer where there
-      are no more of probability above 0.
+      For each source at most `search.nbest` hypotheses, the best first, or as they were drawn.
+      There are fewer where there are no more of probability above 0.
 
     Raises:
+      UserError: `ratio` is no number above 0.
       ValueError: a source is empty.
     """
+    if not 0 < ratio < math.inf:
+        raise UserError(f"the ratio of the longest translation is {ratio}: give one above 0.")
     lengths = np.array([*map(len, sources)], np.int64)
     if not lengths.all():
         raise ValueError(f"source {np.argmin(lengths)} is empty: a step starts from some word")
     limits = np.minimum(np.floor(ratio * lengths + extra), search.longest).astype(np.int64)
     limits = np.maximum(limits, search.shortest)
+    named = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
     order = np.argsort(lengths, kind="stable")
     rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
     translations: list[list[Hypothesis]] = [[] for _ in sources]
@@ -94,8 +105,9 @@ def translate(
         longest = min(int(ratio * size + extra), search.longest)
         settings = dataclasses.replace(search, longest=max(longest, search.shortest))
         step, carry = start(*source_batch([sources[row] for row in chosen], size))
+        drawn = {"numbers": named[chosen]} if isinstance(search, Sampling) else {}
         batched = settings.search(
-            step, np.full(rows, boundary), carry, boundary=boundary, longest=limits[chosen]
+            step, np.full(rows, boundary), carry, boundary=boundary, longest=limits[chosen], **drawn
         )
         real = len(order) - first
         for row, hypotheses in zip(chosen[:real], of_batch(batched, boundary), strict=False):

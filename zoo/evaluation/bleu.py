@@ -10,6 +10,7 @@ from typing import Any
 from zoo import lazy
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
+from zoo.decoding.translate import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.evaluation import passport
 from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
@@ -82,20 +83,30 @@ def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, h
     }
 
 
-def decoding(translator: Translator, search: BeamSearch, unknowns: dict | None = None) -> dict:
+def decoding(
+    translator: Translator,
+    search: BeamSearch,
+    unknowns: dict | None = None,
+    ratio: float = LONGEST_RATIO,
+) -> dict:
     """How hypotheses are found, for a passport.
 
     Args:
       unknowns: how unknown words were put into them; see `unknown_words.Restoring.described`.
+      ratio: see `Translator.translate`.
     """
     other = translator.language_model
-    settings = {
+    settings: dict[str, Any] = {
         "search": dataclasses.asdict(search),
         "runs": [_run(run) for run in translator.runs],
         "average": translator.of if len(translator.runs) > 1 else None,
         "language_model": None if other is None else {**_run(other), "weight": translator.weight},
     }
-    return settings if unknowns is None else {**settings, "unknowns": unknowns}
+    if unknowns is not None:
+        settings["unknowns"] = unknowns
+    if ratio != LONGEST_RATIO:
+        settings["longest_ratio"] = ratio
+    return settings
 
 
 def _run(run):
@@ -120,7 +131,9 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     variant = f"beam-{plain['beam']}"
     if figures["tokenizer"] != "none":
         variant += f"-{figures['tokenizer']}"
-    others = len(how["runs"]) > 1 or how["language_model"] or "unknowns" in how
+    others = (
+        len(how["runs"]) > 1 or how["language_model"] or how.keys() & {"unknowns", "longest_ratio"}
+    )
     if how["search"] != plain or others:
         text = json.dumps(how, sort_keys=True)
         variant += f"-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -13,9 +13,10 @@ import jax
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.decoding import BeamSearch, spelled, steps
+from zoo.decoding import BeamSearch, Sampling, spelled, steps
 from zoo.decoding.generate import generate, prompt_words
 from zoo.decoding.states import States
+from zoo.decoding.translate import LONGEST_RATIO
 from zoo.errors import UserError, named
 from zoo.evaluation import sentence_scores, surprisal
 from zoo.evaluation.perplexity import PRECISION
@@ -252,24 +253,34 @@ class LoadedTranslator:
     run: Run
 
     def translate(
-        self, sentences: Sequence[str], beam: int = 12, batch: int = 32, **options: Any
+        self,
+        sentences: Sequence[str],
+        beam: int = 12,
+        batch: int = 32,
+        longest_ratio: float = LONGEST_RATIO,
+        sampling: Sampling | None = None,
+        **options: Any,
     ) -> list[str]:
-        """Translates sentences by beam search.
+        """Translates sentences by beam search, or draws a translation of each.
 
         Args:
           sentences: texts, words between blanks.
           beam: hypotheses that are kept open; 1 is greedy.
           batch: sentences side by side.
+          longest_ratio: a translation of n words has at most longest_ratio * n + 10 tokens.
+          sampling: how translations are drawn, instead of the search; the first draw is taken.
           **options: further fields of `zoo.decoding.BeamSearch`.
 
         Returns:
-          The best translation of each, in their order; "" of an empty one.
+          The best translation of each, or the one drawn, in their order; "" of an empty one.
         """
         if isinstance(sentences, str):
             raise UserError("translate takes a list of sentences: give [sentence] for one.")
-        search = BeamSearch(beam=beam, **options)
+        if sampling is not None and options:
+            raise UserError(f"{', '.join(options)} and sampling exclude each other: give one.")
+        search = sampling or BeamSearch(beam=beam, **options)
         sources = [self._translator.read(sentence) for sentence in sentences]
-        translations = self._translator.translate(sources, search, batch)
+        translations = self._translator.translate(sources, search, batch, ratio=longest_ratio)
         return [" ".join(self._translator.words(best[0]) if best else []) for best in translations]
 
     @functools.cached_property

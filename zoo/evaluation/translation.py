@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from zoo.data import Corpus
-from zoo.decoding import BeamSearch, average, ensembles, fuse, steps
-from zoo.decoding.translate import Hypothesis, translate
+from zoo.decoding import BeamSearch, Sampling, average, ensembles, fuse, steps
+from zoo.decoding.translate import LONGEST_RATIO, Hypothesis, translate
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run
@@ -95,17 +95,22 @@ class Translator:
     def translate(
         self,
         sentences: Sequence[list[str]],
-        search: BeamSearch,
+        search: BeamSearch | Sampling,
         batch: int = 32,
         done: Callable[[int], Any] = lambda sentences: None,
         name: str = "the text",
+        ratio: float = LONGEST_RATIO,
+        first_number: int = 0,
     ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each source, in the order of the sources; none of an empty one.
+        """The best hypotheses of each source, or those drawn, in the order of the sources; none of
+        an empty one.
 
         Args:
           sentences: as `read` gives them.
           done: is told how many are done, after each batch.
           name: where they come from, for messages.
+          ratio: a hypothesis of n source words has at most ratio * n + 10 tokens.
+          first_number: of the first sentence, on which depends what is drawn.
 
         Raises:
           UserError: a vocabulary refuses a word, or the memory is too small.
@@ -116,14 +121,25 @@ class Translator:
         try:
             with jax.default_matmul_precision(PRECISION):
                 translations = translate(
-                    self._start(), sources, search, boundary=self.boundary, batch=batch, done=done
+                    self._start(),
+                    sources,
+                    search,
+                    boundary=self.boundary,
+                    batch=batch,
+                    ratio=ratio,
+                    done=done,
+                    numbers=[first_number + number for number in numbers],
                 )
         except jax.errors.JaxRuntimeError as error:
             if "RESOURCE_EXHAUSTED" not in str(error):
                 raise
+            if isinstance(search, Sampling):
+                kept, needs, fewer = f"{search.nbest} samples", "need", "fewer samples"
+            else:
+                kept, needs, fewer = f"a beam of {search.beam}", "needs", "a narrower beam"
             raise UserError(
-                f"a beam of {search.beam} over {batch} sentences side by side needs more memory "
-                "than there is: give a narrower beam, or a smaller batch."
+                f"{kept} over {batch} sentences side by side {needs} more memory than there is: "
+                f"give {fewer}, or a smaller batch."
             ) from error
         for number, hypotheses in zip(numbers, translations, strict=True):
             hypotheses_of[number] = hypotheses

@@ -17,7 +17,17 @@ COMPONENTS = {
     "zoo.attention": ("Bahdanau", "Luong"),
     "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "LastWords", "NGram"),
     "zoo.data": (
-        *("Buckets", "Characters", "Conllu", "Facts", "Micro", "MicroPairs", "Mixed", "Overnight"),
+        *(
+            "AsPairs",
+            "Buckets",
+            "Characters",
+            "Conllu",
+            "Facts",
+            "Micro",
+            "MicroPairs",
+            "Mixed",
+            "Overnight",
+        ),
         *("Pairs", "Prefixed", "Realisations", "Text", "Vocabulary"),
     ),
     "zoo.embeddings": ("CharCNN", "Concat", "Features", "Lookup"),
