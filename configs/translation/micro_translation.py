@@ -5,8 +5,8 @@
 
 Nothing is downloaded. A translation is its source from the last letter to the first, so that the
 first words are the nearest without any reversal, and a source has one translation: a perplexity of
-1 could be reached. Expected: test perplexity 1.09, and 87.6 % of the translations right in every
-word, decoded greedily; about a minute of CPU time.
+1 could be reached. Expected: test perplexity 1.09, and 88 to 89 % of the translations right in
+every word, decoded greedily (87.6 and 89.2 % on two machines); about a minute of CPU time.
 """
 
 from zoo import Evaluation, Experiment, Training

@@ -1,0 +1,27 @@
+"""English to Czech captions without attention: a log-linear decoder that knows endings.
+
+    python train.py --config multi30k_en_cs_log_linear runs/multi30k_en_cs_log_linear
+    python evaluate.py runs/multi30k_en_cs_log_linear
+
+As multi30k_en_fr_log_linear, in a size that learns in minutes and into a language of many more
+forms, whose endings say the case. Data: multi30k/ in $ZOO_DATA, tokenised and in lower case as it
+comes. Expected: perplexity 10.79 on test 2016, BLEU 17.5 with a beam of 12. Time: 12 minutes on one
+core beside other work.
+"""
+
+from configs import multi30k_en_fr_log_linear
+from zoo import Experiment, changed
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    return changed(
+        multi30k_en_fr_log_linear.get_config("cs"),
+        {
+            "model.embedding.size": 192,
+            "model.source_embedding.size": 192,
+            "model.core.size": 192,
+            "model.core.dropout": 0.3,
+            "training.epochs": 5,
+        },
+    )
