@@ -40,7 +40,15 @@ os.environ["XDG_STATE_HOME"] = f"{CACHE.name}/state"
 
 # Tests since it was asked whether compiled programs are to be let go, and what they may take.
 DONE = []
-ROOM = 1.0e9
+ROOM = 2.0e9
+# Python looks for garbage seldom: each time it goes through all that was imported and collected.
+gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_finish(session):
+    """Modules and tests stay to the end: a search for garbage need not go through them."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item):

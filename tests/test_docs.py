@@ -44,6 +44,7 @@ def test_what_commands_set_can_be_set(page):
         recipes.apply_settings(configs.load(name), [re.sub("=M$", "=7", one) for one in chosen])
 
 
+@pytest.mark.slow
 def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
     (snippet,) = snippets("characters.md")
     head = CharLSTM(Spelling(longest=4), size=3, letter_size=2)

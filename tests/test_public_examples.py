@@ -34,6 +34,8 @@ ROOMS = {
 SLOW = {
     *("Arpa", "Bahdanau", "CharCNN", "CharLSTM", "CNNSoftmax", "Concat", "Evidence", "Features"),
     *("GRU", "Grammar", "LetterNoise", "Mert", "Mira", "NCE", "SampledLogLinear", "average"),
+    *("AdaptiveSoftmax", "BeamSearch", "Bidirectional", "BlackOut", "HierarchicalSoftmax"),
+    *("KnowledgeBase", "MixtureOfContexts", "NGram", "draw"),
 }
 
 

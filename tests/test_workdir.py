@@ -182,6 +182,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_params_are_those_of_the_best_checkpoint(tmp_path):
     trainer = small.trainer(RECIPE, tmp_path)
     workdir = Workdir(tmp_path)

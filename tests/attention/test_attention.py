@@ -23,7 +23,16 @@ KINDS = {
 MASK = np.array([[True] * 4, [False, False, True, True], [False] * 4])
 
 
-@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+# The others stand for these two: they have the other sizes, given and not.
+SLOW = {"luong, larger", "bahdanau"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for name, kind in KINDS.items()
+    ]
+)
 def component(request):
     return request.param
 
@@ -168,9 +177,8 @@ def test_large_scores_do_not_overflow():
     weights = attention.masked_softmax(scores, mask)
     np.testing.assert_array_equal(weights, [[[1, 0, 0], [0.5, 0.5, 0]]])
     with jax.debug_nans(True):
-        gradient = jax.grad(lambda s: (attention.masked_softmax(s, mask)[..., 0] ** 2).sum())(
-            scores
-        )
+        slopes = jax.grad(lambda s: (attention.masked_softmax(s, mask)[..., 0] ** 2).sum())
+        gradient = jax.jit(slopes)(scores)
     np.testing.assert_array_equal(gradient[0, 0], 0)
 
 
@@ -196,14 +204,16 @@ def test_a_type_of_few_bits_is_kept_and_weights_are_not_rounded(component, rando
 def test_of_nothing_the_results_are_empty(component, random, rows, batch, time):
     params, _, _ = problem(component, random)
     memory, mask = jnp.ones((batch, SOURCE, MEMORY)), jnp.ones((batch, SOURCE), bool)
-    states, weights = component.apply(params, jnp.ones((rows, time, SIZE)), memory, mask)
+    apply = jax.jit(component.apply)
+    states, weights = apply(params, jnp.ones((rows, time, SIZE)), memory, mask)
     assert states.shape == (rows, time, component.output_size(SIZE))
     assert weights.shape == (rows, time, SOURCE)
 
 
 def test_no_places_at_all(component, random):
     params, hidden, memory = problem(component, random)
-    states, weights = component.apply(params, hidden, memory[:, :0], jnp.ones((BATCH, 0), bool))
+    mask = jnp.ones((BATCH, 0), bool)
+    states, weights = jax.jit(component.apply)(params, hidden, memory[:, :0], mask)
     assert weights.shape == (BATCH, TIME, 0)
     hidden_part = params["state"][MEMORY:]
     expected = np.tanh(hidden @ hidden_part + params["state_bias"][None, None])

@@ -30,6 +30,11 @@ CORES = {
     "bidirectional trigrams": Bidirectional(NGram(SIZE)),
     "lstm of the last words": LastWords(LSTM(SIZE, layers=2), words=4),
 }
+# For their layers, and for their kind, others stand: these take part among the slow tests.
+SLOW = {
+    *("lstm of three layers", "gru of two layers", "5-grams of two layers"),
+    *("bidirectional trigrams", "lstm with dropped weights"),
+}
 CAUSAL = {name: core for name, core in CORES.items() if core.causal}
 # The same with dropout wherever there can be some.
 DROPPING_CORES = {
@@ -67,17 +72,25 @@ def assert_trees_close(found, expected, **tolerances):
         np.testing.assert_allclose(one, other, **tolerances)
 
 
-@pytest.fixture(params=CORES.values(), ids=CORES.keys())
+def params_of(cores):
+    """Parameters of a fixture, one for each core."""
+    return [
+        pytest.param(core, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for name, core in cores.items()
+    ]
+
+
+@pytest.fixture(params=params_of(CORES))
 def core(request):
     return request.param
 
 
-@pytest.fixture(params=CAUSAL.values(), ids=CAUSAL.keys())
+@pytest.fixture(params=params_of(CAUSAL))
 def causal(request):
     return request.param
 
 
-@pytest.fixture(params=DROPPING_CORES.values(), ids=DROPPING_CORES.keys())
+@pytest.fixture(params=params_of(DROPPING_CORES))
 def dropping(request):
     return request.param
 
@@ -141,21 +154,27 @@ def test_reset_segments_are_separate_runs(core, random):
     reset = np.zeros((BATCH, TIME), bool)
     reset[0, [2, 5]] = reset[1, 0] = reset[2, 3] = True
     hidden, _ = compiled(core)(params, inputs, carry, reset=reset)
-    for row in range(BATCH):
-        bounds = [0, *np.flatnonzero(reset[row]), TIME]
-        for start, stop in itertools.pairwise(bounds):
-            if start == stop:
-                continue
-            begin = jax.tree.map(lambda x, row=row: x[row : row + 1], carry)
-            begin = core.initial_carry(1) if reset[row, start] else begin
-            # A fixed length, so that there is one compilation: what comes later is another text.
-            segment = np.zeros((1, TIME, INPUT_SIZE), np.float32)
-            segment[0, : stop - start] = inputs[row, start:stop]
-            ends = np.arange(TIME)[None] == stop - start
-            alone, _ = compiled(core)(params, segment, begin, reset=ends)
-            np.testing.assert_allclose(
-                hidden[row, start:stop], alone[0, : stop - start], rtol=1e-5, atol=1e-6
-            )
+    segments = [
+        (row, start, stop)
+        for row in range(BATCH)
+        for start, stop in itertools.pairwise([0, *np.flatnonzero(reset[row]), TIME])
+        if start < stop
+    ]
+    assert len(segments) == 6
+    zero = core.initial_carry(BATCH)
+    for row, start, stop in segments:
+        begin = zero if reset[row, start] else carry
+        # The same shapes, so that there is one compilation: what comes later is another text, and
+        # so is what stands in the other rows, which are not seen.
+        alone_inputs = np.full((BATCH, TIME, INPUT_SIZE), -3.0, np.float32)
+        alone_inputs[row] = 0
+        alone_inputs[row, : stop - start] = inputs[row, start:stop]
+        ends = np.zeros((BATCH, TIME), bool)
+        ends[row] = np.arange(TIME) == stop - start
+        alone, _ = compiled(core)(params, alone_inputs, begin, reset=ends)
+        np.testing.assert_allclose(
+            hidden[row, start:stop], alone[row, : stop - start], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_a_reset_lets_no_gradient_through(core, random):

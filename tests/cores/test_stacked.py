@@ -184,6 +184,7 @@ def test_new_parameters():
                 assert 0.8 * SIZE**-0.5 < np.abs(array).max() <= SIZE**-0.5
 
 
+@pytest.mark.slow
 def test_an_lstm_starts_and_computes_as_before_there_were_skip_connections():
     """Sums of its numbers, as they were then."""
     core = LSTM(SIZE, layers=2, projection=3, dropout=0.3, recurrent_dropout=0.2)

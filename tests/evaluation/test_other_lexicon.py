@@ -52,7 +52,10 @@ def trained_in(folder, embedding, head, **vocabulary):
     return small.run_in(folder / "workdir", experiment)
 
 
-@pytest.fixture(scope="module", params=HEADS)
+# Of features, the commands do what they do of letters: the head without spellings stands for it.
+@pytest.fixture(
+    scope="module", params=["cnn", "lstm", pytest.param("features", marks=pytest.mark.slow)]
+)
 def open_workdir(request, tmp_path_factory):
     """The work directory of a run of an open head, trained for an epoch."""
     folder, head = tmp_path_factory.mktemp(request.param), HEADS[request.param]

@@ -66,7 +66,8 @@ def log_probs(run, sentence):
     """log p of every word after a sentence, the slow way."""
     model, lexicon = run.experiment.model, run.lexicon
     ids = np.array([[lexicon.ids[word] for word in ["</s>", *sentence]]])
-    hidden, _, _ = model.states(run.params, run.tables, ids, model.initial_carry(1))
+    states = jax.jit(model.states)
+    hidden, _, _ = states(run.params, run.tables, ids, model.initial_carry(1))
     return jax.jit(model.head.log_probs)(run.params["head"], run.tables["head"], hidden[0, -1])
 
 

@@ -118,6 +118,7 @@ def test_a_planted_module_is_not_run(call, workdir, here, program):
     assert "planted" not in sys.modules and "" not in sys.path
 
 
+@pytest.mark.slow
 def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
     """Its working folder is the stranger's, with modules that other packages try to import."""
     strangers(workdir, with_head("planted:Head"))

@@ -167,7 +167,8 @@ def test_a_beam_that_has_more_room_than_there_are_strings(problem):
     """Only the beginnings of one letter can be said, so that most places stay empty."""
     params, _, hidden, _ = problem
     head = dataclasses.replace(HEAD, spelling=Spelling(unit="characters", longest=1))
-    log_probs, spelled, missed = most_probable(head, params, hidden[0, :1], 8, 9)
+    search = jax.jit(functools.partial(most_probable, head), static_argnums=(2, 3))
+    log_probs, spelled, missed = search(params, hidden[0, :1], 8, 9)
     assert sorted(spelled[0, :6, 0].tolist()) == [*range(END, MARKS + 2)]
     np.testing.assert_allclose(np.exp(log_probs[0, :6]).sum(), 1, rtol=1e-10)
     np.testing.assert_array_equal(log_probs[0, 6:], -np.inf)
@@ -182,8 +183,8 @@ def test_another_lexicon_needs_nothing_new(problem):
     params, tables, hidden, _ = problem
     other = Lexicon(("bb", "ab"), np.zeros(2, np.int64), alphabet=LEXICON.letters)
     moved = HEAD.for_lexicon(params, LEXICON, other)
-    found = HEAD.log_probs(moved, HEAD.tables(other), hidden[:1, :1])
-    wanted = HEAD.log_prob(params, tables, hidden[:1, :1], jnp.asarray([[2]]))
+    found = jax.jit(HEAD.log_probs)(moved, HEAD.tables(other), hidden[:1, :1])
+    wanted = jax.jit(HEAD.log_prob)(params, tables, hidden[:1, :1], jnp.asarray([[2]]))
     np.testing.assert_allclose(found[0, 0, 1], wanted[0, 0], rtol=1e-10)
 
 

@@ -82,18 +82,24 @@ def test_prepared_parameters_compute_no_vector():
     """The convolution's parameters could be anything."""
     head = CNNSoftmax(NETWORK)
     tables, params, hidden = problem(head, np.random.default_rng(0))
-    prepared = head.prepared(params, tables)
+    prepared = jax.jit(head.prepared)(params, tables)
     broken = jax.tree.map(lambda x: x * jnp.nan, params), tables, hidden
-    assert np.isnan(head.log_prob(*broken, TARGETS)).all()
+    assert np.isnan(jax.jit(head.log_prob)(*broken, TARGETS)).all()
     key = jax.random.key(0)
-    for found in (
-        head.log_prob(*broken, TARGETS, prepared=prepared),
-        head.log_probs(*broken, prepared=prepared),
-        head.top_k(*broken, 2, prepared=prepared)[0],
-    ):
-        assert np.isfinite(found).all()
-    drawn = head.sample(*broken, key, prepared=prepared)
-    np.testing.assert_array_equal(drawn, head.sample(params, tables, hidden, key))
+
+    @jax.jit
+    def evaluate(broken, prepared):
+        return (
+            head.log_prob(*broken, TARGETS, prepared=prepared),
+            head.log_probs(*broken, prepared=prepared),
+            head.top_k(*broken, 2, prepared=prepared)[0],
+            head.sample(*broken, key, prepared=prepared),
+        )
+
+    *found, drawn = evaluate(broken, prepared)
+    assert all(np.isfinite(values).all() for values in found)
+    wanted = jax.jit(head.sample)(params, tables, hidden, key)
+    np.testing.assert_array_equal(drawn, wanted)
 
 
 @pytest.mark.usefixtures("float64")
@@ -104,13 +110,13 @@ def test_another_lexicon_has_words_in_another_order_and_new_ones(random):
     words = ("word 7", "d3 row", "word 0")
     new = Lexicon(words, np.zeros(3, np.int64), alphabet=old.letters)
     moved = head.for_lexicon(params, old, new)
-    vectors = head.vectors(moved, head.tables(new))
-    trained = head.vectors(params, tables)
+    vectors = jax.jit(head.vectors)(moved, head.tables(new))
+    trained = jax.jit(head.vectors)(params, tables)
     np.testing.assert_allclose(vectors[0], trained[7], rtol=1e-10)
     np.testing.assert_allclose(vectors[2], trained[0], rtol=1e-10)
     spelled = references.convolution(NETWORK, params["network"], NETWORK.tables(new), [1])
     np.testing.assert_allclose(vectors[1:2], spelled, rtol=1e-10)  # without a correction
-    log_probs = head.log_probs(moved, head.tables(new), hidden)
+    log_probs = jax.jit(head.log_probs)(moved, head.tables(new), hidden)
     np.testing.assert_allclose(np.exp(log_probs).sum(-1), np.ones((2, 3)), rtol=1e-10)
     assert CNNSoftmax(NETWORK).for_lexicon(params, old, new) is params
 

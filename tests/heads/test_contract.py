@@ -168,8 +168,12 @@ def on_trial(name):
     return HeadOnTrial(HEADS[name])
 
 
-# One sampled head stands for those that differ from it in what they sample alone.
-LIKE_OTHERS = {"importance sampling", "BlackOut", "sampled log-linear"}
+# One sampled head stands for those that differ from it in what they sample alone, and the letters
+# with corrections, which compute what those without do and add to it, for these.
+LIKE_OTHERS = {
+    *("importance sampling", "BlackOut", "sampled log-linear", "contrastive divergence"),
+    *("letters", "small mixture"),
+}
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name in LIKE_OTHERS else name for name in HEADS
 ]

@@ -23,6 +23,22 @@ def given(head, random, size=SIZE, massless=()):
     return Distribution(head, params, head.tables(lexicon), hidden)
 
 
+def compiled(function):
+    """The function of distributions in one program."""
+
+    def call(*distributions):
+        heads = [one.head for one in distributions]
+
+        @jax.jit
+        def of_arrays(arrays):
+            pairs = zip(heads, arrays, strict=True)
+            return function(*(Distribution(head, *rest) for head, rest in pairs))
+
+        return of_arrays([one[1:] for one in distributions])
+
+    return call
+
+
 def probabilities(weights, bias, hidden):
     logits = np.asarray(hidden) @ np.asarray(weights).T + np.asarray(bias)
     return np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
@@ -32,11 +48,12 @@ def test_values_are_the_formula(float64, random):
     p = given(heads.Softmax(), random)
     q = given(heads.MixtureOfSoftmaxes(components=2), random, size=7)
     shares = probabilities(p.params["weights"], p.params["bias"], p.hidden)
-    np.testing.assert_allclose(entropy(p), -(shares * np.log(shares)).sum(-1), rtol=1e-10)
-    log_q = np.asarray(q.head.log_probs(q.params, q.tables, q.hidden))
+    entropy_of, divergence = compiled(entropy), compiled(kl_divergence)
+    np.testing.assert_allclose(entropy_of(p), -(shares * np.log(shares)).sum(-1), rtol=1e-10)
+    log_q = np.asarray(jax.jit(q.head.log_probs)(q.params, q.tables, q.hidden))
     expected = (shares * (np.log(shares) - log_q)).sum(-1)
-    np.testing.assert_allclose(kl_divergence(p, q), expected, rtol=1e-10)
-    np.testing.assert_allclose(kl_divergence(p, p), np.zeros(3), atol=1e-12)
+    np.testing.assert_allclose(divergence(p, q), expected, rtol=1e-10)
+    np.testing.assert_allclose(divergence(p, p), np.zeros(3), atol=1e-12)
 
 
 @pytest.mark.parametrize("at_a_time", [13, 26, None])
@@ -58,7 +75,7 @@ def test_gradients_are_the_formula(at_a_time, float64, random, monkeypatch):
         return (np.array([1.0, 0.5, 2.0]) * divergence).sum() - (q * np.log(q)).sum()
 
     arrays = {**student.params, "hidden": student.hidden}
-    of_params, of_hidden = jax.grad(total, (0, 1))(student.params, student.hidden)
+    of_params, of_hidden = jax.jit(jax.grad(total, (0, 1)))(student.params, student.hidden)
     wanted = references.finite_differences(expected, arrays)
     np.testing.assert_allclose(of_hidden, wanted["hidden"], rtol=1e-6, atol=1e-7)
     for name, gradient in of_params.items():
@@ -68,13 +85,15 @@ def test_gradients_are_the_formula(at_a_time, float64, random, monkeypatch):
 def test_words_without_probability(float64, random):
     """They add nothing where p has none, and everything where q alone has none."""
     p, q = given(heads.LogLinear(), random, massless=(2, 5)), given(heads.LogLinear(), random)
-    log_p = np.asarray(p.head.log_probs(p.params, p.tables, p.hidden))
+    log_p = np.asarray(jax.jit(p.head.log_probs)(p.params, p.tables, p.hidden))
     assert np.isneginf(log_p[:, [2, 5]]).all()
     rest = np.delete(log_p, [2, 5], axis=1)
-    np.testing.assert_allclose(entropy(p), -(np.exp(rest) * rest).sum(-1), rtol=1e-10)
-    assert np.isfinite(kl_divergence(p, q)).all()
-    assert np.isposinf(kl_divergence(q, p)).all()
-    gradient = jax.grad(lambda hidden: entropy(p._replace(hidden=hidden)).sum())(p.hidden)
+    np.testing.assert_allclose(compiled(entropy)(p), -(np.exp(rest) * rest).sum(-1), rtol=1e-10)
+    divergence = compiled(kl_divergence)
+    assert np.isfinite(divergence(p, q)).all()
+    assert np.isposinf(divergence(q, p)).all()
+    slopes = jax.jit(jax.grad(lambda hidden: entropy(p._replace(hidden=hidden)).sum()))
+    gradient = slopes(p.hidden)
     assert np.isfinite(gradient).all()
 
 

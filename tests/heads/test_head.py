@@ -53,8 +53,8 @@ def test_the_best_words_in_blocks_of_tokens(random, monkeypatch, name):
 
 def test_the_best_words_of_one_state(random):
     params, tables, hidden = problem(LogLinear(), random, ())
-    log_probs = np.asarray(LogLinear().log_probs(params, tables, hidden))
-    values, words = LogLinear().top_k(params, tables, hidden, 2)
+    log_probs = np.asarray(jax.jit(LogLinear().log_probs)(params, tables, hidden))
+    values, words = jax.jit(LogLinear().top_k, static_argnums=3)(params, tables, hidden, 2)
     np.testing.assert_array_equal(words, np.argsort(-log_probs)[:2])
     np.testing.assert_allclose(values, -np.sort(-log_probs)[:2], rtol=1e-5)
 
@@ -63,7 +63,7 @@ def test_draws_in_blocks_of_tokens(random, monkeypatch):
     """Of the declared probabilities, and each block's are its own."""
     head, block = LogLinear(), 2000
     params, tables, hidden = problem(head, random, ())
-    (log_probs,) = np.asarray(head.log_probs(params, tables, hidden))[None]
+    (log_probs,) = np.asarray(jax.jit(head.log_probs)(params, tables, hidden))[None]
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", block * 13)
     many = jnp.broadcast_to(hidden, (5 * block, SIZE))
     words = np.asarray(jax.jit(head.sample)(params, tables, many, jax.random.key(1)))

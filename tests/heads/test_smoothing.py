@@ -58,6 +58,7 @@ def test_values_and_gradients_are_the_formula(name, float64, random):
     np.testing.assert_array_equal(head.log_prob(params, {}, hidden, targets), plain)
 
 
+@pytest.mark.slow
 def test_padding_has_no_part():
     head, lexicon = HEADS["softmax"], examples.plain_lexicon()
     params = head.init(jax.random.key(0), SIZE, lexicon)

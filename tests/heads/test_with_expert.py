@@ -162,6 +162,7 @@ def test_heads_that_need_more_from_the_model_are_refused(head):
         WithExpert(Told(), head)
 
 
+@pytest.mark.slow
 def test_over_a_head_of_all_spellings_words_have_what_they_have_by_themselves(float64, random):
     """The probabilities of the lexicon's words do not sum to 1 then."""
     lexicon = examples.plain_lexicon()

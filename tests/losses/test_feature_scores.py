@@ -159,7 +159,7 @@ def test_values_are_those_of_the_dense_formula(case):
     assert log_z.shape == (3, 23)
 
 
-@pytest.mark.parametrize("form", ["loss", "weighted_loss"])
+@pytest.mark.parametrize("form", [pytest.param("loss", marks=pytest.mark.slow), "weighted_loss"])
 def test_gradients_are_expected_minus_observed_features(case, form):
     lexicon, phi, params, hidden, targets, log_probs = case
     head = LogLinear()

@@ -49,16 +49,18 @@ def test_frequencies_are_those_declared(probabilities):
     assert result.pvalue > 1e-3
 
 
+@functools.partial(jax.jit, static_argnames=("rows", "draws", "distinct"))
+def sample(tables, key, rows, draws, distinct):
+    """Noise of each token, compiled once for all distributions."""
+    return noise.sample_noise(tables, key, (rows,), draws, per="token", distinct=distinct)
+
+
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("draws", [1, 3, 20])
 def test_expected_counts_are_those_declared(probabilities, draws, distinct):
     """Mean counts over many samples, within five standard errors of the declared expectation."""
     tables, samples = noise.noise_tables(probabilities), 4000
-    drawn = jax.jit(
-        lambda key: noise.sample_noise(
-            tables, key, (samples,), draws, per="token", distinct=distinct
-        )
-    )(jax.random.key(9))
+    drawn = sample(tables, jax.random.key(9), samples, draws, distinct)
     assert drawn.words.shape == drawn.kept.shape == (samples, draws)
     counts = np.zeros((samples, 13))
     np.add.at(counts, (np.arange(samples)[:, None], drawn.words), drawn.kept)
