@@ -1,13 +1,17 @@
 """Bias and variance of sampled gradients of a log-linear model against the exact one.
 
 The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). Here E_p[phi] is
-estimated by importance sampling (K draws) or contrastive divergence (K steps), with draws from the
-background or uniform ones; see zoo.losses.expectations. Words, counts and tag sets are those of
-benchmarks.log_linear; x is drawn from the model; adaptors are random, small or large, which moves
-the model a little or a lot away from its background.
+estimated by importance sampling (K draws and x, as the head does, or the draws alone) or by
+contrastive divergence (K steps), with draws from the background or uniform ones; see
+zoo.losses.expectations. Words, counts and tag sets are those of benchmarks.log_linear; x is drawn
+from the model; adaptors are random, small or large, which moves the model a little or a lot away
+from its background.
 
 For R estimates g of a gradient G: bias |mean g - G| / |G|, of which chance alone makes about the
-"noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|.
+"noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|. The last column is of x
+drawn anew from p for each estimate, where the mean of the exact gradient is 0:
+|mean g| / sqrt(mean |G|^2), by which training would leave the truth; chance makes about
+1 / sqrt(R) of it.
 
     python -m benchmarks.log_linear_gradients
 """
@@ -22,22 +26,26 @@ from benchmarks.log_linear import synthetic_lexicon
 from zoo.losses import expectations
 
 CHUNK = 50
+METHODS = ("importance", "draws alone", "contrastive")
 
 
 def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
-    """Words and weights of each estimate of E_p[phi]: int [R, K] and float [R, K]."""
+    """Words and weights of each estimate of E_p[phi]: int [R, slots] and float [R, slots]; `target`
+    is x, or one x of each estimate."""
     words = random.choice(len(log_proposal), size=(repeats, draws), p=np.exp(log_proposal))
     log_weights = log_scores - log_proposal
-    if method == "importance":
+    if method != "draws alone":
+        first = np.broadcast_to(target, repeats)[:, None]
+        words = np.concatenate([first, words], axis=1)
+    if method != "contrastive":
         return words, np.asarray(expectations.importance_weights(jnp.asarray(log_weights[words])))
-    words = np.concatenate([np.full((repeats, 1), target), words], axis=1)
     key = jax.random.key(int(random.integers(2**31)))
     places = expectations.metropolis_choice(key, jnp.asarray(log_weights[words]))
     return words[np.arange(repeats), places][:, None], np.ones((repeats, 1))
 
 
 def row(method, draws, case, log_proposal, repeats, random):
-    """(bias, noise, spread) relative to the norm of the exact gradient."""
+    """(bias, noise, spread, bias at the truth) relative to the norm of the exact gradient."""
     log_scores, features, probabilities, target = case
     gradient = probabilities @ features - features[target]
     total, squares = np.zeros_like(gradient), np.zeros_like(gradient)
@@ -51,7 +59,22 @@ def row(method, draws, case, log_proposal, repeats, random):
     spread = np.sqrt(np.maximum(squares / repeats - mean**2, 0).sum())
     norm = np.linalg.norm(gradient)
     bias = np.linalg.norm(mean - gradient) / norm
-    return bias, spread / np.sqrt(repeats) / norm, spread / norm
+    truth = at_truth(method, draws, case, log_proposal, repeats, random)
+    return bias, spread / np.sqrt(repeats) / norm, spread / norm, truth
+
+
+def at_truth(method, draws, case, log_proposal, repeats, random):
+    """|mean of estimates of x drawn from p|, relative to the root of the mean of |G|^2."""
+    log_scores, features, probabilities, _ = case
+    mean = probabilities @ features
+    squares = probabilities @ ((features - mean) ** 2).sum(-1)
+    total = np.zeros_like(mean)
+    for _ in range(repeats // CHUNK):
+        targets = random.choice(len(probabilities), size=CHUNK, p=probabilities)
+        words, weights = estimates(method, log_scores, log_proposal, targets, draws, CHUNK, random)
+        for target, of_words, of_weights in zip(targets, words, weights, strict=True):
+            total += of_weights @ features[of_words] - features[target]
+    return np.linalg.norm(total / repeats) / np.sqrt(squares)
 
 
 def main():
@@ -81,13 +104,15 @@ def main():
             f"adaptor of scale {scale}: KL(model | background) {divergence:.2f} nats; "
             f"{repeats:,} estimates"
         )
-        print(f"  {'method':14}{'proposal':12}{'K':>6}{'bias':>9}{'noise':>9}{'spread':>9}")
-        for method in ("importance", "contrastive"):
+        columns = "".join(f"{name:>9}" for name in ("bias", "noise", "spread", "at p"))
+        print(f"  {'method':14}{'proposal':12}{'K':>6}{columns}")
+        for method in METHODS:
             for name, log_proposal in proposals.items():
                 log_proposal = np.broadcast_to(log_proposal, mass.shape)
                 for draws in (1, 10, 100, 1000):
-                    bias, noise, spread = row(method, draws, case, log_proposal, repeats, random)
-                    print(f"  {method:14}{name:12}{draws:6}{bias:9.3f}{noise:9.3f}{spread:9.3f}")
+                    figures = row(method, draws, case, log_proposal, repeats, random)
+                    values = "".join(f"{figure:9.3f}" for figure in figures)
+                    print(f"  {method:14}{name:12}{draws:6}{values}")
 
 
 if __name__ == "__main__":

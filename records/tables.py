@@ -37,8 +37,8 @@ def mean(values: list[float], form: str) -> str:
     return text
 
 
-def origin(runs: list[str], test: str = "test") -> str:
-    """Where figures come from, in one line."""
+def origin(runs: list[str], test: str = "test", spread: bool = True) -> str:
+    """Where figures come from, in one line; with `spread`, that brackets are of several seeds."""
     found = [passports(run)[test] for run in runs]
     seeds = sorted({passport["training"]["seed"] for passport in found})
     revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
@@ -47,17 +47,28 @@ def origin(runs: list[str], test: str = "test") -> str:
         for passport in found
     }
     dates = sorted({passport["date"][:10] for passport in found})
-    spread = " In brackets the least and the greatest of the seeds." if len(seeds) > 1 else ""
+    brackets = " In brackets the least and the greatest of the seeds."
     return (
         f"From the passports in records/runs: seed {', '.join(map(str, seeds))}; revision "
-        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}.{spread}"
+        f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
+        + brackets
+        * (spread and len(seeds) > 1)
     )
 
 
-def markdown(header: list[str], rows: list[list[str]], runs: list[str], test: str = "test") -> str:
-    """A table and the line on its origin."""
+def markdown(
+    header: list[str],
+    rows: list[list[str]],
+    runs: list[str],
+    test: str = "test",
+    spread: bool = True,
+) -> str:
+    """A table and the line on its origin; see `origin`."""
     lines = [header, ["---"] * len(header), *rows]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test)}\n"
+    return (
+        "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+        + f"\n{origin(runs, test, spread)}\n"
+    )
 
 
 @functools.cache
@@ -121,6 +132,50 @@ def micro_training() -> str:
     return of_ways(WAYS, "trained by")
 
 
+def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, float]]:
+    """{beam: {measure: score}} of a split that a run alone, or an ensemble of so many runs of which
+    it is the first, has translated."""
+    found = {}
+    for path in sorted((FOLDER / run / "results").glob(f"translation-{split}.*.json")):
+        passport = storage.read_object(path)
+        if len(passport["decoding"]["runs"]) == models:
+            beam = passport["decoding"]["search"]["beam"]
+            found[beam] = {name: of["score"] for name, of in passport["figures"].items()}
+    return found
+
+
+def captions_of(runs: dict[str, str], together: str = "") -> str:
+    """Encoder-decoders on captions: perplexity beside BLEU by the width of the beam.
+
+    Args:
+      runs: {what it is: run}.
+      together: what an ensemble of all of them is called, the first of which keeps its passports;
+        none if empty.
+    """
+    rows = []
+    for how, run in runs.items():
+        found = passports(run)
+        perplexities = [
+            format(perplexity_of(found[split]["figures"]["log_perplexity"]), ".2f")
+            for split in ("validation", "test1")
+        ]
+        parameters = f"{found['test1']['parameters']:,}"
+        rows.append([how, *perplexities, *_scores(translations(run, "test1")), parameters])
+    if together:
+        scores = _scores(translations(next(iter(runs.values())), "test1", len(runs)))
+        rows.append([together, "", "", *scores, ""])
+    header = ["model", "perplexity, validation", "test 2016", "BLEU (beams)"]
+    header += ["chrF2 of the widest beam", "parameters"]
+    return markdown(header, rows, [*runs.values()], "test1", spread=False)
+
+
+def _scores(of_beams):
+    """BLEU by the width of the beam, and chrF2 of the widest, as text."""
+    bleu = " / ".join(f"{of_beams[beam]['BLEU']:.2f}" for beam in sorted(of_beams))
+    beams = ", ".join(map(str, sorted(of_beams)))
+    return f"{bleu} ({beams})", f"{of_beams[max(of_beams)]['chrF2']:.1f}"
+
+
 def seeds(name: str, count: int = 3) -> tuple[str, ...]:
     """The records of a run's seeds."""
     return tuple(f"{name}_{seed}" for seed in range(count))
@@ -160,13 +215,64 @@ FRENCH_CURVE = {
     "864, softmax with the background, 4 epochs": ("sm16_bg_d05_e4",),
     "1,728, softmax with the background, 4 epochs": ("sm8_bg",),
 }
+# Of a quarter, a half and all, each over its own words.
+FRENCH_LARGER = {
+    "3,456, log-linear": ("ll4_d05", "ll4_d05_1"),
+    "6,912, log-linear": ("ll2_d05",),
+    "13,826, log-linear": ("ll1_d05",),
+    "3,456, softmax with the background, 8 epochs": ("sm4_bg_d05", "sm4_bg_d05_1"),
+    "3,456, softmax with the background, 4 epochs": ("sm4_bg_d05_e4",),
+    "6,912, softmax with the background, 4 epochs": ("sm2_bg_d05_e4",),
+    "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
+}
+# Of a quarter, with the state of all words before and of the last eight.
+FRENCH_WINDOW = {
+    "log-linear, all words before": ("ll4_d05", "ll4_d05_1"),
+    "log-linear, the last 8 words": ("ll4_window",),
+    "softmax with the background, 4 epochs, all words before": ("sm4_bg_d05_e4",),
+    "softmax with the background, 4 epochs, the last 8 words": ("sm4_window_e4",),
+}
+# On a quarter of the Penn Treebank: the same noise, words a lane and rates.
+PTB_SAMPLED = {
+    f"{name}, {samples:,} noise words, rate {rate}": tuple(
+        f"ptb_{short}_{samples}_{rate}_{seed}" for seed in range(2 if rate == 40 else 1)
+    )
+    for samples in (100, 1000)
+    for name, short in (("NCE", "nce"), ("importance sampling", "is"))
+    for rate in (20, 40, 80)
+}
+PTB_SAMPLED |= {
+    "the exact softmax, rate 20": ("ptb_exact_20",),
+    "the exact softmax, rate 40": ("ptb_exact_40",),
+}
+# English to French without attention, log-linear decoders.
+CAPTIONS = {
+    "`multi30k_en_fr_skip`, seed 0": "en_fr_skip",
+    "small, sources reversed, seed 1": "en_fr_small_1",
+    "forward, seed 1": "en_fr_small_forward_1",
+    "target reversed, seed 1": "en_fr_small_target_reversed_1",
+    "sources reversed, 254 cells for 192, seed 0": "en_fr_small_wide",
+    "skip connections, seed 1": "en_fr_small_skip_1",
+    "four layers, seed 0": "en_fr_small_four_layers",
+    "the first half of each source, seed 0": "en_fr_small_half",
+}
+CZECH_CAPTIONS = {
+    "sources reversed": "en_cs_small",
+    "forward": "en_cs_small_forward",
+    "target reversed": "en_cs_small_target_reversed",
+}
 CONFIGS = ("micro_log_linear", "micro_softmax")
 TABLES = {
     "micro": micro,
     "micro_training": micro_training,
+    "captions": functools.partial(captions_of, CAPTIONS),
+    "captions_czech": functools.partial(captions_of, CZECH_CAPTIONS),
+    "ptb_sampled": functools.partial(of_ways, PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, FRENCH_16, "of 864 sentences"),
     "french_without": functools.partial(of_ways, FRENCH_WITHOUT, "what it knows of words"),
     "french_curve": functools.partial(of_ways, FRENCH_CURVE, "sentences"),
+    "french_larger": functools.partial(of_ways, FRENCH_LARGER, "sentences"),
+    "french_window": functools.partial(of_ways, FRENCH_WINDOW, "of 3,456 sentences"),
 }
 
 
