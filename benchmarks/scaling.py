@@ -262,7 +262,9 @@ def main():
     if arguments.checkpoints:
         print(checkpoint_table())
         return
-    names = arguments.names or [name for name in configs.names() if name.startswith("lm1b")]
+    names = arguments.names or [
+        name for name in configs.names() if name.startswith("lm1b") and name != "lm1b_small"
+    ]
     if arguments.memory:
         jax.config.update("jax_num_cpu_devices", 16)
     print((memory_table if arguments.memory else table)(names))
