@@ -9,9 +9,10 @@ Data: overnight/ in $ZOO_DATA. Expected: 2 of 168 test questions right, 136 answ
 16 minutes on one CPU core. Results: docs/backgrounds.md.
 """
 
+from configs.answers._shared import CALENDAR
 from zoo import Evaluation, Experiment, Training, priors
 from zoo.cores import LSTM
-from zoo.data import Overnight, Vocabulary
+from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
@@ -20,13 +21,8 @@ from zoo.optimizers import Adam
 
 def get_config() -> Experiment:
     """The experiment."""
-    train = "overnight/calendar.paraphrases.train.examples"
     return Experiment(
-        data=Overnight(
-            train=f"{train}[:-100]",
-            validation=f"{train}[-100:]",
-            tests=(train.replace("train", "test"),),
-        ),
+        data=CALENDAR,
         # With a feature a word and a uniform background the log-linear head is a softmax.
         vocabulary=Vocabulary(
             unknown="skipped", features=(priors.TopWords(count=10_000, splits=("train",)),)

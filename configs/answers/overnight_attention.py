@@ -10,16 +10,11 @@ most 11 minutes on one core. Results: docs/backgrounds.md.
 """
 
 from configs import geoquery_attention
+from configs.answers._shared import CALENDAR
 from zoo import Experiment, changed
-from zoo.data import AsPairs, Overnight
+from zoo.data import AsPairs
 
 
 def get_config() -> Experiment:
     """The experiment."""
-    train = "overnight/calendar.paraphrases.train.examples"
-    source = Overnight(
-        train=f"{train}[:-100]",
-        validation=f"{train}[-100:]",
-        tests=(train.replace("train", "test"),),
-    )
-    return changed(geoquery_attention.get_config(), {"data": AsPairs(source)})
+    return changed(geoquery_attention.get_config(), {"data": AsPairs(CALENDAR)})

@@ -9,8 +9,10 @@ the grammar goes on. Data: overnight/ in $ZOO_DATA. Expected: 80 of 168 test que
 answers parse; at most 27 minutes on one core. Results: docs/backgrounds.md.
 """
 
-from configs import overnight_attention
+from configs import geoquery_attention
+from configs.answers._shared import CALENDAR
 from zoo import Experiment, changed, priors
+from zoo.data import AsPairs
 from zoo.heads import LogLinear
 
 
@@ -19,4 +21,7 @@ def get_config() -> Experiment:
     grammar = priors.Grammar(
         "configs/overnight_calendar.grammar", splits=("train", "validation"), depth=12, stacks=6
     )
-    return changed(overnight_attention.get_config(), {"model.head": LogLinear(background=grammar)})
+    return changed(
+        geoquery_attention.get_config(),
+        {"data": AsPairs(CALENDAR), "model.head": LogLinear(background=grammar)},
+    )

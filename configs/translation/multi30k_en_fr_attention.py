@@ -10,21 +10,10 @@ test 2016, BLEU 59 with a beam of 12. Time: 72 minutes on one core beside other 
 """
 
 from configs import multi30k_en_fr
+from configs.translation._shared import ATTENTION
 from zoo import Experiment, changed
-from zoo.attention import Bahdanau
-from zoo.cores import LSTM, Bidirectional
 
 
 def get_config(target: str = "fr") -> Experiment:
     """The experiment; `target` is the ending of the target's files."""
-    core = LSTM(size=256, layers=1, dropout=0.3, input_dropout=0.3)
-    return changed(
-        multi30k_en_fr.get_config(target),
-        {
-            "model.core": core,
-            "model.encoder": Bidirectional(core),
-            "model.attention": Bahdanau(),
-            "model.order": "forward",
-            "training.epochs": 10,
-        },
-    )
+    return changed(multi30k_en_fr.get_config(target), {**ATTENTION, "training.epochs": 10})

@@ -11,20 +11,20 @@ in lower case as it comes. Expected: perplexity 3.02 on test 2016, BLEU 51.9 wit
 19 minutes on one core beside much other work.
 """
 
-from configs import multi30k_en_fr_attention
-from configs.translation._shared import LOG_LINEAR
+from configs import multi30k_en_fr
+from configs.translation._shared import ATTENTION, LOG_LINEAR
 from zoo import Experiment, changed
-from zoo.embeddings import Features, Lookup
 
 
 def get_config(target: str = "fr") -> Experiment:
     """The experiment; `target` is the ending of the target's files."""
     return changed(
-        multi30k_en_fr_attention.get_config(target),
+        multi30k_en_fr.get_config(target),
         {
+            **ATTENTION,
             **LOG_LINEAR,
-            "model.embedding": Features(size=128),
-            "model.source_embedding": Lookup(size=128, initial_scale=1.0),
+            "model.embedding.size": 128,
+            "model.source_embedding.size": 128,
             "model.core.size": 128,
             "model.encoder.core.size": 128,
             "training.epochs": 5,

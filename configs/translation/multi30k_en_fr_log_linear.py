@@ -14,17 +14,8 @@ work.
 from configs import multi30k_en_fr
 from configs.translation._shared import LOG_LINEAR
 from zoo import Experiment, changed
-from zoo.embeddings import Features, Lookup
 
 
 def get_config(target: str = "fr") -> Experiment:
     """The experiment; `target` is the ending of the target's files."""
-    return changed(
-        multi30k_en_fr.get_config(target),
-        {
-            **LOG_LINEAR,
-            "model.embedding": Features(size=256),
-            "model.source_embedding": Lookup(size=256, initial_scale=1.0),
-            "training.epochs": 9,
-        },
-    )
+    return changed(multi30k_en_fr.get_config(target), {**LOG_LINEAR, "training.epochs": 9})

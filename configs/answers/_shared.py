@@ -1,0 +1,10 @@
+"""What recipes of answers share: the calendar domain of Overnight, 100 questions for validation."""
+
+from zoo.data import Overnight
+
+_CALENDAR = "overnight/calendar.paraphrases.train.examples"
+CALENDAR = Overnight(
+    train=f"{_CALENDAR}[:-100]",
+    validation=f"{_CALENDAR}[-100:]",
+    tests=(_CALENDAR.replace("train", "test"),),
+)
