@@ -18,12 +18,9 @@ def test_a_question_is_the_source_of_its_answer(tmp_path):
     assert corpus.prefixes is None
 
 
-def test_letters_of_a_meaning_are_the_source_of_its_sentence(tmp_path):
-    path = tmp_path / "meanings.csv"
-    path.write_text("mr,ref\nname[A],A is\n", encoding="utf-8")
-    corpus = AsPairs(Realisations(str(path), str(path))).read("train")
-    assert corpus.source_text.sentences == [list("name[A]")]
-    assert corpus.sentences == [list("A is")]
+def test_characters_are_refused():
+    with pytest.raises(UserError, match="sentences of words, and data"):
+        AsPairs(Realisations("meanings.csv", "meanings.csv"))
 
 
 def test_a_text_without_given_words_is_refused(tmp_path):

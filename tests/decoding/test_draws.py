@@ -10,7 +10,7 @@ import pytest
 
 from tests.decoding.test_translate import BOUNDARY, Start
 from zoo.decoding import BeamSearch, Sampling, force
-from zoo.decoding.translate import translate
+from zoo.decoding.translate import of_batch, translate
 from zoo.errors import UserError
 
 PROBS = np.array(
@@ -138,3 +138,24 @@ def test_a_temperature_of_0_is_greedy(random):
 def test_what_cannot_be_drawn_is_refused(fields, message):
     with pytest.raises(UserError, match=message):
         Sampling(**fields)
+
+
+def test_a_draw_that_may_not_end_yet_and_cannot_go_on_is_none():
+    """As a beam search, which has no such hypothesis."""
+    table = jnp.log(jnp.array([[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
+    step = jax.tree_util.Partial(follow, table)
+    sampling = Sampling(200, seed=1, shortest=3, longest=4)
+    found = sampling.search(step, np.zeros(1, int), jnp.zeros(1), boundary=0)
+    none = np.asarray(found.lengths[0]) == 0
+    assert 60 < none.sum() < 140
+    assert np.isneginf(np.asarray(found.log_prob[0])[none]).all()
+    assert not np.asarray(found.complete[0])[none].any()
+    assert (np.asarray(found.words[0])[~none] == 2).all()
+    hypotheses = of_batch(found, 0)[0]
+    assert len(hypotheses) == 200 - none.sum()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**31, 2**63])
+def test_a_seed_that_is_none_is_refused(seed):
+    with pytest.raises(UserError, match="seed of the draws"):
+        Sampling(seed=seed)

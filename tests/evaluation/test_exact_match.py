@@ -11,7 +11,7 @@ import pytest
 import evaluate
 from tests.training import small
 from zoo.cores import LSTM
-from zoo.data import AsPairs, Corpus, Prefixed
+from zoo.data import AsPairs, Corpus, Overnight, Prefixed
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -202,9 +202,20 @@ def test_an_encoder_decoder_answers_as_the_grammar_allows(workdir, tmp_path, tra
         free = exact_match.judge(run, corpus, grammar)
         assert free.answers == 24 and free.well_formed < 24
         run = run.constrained(grammar)
+    # A file is read as those of the recipe are.
+    example = '(example (utterance "all two") (original "x y") (targetFormula (string a b)))'
+    (tmp_path / "forms.examples").write_text(example, encoding="utf-8")
+    overnight = dataclasses.replace(recipe, data=AsPairs(Overnight("a", "b")))
+    given = dataclasses.replace(run, experiment=overnight).given(str(tmp_path / "forms.examples"))
+    assert given.corpus.sentences == [["(", "string", "a", "b", ")"]]
+    assert given.corpus.source_text.sentences == [["all", "two"]]
     with pytest.raises(UserError, match="searched for and not drawn"):
         exact_match.answer(run, corpus, temperature=0.5)
     answers = exact_match.answer(run, corpus)
+    if not trained:
+        short = exact_match.answer(run, corpus, 2)
+        assert [words for words, _ in short] == [words[:2] for words, _ in answers]
+        assert not all(whole for _, whole in short)
     scores = exact_match.judge(run, corpus, grammar)
     assert scores.well_formed == scores.complete == 24
     assert scores.right == sum(
@@ -227,5 +238,8 @@ def test_a_grammar_does_not_read_what_is_said_backwards(workdir):
     run = Run.load(workdir)
     turned = SequenceToSequence(Lookup(8), LSTM(9), LogLinear(), order="target_reversed")
     run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, model=turned))
+    grammar = str(workdir.parent / "forms.grammar")
     with pytest.raises(UserError, match="a grammar reads from the first"):
-        run.constrained(str(workdir.parent / "forms.grammar"))
+        run.constrained(grammar)
+    with pytest.raises(UserError, match="background reads from the first"):
+        dataclasses.replace(turned, head=LogLinear(background=Grammar(grammar)))

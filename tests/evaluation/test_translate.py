@@ -200,8 +200,35 @@ def test_translations_are_drawn_one_for_each_line(call, folders, sources, tmp_pa
     sampling = Sampling(temperature=1.5, seed=3)
     drawn = loaded.translate(texts, sampling=sampling, longest_ratio=1)
     assert drawn == lines[:-1]
-    with pytest.raises(UserError, match="nbest and sampling exclude each other"):
-        loaded.translate(texts, sampling=sampling, nbest=2)
+    for options in ({"nbest": 2}, {"beam": 3}):
+        with pytest.raises(UserError, match="and sampling exclude each other"):
+            loaded.translate(texts, sampling=sampling, **options)
+
+
+def test_no_more_is_drawn_than_the_ratio_allows(call, folders, sources, tmp_path, monkeypatch):
+    """And a line's draws are its own, however many lines are read at a time."""
+    file = tmp_path / "sources"
+    file.write_text("".join(f"{' '.join(words)}\n" for words in sources), encoding="utf-8")
+    draws = ("translate", folders["two"], str(file), "--sample", "--temperature", "3")
+    lengths = {}
+    for ratio in (0.5, 4):
+        lines = call(*draws, "--longest-ratio", ratio)[0].splitlines()
+        lengths[ratio] = [len(line.split()) for line in lines]
+        for words, length in zip(sources, lengths[ratio], strict=True):
+            assert length <= ratio * len(words) + 10
+    assert max(lengths[4]) > max(lengths[0.5])
+    plain = (*draws, "--nbest", 2, "--nbest-format", "plain")
+    whole = call(*plain)
+    assert len({*whole[0].split()}) > 2 * len(sources)
+    monkeypatch.setattr("zoo.commands.translate._BATCHES", 1)
+    assert call(*plain, "--batch", 2) == whole
+    cut = call(*draws, "--nbest", 2, "--longest", 1)
+    count = sum("Ended= 0" in row for row in cut[0].splitlines())
+    assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in cut[1]
+    assert call(*draws, "--longest", 5, "--longest-ratio", "1e308")[0]
+    for ratio in ("0", "nan"):
+        with pytest.raises(UserError, match="ratio"):
+            call(*draws, "--longest-ratio", ratio)
 
 
 def test_an_ensemble_is_the_average_of_its_runs(folders, sources):

@@ -294,7 +294,7 @@ def _translations(
         from tqdm import tqdm
 
     missing: dict[str, int] = {}
-    cut = total = 0
+    read_lines = cut = total = 0
     with tqdm(unit=" sentences", file=sys.stderr, disable=None) as bar:
         while some := list(itertools.islice(sources, arguments.batch * _BATCHES)):
             for word, count in translator.unknown(some).items():
@@ -306,10 +306,11 @@ def _translations(
                 arguments.batch,
                 bar.update,
                 ratio=arguments.longest_ratio,
-                first_number=total,
+                first_number=read_lines,
             )
-            total += len(hypotheses)
-            cut += sum(not best[0].complete for best in hypotheses if best)
+            read_lines += len(hypotheses)
+            total += sum(map(len, hypotheses))
+            cut += sum(not one.complete for best in hypotheses for one in best)
             yield [
                 [_Translation(one, _words(translator, restoring, one, given), seen) for one in best]
                 for given, seen, best in zip(some, read, hypotheses, strict=True)

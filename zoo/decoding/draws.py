@@ -11,7 +11,7 @@ import numpy as np
 from zoo.decoding.beam import Hypotheses
 from zoo.decoding.sampling import check, draw
 from zoo.decoding.steps import Step, as_tree
-from zoo.errors import UserError
+from zoo.errors import UserError, check_seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +55,7 @@ class Sampling:
 
     def __post_init__(self):
         check(self.temperature, self.top_k, self.nucleus)
+        check_seed(self.seed, "the seed of the draws")
         if self.nbest < 1:
             raise UserError(f"{self.nbest} hypotheses cannot be drawn: give 1 or more.")
         if self.temperature == 0 and self.nbest > 1:
@@ -91,7 +92,9 @@ class Sampling:
             sentence depends on its number and the seed, and not on those beside it.
 
         Returns:
-          As of a beam search; `missed` is infinite, for nothing is said of what was not drawn.
+          As of a beam search; `missed` is infinite, for nothing is said of what was not drawn. A
+          draw after which no word but the boundary is possible before `shortest` is no hypothesis:
+          its length is 0.
         """
         words = jnp.asarray(words, jnp.int32)
         limits = jnp.full(words.shape, self.longest) if longest is None else jnp.asarray(longest)
@@ -114,15 +117,17 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
     keys = jax.vmap(lambda one: jax.random.split(one, each))(of_sentence).reshape(-1)
 
     def drawn(row, key, time):
-        """A word of q [V], not the boundary before its time."""
+        """A word of q [V], not the boundary before its time, and whether there is one."""
         early = (time + 1 < settings.shortest) & (jnp.arange(len(row)) == boundary)
-        return draw(
-            jnp.where(early, -jnp.inf, row),
+        row = jnp.where(early, -jnp.inf, row)
+        word = draw(
+            row,
             jax.random.fold_in(key, time),
             temperature=settings.temperature,
             top_k=settings.top_k,
             nucleus=settings.nucleus,
         )
+        return word, row.max() > -jnp.inf
 
     def more(state):
         time, open_ = state[0], state[5]
@@ -131,13 +136,13 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
     def grow(state):
         time, last, carry, said, log_probs, open_, lengths = state
         of_words, carry = step(last, carry)
-        word = jax.vmap(drawn, (0, 0, None))(of_words, keys, time)
+        word, possible = jax.vmap(drawn, (0, 0, None))(of_words, keys, time)
         log_prob = jnp.take_along_axis(of_words, word[:, None], axis=-1)[:, 0]
         word = jnp.where(open_, word, boundary)
         said = said.at[:, time].set(word)
         log_probs = log_probs.at[:, time].set(jnp.where(open_, log_prob, 0))
-        lengths = lengths + open_
-        open_ &= (word != boundary) & (time + 1 < limits)
+        lengths = jnp.where(open_ & ~possible, 0, lengths + open_)
+        open_ &= possible & (word != boundary) & (time + 1 < limits)
         return time + 1, word, carry, said, log_probs, open_, lengths
 
     rows = len(words)
@@ -152,15 +157,15 @@ def _search(step, words, carry, limits, key, numbers, *, settings, boundary):
         jnp.zeros(rows, jnp.int32),
     )
     *_, said, log_probs, _, lengths = jax.lax.while_loop(more, grow, state)
-    ends = jnp.take_along_axis(said, lengths[:, None] - 1, axis=1)[:, 0]
-    log_prob = log_probs.sum(axis=1)
+    ends = jnp.take_along_axis(said, jnp.maximum(lengths - 1, 0)[:, None], axis=1)[:, 0]
+    log_prob = jnp.where(lengths > 0, log_probs.sum(axis=1), -jnp.inf)
     found = Hypotheses(
         words=said,
         log_probs=log_probs,
         log_prob=log_prob,
         score=log_prob,
         lengths=lengths,
-        complete=ends == boundary,
+        complete=(ends == boundary) & (lengths > 0),
         missed=jnp.full(sentences * each, jnp.inf),
     )
     found = jax.tree.map(lambda leaf: leaf.reshape(sentences, each, *leaf.shape[1:]), found)

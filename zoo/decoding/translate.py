@@ -89,6 +89,7 @@ def translate(
     """
     if not 0 < ratio < math.inf:
         raise UserError(f"the ratio of the longest translation is {ratio}: give one above 0.")
+    ratio = min(ratio, float(search.longest))  # a word more for each token is all there can be
     lengths = np.array([*map(len, sources)], np.int64)
     if not lengths.all():
         raise ValueError(f"source {np.argmin(lengths)} is empty: a step starts from some word")

@@ -255,7 +255,7 @@ class LoadedTranslator:
     def translate(
         self,
         sentences: Sequence[str],
-        beam: int = 12,
+        beam: int | None = None,
         batch: int = 32,
         longest_ratio: float = LONGEST_RATIO,
         sampling: Sampling | None = None,
@@ -265,7 +265,7 @@ class LoadedTranslator:
 
         Args:
           sentences: texts, words between blanks.
-          beam: hypotheses that are kept open; 1 is greedy.
+          beam: hypotheses that are kept open; 1 is greedy, None 12.
           batch: sentences side by side.
           longest_ratio: a translation of n words has at most longest_ratio * n + 10 tokens.
           sampling: how translations are drawn, instead of the search; the first draw is taken.
@@ -276,9 +276,11 @@ class LoadedTranslator:
         """
         if isinstance(sentences, str):
             raise UserError("translate takes a list of sentences: give [sentence] for one.")
+        if beam is not None:
+            options["beam"] = beam
         if sampling is not None and options:
             raise UserError(f"{', '.join(options)} and sampling exclude each other: give one.")
-        search = sampling or BeamSearch(beam=beam, **options)
+        search = sampling or BeamSearch(**options)
         sources = [self._translator.read(sentence) for sentence in sentences]
         translations = self._translator.translate(sources, search, batch, ratio=longest_ratio)
         return [" ".join(self._translator.words(best[0]) if best else []) for best in translations]

@@ -5,7 +5,7 @@ import functools
 import pathlib
 from typing import Any
 
-from zoo.data import Conllu, Corpus, Mixed, Pairs, Source, Text, unicode_forms
+from zoo.data import AsPairs, Conllu, Corpus, Mixed, Pairs, Source, Text, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -326,10 +326,12 @@ def _as_test(source: Source, path: str, pairs: bool) -> Source:
     source = source.within()
     if isinstance(source, Mixed):
         source = source.like(path) or source
+    whole = any(candidate.exists() for candidate in files.candidates(path))
+    if isinstance(source, AsPairs) and (whole or "," not in path):
+        return dataclasses.replace(source, of=_as_test(source.of, path, False))
     if pairs and not isinstance(source, Pairs):
         source = Pairs(train=(path,), validation=(path,))
     if isinstance(source, Pairs):
-        whole = any(candidate.exists() for candidate in files.candidates(path))
         return dataclasses.replace(source, tests=((path,) if whole else tuple(path.split(",")),))
     if any(field.name == "tests" for field in dataclasses.fields(source)):
         return dataclasses.replace(source, tests=(path,))

@@ -21,6 +21,7 @@ from zoo.heads import Head, Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
 from zoo.models.model import Model
+from zoo.priors import Grammar
 from zoo.priors.contextual import Contextual
 
 ORDERS = ("forward", "source_reversed", "target_reversed")
@@ -88,6 +89,11 @@ class SequenceToSequence(Model):
             raise UserError(
                 f"model.source_share={self.source_share} is no share of the words of a source: "
                 "give a number above 0, and at most 1."
+            )
+        if self.order == "target_reversed" and isinstance(self.head.background, Grammar):
+            raise UserError(
+                "model.order=target_reversed says translations from the last word to the first and "
+                "the grammar of model.head.background reads from the first: give another order."
             )
         self.decoder  # noqa: B018  a core that reads on is refused
 

@@ -4,6 +4,7 @@ import dataclasses
 
 from zoo.errors import UserError
 from zoo.sources.corpus import Corpus, Source
+from zoo.sources.realisations import Realisations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,8 +15,9 @@ class AsPairs(Source):
     question and says the answer. The separator is left out.
 
     Attributes:
-      of: a source whose sentences begin with given words, as `Prefixed`, `Overnight` and
-        `Realisations` are.
+      of: a source whose sentences begin with given words, as `Prefixed` and `Overnight` are. Not
+        `Realisations`, whose words are characters: translations are read and written with blanks
+        between words.
 
     Example:
       >>> _ = pathlib.Path("asked.tsv").write_text("how many cats ?\\tcount ( cat )\\n")
@@ -26,6 +28,14 @@ class AsPairs(Source):
     """
 
     of: Source
+
+    def __post_init__(self):
+        if isinstance(self.of, Realisations):
+            raise UserError(
+                "data.AsPairs makes pairs of sentences of words, and data.Realisations reads "
+                "characters: give data.Prefixed with the meaning in one column and the text in the "
+                "other."
+            )
 
     def splits(self):
         """Those of the source."""

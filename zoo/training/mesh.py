@@ -214,8 +214,17 @@ class MeshDevices:
         return placed._replace(carry=shapes.carry)
 
     def kept(self, tree):
-        """A tree as a checkpoint takes it: in parts on the devices of this process."""
+        """A tree as a checkpoint takes it: in parts on the devices of this process where these have
+        all parts, else on the host of process 0; all processes have to ask for it."""
+        if not self._has_all_parts:
+            whole = jax.tree.map(host_copies.whole, tree)
+            return whole if self.processes.first else jax.tree.map(lambda _: None, tree)
         return self.alone(tree)
+
+    @property
+    def _has_all_parts(self) -> bool:
+        """Whether the model axis lies within each process."""
+        return len(self.devices) % self.model == 0
 
     def replicate(self, tree):
         """The tree on every device."""
@@ -296,7 +305,7 @@ class MeshDevices:
 
     def _alone(self, leaf):
         layout = NamedSharding(self._own_mesh, leaf.sharding.spec)
-        if len(self.devices) % self.model == 0:
+        if self._has_all_parts:
             own = [shard.data for shard in leaf.addressable_shards]
             return jax.make_array_from_single_device_arrays(leaf.shape, layout, own)
         array = host_copies.whole(leaf)

@@ -129,7 +129,9 @@ def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
         ratio=length + 1,
     )
     return [
-        (translator.words(best[0]), best[0].complete) if best else ([], False)
+        (translator.words(best[0]._replace(words=best[0].words[:length])), best[0].complete)
+        if best
+        else ([], False)
         for best in translations
     ]
 
