@@ -5,9 +5,11 @@ import pytest
 from zoo import Experiment, changed
 from zoo.cores import LSTM
 from zoo.data import Text
-from zoo.embeddings import Concat, Lookup
+from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import UserError
 from zoo.heads import NCE, Softmax
+from zoo.networks.convolution import Convolution
+from zoo.recipes import apply_settings
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -45,3 +47,28 @@ def test_a_wrong_change_is_one_clear_sentence(path):
     value, message = WRONG[path]
     with pytest.raises(UserError, match=message):
         changed(RECIPE, {path: value})
+
+
+def test_fields_that_need_each_other_are_put_there_together():
+    network = "model.embedding.network"
+    fields = {
+        f"{network}.widths": (1, 2),
+        f"{network}.pooling": "max",
+        f"{network}.filters": (3, 4),
+    }
+    for given in (fields, dict(reversed(fields.items()))):
+        embedding = changed(RECIPE, {"model.embedding": CharCNN(), **given}).model.embedding
+        assert embedding == CharCNN(
+            network=Convolution(widths=(1, 2), filters=(3, 4), pooling="max")
+        )
+    settings = [f"{path}={value}" for path, value in fields.items()]
+    letters = apply_settings(RECIPE, ["model.embedding=CharCNN", *settings]).model.embedding
+    assert letters == embedding
+    assert changed(Convolution(), {"widths": (1, 2), "filters": (3, 4)}).filters == (3, 4)
+    base = changed(RECIPE, {"model.embedding": CharCNN()})
+    with pytest.raises(UserError, match=r"widths=1,2: filters of Convolution are \(3, 4, 5\): "):
+        apply_settings(base, [f"{network}.widths=1,2", f"{network}.filters=3,4,5"])
+    with pytest.raises(UserError, match=r"filters of Convolution are \(\)"):
+        changed(base, {f"{network}.widths": (1, 2), f"{network}.filtres": (3, 4)})
+    with pytest.raises(UserError, match=r"changed: widths: filters of Convolution are \(3,\)"):
+        changed(Convolution(), {"widths": (1, 2), "filters": (3,)})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zoo.recipes import field_types
-from zoo.recipes.paths import replaced
+from zoo.recipes.paths import Change, all_replaced
 
 
 def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
@@ -27,11 +27,12 @@ def changed(recipe: Any, changes: Mapping[str, Any]) -> Any:
       >>> recipes.changed(model, {"head": heads.Softmax(), "core.size": 16}).core.size
       16
     """
+    given = []
     for path, value in changes.items():
 
         def new_value(kind, where, value=value, path=path):
             field_types.check_value(value, kind, path)
             return value
 
-        recipe = replaced(recipe, path, f"changed: {path}", new_value)
-    return recipe
+        given.append(Change(path, f"changed: {path}", new_value))
+    return all_replaced(recipe, given)

@@ -2,11 +2,20 @@
 
 import dataclasses
 import difflib
+import itertools
 import typing
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from zoo.errors import UserError
+
+
+class Change(NamedTuple):
+    """A value to be put into a recipe: the arguments of `replaced`."""
+
+    path: str
+    where: str
+    new_value: Callable[[Any, str], Any]
 
 
 def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str], Any]) -> Any:
@@ -29,6 +38,64 @@ def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str],
         # A component says which of its fields; where that component stands, it does not know.
         above = path.rpartition(".")[0] or path
         raise UserError(message if above in message else f"{where}: {message}") from refusal
+
+
+def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
+    """The recipe with other values at several paths, put there in their order.
+
+    Fields of one component that stand side by side in `changes` may need each other, as the widths
+    and the filters of a convolution do: where one is refused alone, they are put there together.
+
+    Raises:
+      UserError: as `replaced`.
+    """
+    for _, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
+        siblings = [*group]
+        try:
+            one_by_one = recipe
+            for change in siblings:
+                one_by_one = replaced(one_by_one, *change)
+            recipe = one_by_one
+        except UserError as error:
+            if not isinstance(error.__cause__, _Refused) or len(siblings) == 1:
+                raise
+            recipe = _together(recipe, siblings, change.where, error)
+    return recipe
+
+
+def _together(recipe, siblings, where, error):
+    """The recipe with other values of some fields of one component; `error` if it is none, or has
+    no such fields."""
+    *above, _ = siblings[0].path.split(".")
+    component = recipe
+    for name in above:
+        component = (
+            component[int(name)] if isinstance(component, tuple) else getattr(component, name)
+        )
+    kinds = {} if isinstance(component, tuple) else typing.get_type_hints(type(component))
+    values = {}
+    for change in siblings:
+        name = change.path.rpartition(".")[2]
+        if name not in kinds:
+            raise error
+        values[name] = change.new_value(kinds[name], change.where)
+
+    def changed(kind, where):
+        try:
+            return dataclasses.replace(component, **values)
+        except UserError as refusal:
+            raise _Refused(str(refusal)) from refusal
+
+    path = ".".join(above)
+    return replaced(recipe, path, where, changed) if path else _whole(changed, where)
+
+
+def _whole(changed, where):
+    """The recipe itself, changed."""
+    try:
+        return changed(None, where)
+    except _Refused as refusal:
+        raise UserError(f"{where}: {refusal}") from refusal
 
 
 class _Refused(Exception):

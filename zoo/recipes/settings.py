@@ -11,7 +11,7 @@ import typing
 from typing import Any
 
 from zoo.errors import UserError
-from zoo.recipes.paths import nearest, replaced, with_article
+from zoo.recipes.paths import Change, all_replaced, nearest, with_article
 from zoo.trust import public_names
 
 _QUOTED = re.compile(r"'.*'|\".*\"")
@@ -19,7 +19,7 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 
 
 def apply_settings(recipe: Any, settings: list[str]) -> Any:
-    """The recipe after each 'a.b.c=value', in order.
+    """The recipe after each 'a.b.c=value', in order; see `paths.all_replaced`.
 
     Raises:
       UserError: for a setting without "=", an unknown field (the nearest are listed) or a value
@@ -29,6 +29,7 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
       >>> recipes.apply_settings(model, ["head.samples=7", "core.layers=2"]).head.samples
       7
     """
+    changes = []
     for setting in settings:
         path, equals, value = setting.partition("=")
         if not equals:
@@ -37,8 +38,8 @@ def apply_settings(recipe: Any, settings: list[str]) -> Any:
         def new_value(kind, where, text=value.strip()):
             return parse(text, kind, where)
 
-        recipe = replaced(recipe, path.strip(), f"--set {setting}", new_value)
-    return recipe
+        changes.append(Change(path.strip(), f"--set {setting}", new_value))
+    return all_replaced(recipe, changes)
 
 
 def parse(text: str, kind: Any, where: str) -> Any:
