@@ -44,8 +44,8 @@ def test_runs_stand_in_the_order_of_the_field_and_those_without_it_last(tmp_path
 
 
 def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
-    def run(name, path):
-        folder = run_of(tmp_path / name, 10, 5.0)
+    def run(name, path, trained_on=()):
+        folder = run_of(tmp_path / name, 10, 5.0, {"trained_on": [*trained_on]})
         experiment = json.loads((tmp_path / name / "experiment.json").read_text())
         experiment["data"] = recipes.to_json(Text(train=path, validation="b.txt"))
         (tmp_path / name / "experiment.json").write_text(json.dumps(experiment))
@@ -59,6 +59,16 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
     for path in ("a.txt", "a.txt[2:]", "a.txt[:-1]", "a.txt[3:2]"):
         with pytest.raises(UserError, match=r"data\.train of .* is no number"):
             sweep.value_of(run("d", path), "data.train")
+    # Or by what passports say that they were trained on.
+    texts = [
+        {"text": "a.txt", "by": name, "digest": "0", "sentences": count, "tokens": 9}
+        for name, count in (("init_from", 3), ("this run", 60))
+    ]
+    whole, last = run("e", "a.txt", texts), run("f", "a.txt[-60:]", texts)
+    curves = sweep.points_of({whole: 3.0, half: 5.0, last: 4.0}, "data.train")
+    assert [[(point.value, len(point.losses)) for point in curve] for curve in curves] == [
+        [(50, 1), (60, 2)]
+    ]
 
 
 def test_seeds_stand_at_one_place_and_other_settings_are_other_curves(tmp_path):

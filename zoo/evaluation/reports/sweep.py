@@ -49,14 +49,16 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     """The number at a dotted field, such as "vocabulary.features.0.count", of a run's experiment.
 
     Of a path with a range, 'a.txt[:864]', it is the length of the range: sentences, for a learning
-    curve. None if the experiment has no such field.
+    curve; of data.train without a range that says so, 'a.txt' or 'a.txt[:-100]', the sentences that
+    the run's passports say it was trained on. None if the experiment has no such field.
 
     Raises:
       UserError: the folder holds no run, or there is something else than a number.
     """
     value = _without(_experiment(workdir), field)[0]
     if isinstance(value, str):
-        value = _length(value) or value
+        trained_on = _trained_on(workdir, value) if field == "data.train" else None
+        value = _length(value) or trained_on or value
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -71,6 +73,16 @@ def _length(path):
     if stop is None or start < 0 or stop <= start:
         return None
     return stop - start
+
+
+def _trained_on(workdir, path):
+    """The sentences of a text that a run was trained on, by its passports; None if none says so."""
+    name = files.Part.parse(path).path
+    for passport in read_results([workdir])[workdir].values():
+        for text in passport.get("trained_on", ()):
+            if text["by"] == "this run" and text["text"] == name:
+                return text["sentences"]
+    return None
 
 
 def _experiment(workdir):
@@ -89,8 +101,7 @@ def _without(experiment, field):
             return None, experiment
         if depth == len(names) - 1:
             # Of paths with ranges the files must agree.
-            ranged = isinstance(value, str) and _length(value)
-            inner[item] = files.Part.parse(value).path if ranged else None
+            inner[item] = files.Part.parse(value).path if isinstance(value, str) else None
             return value, experiment
         inner = value
 
