@@ -225,6 +225,21 @@ FRENCH_LARGER = {
     "6,912, softmax with the background, 4 epochs": ("sm2_bg_d05_e4",),
     "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
 }
+# Over the words of all of the text, however much of it is trained on.
+FRENCH_ALL_WORDS = {
+    f"{sentences}, {name}": tuple(f"{short}{part}_all_words_{seed}" for seed in seeds)
+    for short, name in (("ll", "log-linear"), ("sm", "softmax with the background, 4 epochs"))
+    for part, sentences, seeds in (
+        (16, "864", (0, 1)),
+        (8, "1,728", (0, 1)),
+        (4, "3,456", (0, 1)),
+        (2, "6,912", (0, 1) if short == "ll" else (0,)),
+    )
+}
+FRENCH_ALL_WORDS |= {
+    "13,826, log-linear": ("ll1_d05", "ll1_all_words_1"),
+    "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
+}
 # Of a quarter, with the state of all words before and of the last eight.
 FRENCH_WINDOW = {
     "log-linear, all words before": ("ll4_d05", "ll4_d05_1"),
@@ -252,10 +267,11 @@ CAPTIONS = {
     "forward, seed 1": "en_fr_small_forward_1",
     "target reversed, seed 1": "en_fr_small_target_reversed_1",
     "sources reversed, 254 cells for 192, seed 0": "en_fr_small_wide",
-    "skip connections, seed 1": "en_fr_small_skip_1",
     "four layers, seed 0": "en_fr_small_four_layers",
     "the first half of each source, seed 0": "en_fr_small_half",
 }
+# Five seeds of one recipe.
+FIVE = {f"skip connections, seed {seed}": f"en_fr_small_skip_{seed}" for seed in range(5)}
 CZECH_CAPTIONS = {
     "sources reversed": "en_cs_small",
     "forward": "en_cs_small_forward",
@@ -266,12 +282,14 @@ TABLES = {
     "micro": micro,
     "micro_training": micro_training,
     "captions": functools.partial(captions_of, CAPTIONS),
+    "captions_five": functools.partial(captions_of, FIVE, "the five together"),
     "captions_czech": functools.partial(captions_of, CZECH_CAPTIONS),
     "ptb_sampled": functools.partial(of_ways, PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, FRENCH_16, "of 864 sentences"),
     "french_without": functools.partial(of_ways, FRENCH_WITHOUT, "what it knows of words"),
     "french_curve": functools.partial(of_ways, FRENCH_CURVE, "sentences"),
     "french_larger": functools.partial(of_ways, FRENCH_LARGER, "sentences"),
+    "french_all_words": functools.partial(of_ways, FRENCH_ALL_WORDS, "sentences"),
     "french_window": functools.partial(of_ways, FRENCH_WINDOW, "of 3,456 sentences"),
 }
 
