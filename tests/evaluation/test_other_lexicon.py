@@ -202,6 +202,17 @@ def test_the_unknown_word_of_a_word_head_stands_for_new_words(tied, tmp_path, mo
     spread = Run.load(workdir).with_lexicon(str(file), spread=True)
     np.testing.assert_array_equal(spread.lexicon.occurrences(new), [0, 0, 1])
 
+    # Or by their letters: as many nats in all for the class, each word's by its spelling.
+    code, _, _ = call("--split", "test", "--lexicon", str(file), "--spread-letters", "3")
+    (path,) = (workdir / "results").glob("test.sentences.lexicon-*-spread-letters-3.json")
+    by_letters = json.loads(path.read_text())
+    assert (code, by_letters["spread_unknown"], by_letters["spread_letters"]) == (0, True, 3)
+    assert "spread_letters" not in found
+    assert by_letters["normalised_over"] == found["normalised_over"]
+    assert by_letters["figures"]["log_perplexity"] != found["figures"]["log_perplexity"]
+    parts = Run.load(workdir).with_lexicon(str(file), True, letters=3).tables["head"]["log_share"]
+    np.testing.assert_allclose(np.exp(np.sort(parts)[:4]).sum(), 1, rtol=1e-5)
+
     code, _, errors = call("--split", "test", "--spread-unknown")
     assert code == 2 and "give --add-words FILE or --lexicon FILE" in errors
     file.write_text("zèbre\nle\n", encoding="utf-8")

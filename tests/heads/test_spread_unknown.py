@@ -1,6 +1,7 @@
 """Words that share the probability of the unknown word, by hand."""
 
 import dataclasses
+import itertools
 
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +42,49 @@ def test_probabilities_are_those_of_the_head_and_even_parts_of_the_unknown_word_
     _, theirs = head.log_prob_and_log_z(params, head.tables(TRAINED), hidden, targets * 0)
     np.testing.assert_allclose(log_z, theirs)
     assert spread.warnings(OTHER) == {"words that share the unknown word's probability": 4}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_parts_are_those_of_the_letters(order, random):
+    """q by its formula, in a loop: p(c | d) = (n(dc) + s p(c | d')) / (n(d) + s)."""
+    trained = Lexicon(("<s>", "?", "ab", "b", "ba"), np.zeros(5, int), boundary="<s>", unknown="?")
+    words = ("<s>", "?", "abx", "ba", "b", "ab", "bb")
+    other = Lexicon(words, np.zeros(7, int), boundary="<s>", unknown="?")
+    counted, letters = ["ab#", "b#", "ba#"], "abx#"
+    strength = 0.1 * len(letters)
+
+    def after(context, letter):
+        if order == 1 or not context:
+            count = sum(word.count(letter) for word in counted)
+            return (count + strength / len(letters)) / (sum(map(len, counted)) + strength)
+        padded = ["^" + word for word in counted]
+        pairs = [pair for word in padded for pair in itertools.pairwise(word)]
+        seen = sum(first == context for first, _ in pairs)
+        shorter = after("", letter)
+        if not seen:
+            return shorter
+        return (pairs.count((context, letter)) + strength * shorter) / (seen + strength)
+
+    def spelled(word):
+        first = {letter: after("^", letter) for letter in "abx"}
+        p = first[word[0]] / sum(first.values())
+        for before, letter in zip(word, word[1:] + "#", strict=True):
+            p *= after(before, letter)
+        return p
+
+    q = {word: spelled(word) for word in ("abx", "bb")}
+    parts = {word: 2 / 3 * p / sum(q.values()) for word, p in q.items()}
+    head = SpreadUnknown(Softmax(), trained, letters=order)
+    params = examples.random_params(Softmax(), random, SIZE, trained)
+    tables, hidden = head.tables(other), jnp.asarray(random.normal(size=(3, SIZE)))
+    known = np.asarray(Softmax().log_probs(params, Softmax().tables(trained), hidden), np.float64)
+    found = np.asarray(head.log_probs(params, tables, hidden))
+    for word, part in {**parts, "?": 1 / 3}.items():
+        np.testing.assert_allclose(
+            found[:, words.index(word)], known[:, 1] + np.log(part), rtol=1e-5
+        )
+    np.testing.assert_allclose(np.exp(found).sum(-1), 1, rtol=1e-5)
+    assert parts["bb"] > 3 * parts["abx"]  # x is no letter of the words that are known
 
 
 def test_where_words_cannot_share_it_is_said():

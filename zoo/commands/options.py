@@ -113,6 +113,7 @@ def add_to(parser: argparse.ArgumentParser):
         action="store_true",
         help="with one of these: new words share the probability of the run's unknown word",
     )
+    _add_letters(add)
     add(
         "--renormalise",
         action="store_true",
@@ -130,12 +131,12 @@ def run_of(workdir: str, arguments: argparse.Namespace):
             "give one of the two."
         )
     file = arguments.lexicon or arguments.add_words
-    if arguments.spread_unknown and not file:
+    spread, letters = _spread(arguments)
+    if spread and not file:
         raise UserError(
-            "--spread-unknown is for words that training had not: give --add-words FILE or "
-            "--lexicon FILE."
+            f"{spread} is for words that training had not: give --add-words FILE or --lexicon FILE."
         )
-    run = Run.load(workdir).with_lexicon(file, arguments.spread_unknown, bool(arguments.add_words))
+    run = Run.load(workdir).with_lexicon(file, bool(spread), bool(arguments.add_words), letters)
     return run.renormalised() if arguments.renormalise else run
 
 
@@ -150,6 +151,27 @@ def add_words_to(parser: argparse.ArgumentParser):
         action="store_true",
         help="with it: they share the probability of <unk> in runs that know words by no features",
     )
+    _add_letters(add)
+
+
+def _add_letters(add):
+    add(
+        "--spread-letters",
+        type=int,
+        metavar="N",
+        help="as --spread-unknown, in proportion to an N-gram model of the letters of known words",
+    )
+
+
+def _spread(arguments) -> tuple[str, int]:
+    """(the option by which new words share the probability of the unknown word, "" for none; the
+    letters of an n-gram, 0 for none)."""
+    letters = arguments.spread_letters
+    if letters is None:
+        return "--spread-unknown" * arguments.spread_unknown, 0
+    if letters < 1:
+        raise UserError(f"--spread-letters {letters}: give at least 1.")
+    return "--spread-letters", letters
 
 
 def run_with_words(workdir: str, arguments: argparse.Namespace):
@@ -163,15 +185,15 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
     from zoo.heads.head import Head
 
     run = Run.load(workdir)
+    spread, letters = _spread(arguments)
     if not arguments.add_words:
-        if arguments.spread_unknown:
-            raise UserError(
-                "--spread-unknown is for words that training had not: --add-words FILE."
-            )
+        if spread:
+            raise UserError(f"{spread} is for words that training had not: --add-words FILE.")
         return run
     head = run.experiment.language_model.head
     of_words = type(head).for_lexicon is Head.for_lexicon
-    return run.with_lexicon(arguments.add_words, arguments.spread_unknown and of_words, add=True)
+    shared = bool(spread) and of_words
+    return run.with_lexicon(arguments.add_words, shared, add=True, letters=letters * shared)
 
 
 def print_notes(notes: Iterable[str]):

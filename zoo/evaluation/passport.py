@@ -258,6 +258,12 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
     }
 
 
+def _spread_letters(head):
+    """{"spread_letters": n} where new words share by n-grams of their letters."""
+    shared = isinstance(head, SpreadUnknown) and head.letters
+    return {"spread_letters": head.letters} if shared else {}
+
+
 def _of_run(run: Run, sentences: list[list[str]]) -> dict:
     """What figures of all kinds have; `sentences` are those of the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
@@ -272,6 +278,7 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         "constraint": run.constraint,
         "renormalised": head.renormalised,
         "spread_unknown": isinstance(head, SpreadUnknown),
+        **_spread_letters(head),
         "notes": model.warnings(lexicon),
         "lexicon": {"hash": lexicon.digest(), **_words(lexicon), "of_training": _words(trained)},
         **{

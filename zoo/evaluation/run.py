@@ -69,7 +69,9 @@ class Run:
             self, experiment=dataclasses.replace(self.experiment, evaluation=evaluation)
         )
 
-    def with_lexicon(self, path: str | None, spread: bool = False, add: bool = False) -> "Run":
+    def with_lexicon(
+        self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
+    ) -> "Run":
         """The run judged on the words of a file, one a line, in the place of those of training.
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
@@ -79,6 +81,7 @@ class Run:
           spread: new words share the probability of the head's unknown word, which any head has:
             see heads.SpreadUnknown.
           add: keeps the words of training; those of the file come after them.
+          letters: n of the n-grams of letters by which they share it; 0 is evenly.
 
         Raises:
           UserError: the file has no words, or lines that are no words, or a component of the model
@@ -112,8 +115,8 @@ class Run:
             if head.tied:  # the embedding's table is to be that of the new words
                 params = {**params, "head": model.head_params(params)}
                 head = dataclasses.replace(head, tied=False)
-            model = dataclasses.replace(model, head=SpreadUnknown(head, old))
-            variant += "-spread"
+            model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
+            variant += f"-spread-letters-{letters}" if letters else "-spread"
         return dataclasses.replace(
             self,
             experiment=dataclasses.replace(self.experiment, model=model),

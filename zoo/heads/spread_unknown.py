@@ -4,8 +4,13 @@ With U the words of a lexicon that the head was not trained on, its unknown word
 
     p'(x | h) = p(<unk> | h) / |U|  for x in U,    p'(x | h) = p(x | h)  for all others.
 
-The head has no more to say of them, so the class is shared out evenly. The probabilities sum to one
-over the new lexicon if all words of the old one are in it.
+The head has no more to say of them, so the class is shared out evenly; or by their letters,
+
+    p'(x | h) = p(<unk> | h) (1 - 1 / |U|) q(x) / sum_(y in U') q(y)  for x in U' = U without <unk>
+
+with q an n-gram model of the letters of the words that the head was trained on, each counted once
+(`zoo.priors.strings`). The probabilities sum to one over the new lexicon if all words of the old
+one are in it.
 """
 
 import dataclasses
@@ -15,12 +20,13 @@ import jax.numpy as jnp
 
 from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params, Prepared, Tables
-from zoo.errors import UserError
+from zoo.errors import UserError, check_least
 from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
 from zoo.lexicon.shares import shares
+from zoo.priors import strings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +38,7 @@ class SpreadUnknown(HeadAround):
     Attributes:
       head: p.
       lexicon: the words that it was trained on; it does not count when heads are compared.
+      letters: n of the n-grams of letters; 0 shares evenly.
 
     Example:
       >>> old = Lexicon(words=("<unk>", "cat"), counts=np.array([3, 1]), unknown="<unk>")
@@ -44,8 +51,10 @@ class SpreadUnknown(HeadAround):
 
     head: Head
     lexicon: Lexicon = dataclasses.field(compare=False, repr=False)
+    letters: int = 0
 
     def __post_init__(self):
+        check_least(self, "the head", letters=0)
         if self.head.tied:
             raise ValueError("the table of a tied head is that of other words: untie it")
         if type(self.head).for_lexicon is not Head.for_lexicon:
@@ -71,7 +80,7 @@ class SpreadUnknown(HeadAround):
           UserError: there is no unknown word, or a word that the head knows is missing.
         """
         try:
-            word_shares = shares(self.lexicon, lexicon)
+            word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
         except LookupError as error:
             raise UserError(
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
@@ -89,6 +98,13 @@ class SpreadUnknown(HeadAround):
             "word_ids": jnp.asarray(word_shares.word_ids),
             "log_share": jnp.asarray(word_shares.log_share),
         }
+
+    def _spelled(self, words: list[str]) -> list[float]:
+        """log q of words, nats."""
+        marks = {self.lexicon.unknown, self.lexicon.boundary}
+        known = [word for word in self.lexicon.words if word not in marks]
+        model = strings.letter_model(known, self.letters, others=words)
+        return [*map(model.log_prob, words)]
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return self.head.init(key, hidden_size, self.lexicon)

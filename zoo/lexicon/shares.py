@@ -1,5 +1,6 @@
 """Words of another lexicon as words of a trained one: the same word, or a share of <unk>."""
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +23,17 @@ class Shares(NamedTuple):
     shared: np.ndarray
 
 
-def shares(trained: Lexicon, other: Lexicon) -> Shares:
+def shares(
+    trained: Lexicon,
+    other: Lexicon,
+    log_weights: Callable[[list[str]], Sequence[float]] | None = None,
+) -> Shares:
     """Finds the trained word that stands for each word of another lexicon, marks for marks.
+
+    Args:
+      log_weights: of new words, nats: their parts of the unknown word's probability are
+        proportional to the exponentials; all are alike without it. The unknown word itself keeps
+        one part of as many as there are words that share.
 
     Raises:
       LookupError: the trained lexicon has neither this word nor an unknown word.
@@ -37,4 +47,9 @@ def shares(trained: Lexicon, other: Lexicon) -> Shares:
     shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
     word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)
+    new = np.flatnonzero(shared & [word != other.unknown for word in other.words])
+    if log_weights is not None and len(new):
+        weights = np.asarray(log_weights([other.words[word] for word in new]), np.float64)
+        of_new = len(new) / shared.sum()
+        log_share[new] = weights - np.logaddexp.reduce(weights) + np.log(of_new)
     return Shares(word_ids, log_share, shared)

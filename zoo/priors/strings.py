@@ -8,8 +8,9 @@ class of strings here has the mass 1; what share of the words' it gets is its `s
 import collections
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 import numpy as np
@@ -176,15 +177,34 @@ class LetterStrings(StringClass):
                 f"no word of the lexicon has the features {', '.join(self.features)} to learn "
                 f"the letters of {self.name} from: give features that some words have."
             )
-        letters = (_END, *sorted(set("".join(words))))
-        counts: collections.defaultdict = collections.defaultdict(collections.Counter)
-        for word in words:
-            path = (_BEGIN,) * (self.order - 1) + tuple(word) + (_END,)
-            for at in range(self.order - 1, len(path)):
-                for size in range(self.order):
-                    counts[path[at - size : at]][path[at]] += 1
-        begins = tuple(filter(self._may_begin, letters[1:]))
-        return LetterModel(letters, dict(counts), self.smoothing * len(letters), begins, self.order)
+        return letter_model(words, self.order, self.smoothing, may_begin=self._may_begin)
+
+
+def letter_model(
+    words: Collection[str],
+    order: int,
+    smoothing: float = 0.1,
+    others: Iterable[str] = (),
+    may_begin: Callable[[str], bool] = lambda letter: True,
+) -> "LetterModel":
+    """The n-gram model of the letters of words, as `LetterStrings` has it.
+
+    Args:
+      words: each once.
+      order: n, letters of an n-gram.
+      smoothing: see `LetterStrings`.
+      others: words whose letters are letters, too, though they are not counted.
+      may_begin: of a letter, whether a string may begin with it.
+    """
+    letters = (_END, *sorted({*itertools.chain(*words, *others)}))
+    counts: collections.defaultdict = collections.defaultdict(collections.Counter)
+    for word in words:
+        path = (_BEGIN,) * (order - 1) + tuple(word) + (_END,)
+        for at in range(order - 1, len(path)):
+            for size in range(order):
+                counts[path[at - size : at]][path[at]] += 1
+    begins = tuple(filter(may_begin, letters[1:]))
+    return LetterModel(letters, dict(counts), smoothing * len(letters), begins, order)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

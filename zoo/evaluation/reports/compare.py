@@ -216,9 +216,11 @@ def _changed(passport):
     """How the judged distribution is another than the trained one, in words; "" if it is not."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
+    letters = passport.get("spread_letters")
+    how = f" by {letters}-grams of their letters" if letters else ""
     ways = {
         "over other words than those of training": trained and trained["words"] != lexicon["words"],
-        "the unknown word's probability spread over new words": passport["spread_unknown"],
+        f"the unknown word's probability spread over new words{how}": passport["spread_unknown"],
         "renormalised over the lexicon": passport["renormalised"],
     }
     return "; ".join(way for way, is_so in ways.items() if is_so)
