@@ -24,9 +24,9 @@ _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", 
 
 
 def passports(run: str) -> dict[str, dict]:
-    """{split: passport} of a record."""
+    """{split: passport} of a record, over the words that it was trained on."""
     found = map(storage.read_object, sorted((FOLDER / run / "results").glob("*.json")))
-    return {passport["split"]: passport for passport in found}
+    return {passport["split"]: passport for passport in found if not passport.get("spread_unknown")}
 
 
 def mean(values: list[float], form: str) -> str:
@@ -277,6 +277,20 @@ CZECH_CAPTIONS = {
     "forward": "en_cs_small_forward",
     "target reversed": "en_cs_small_target_reversed",
 }
+# Words and letters in, each trained as suits it best; letters are characters.
+CZECH = {
+    "WE, constant rate, no dropout": seeds("czech_we_own", 2),
+    "CWE, half a cosine, dropout": seeds("czech_cwe_characters", 2),
+}
+# The rows of table 1 of Jozefowicz et al. (2016), small.
+LM1B = {
+    "a softmax": ("lm1b_softmax",),
+    "importance sampling": ("lm1b_is",),
+    "NCE": ("lm1b_nce",),
+    "importance sampling, CNN inputs": ("lm1b_cnn_inputs",),
+    "CNN inputs and CNN softmax": ("lm1b_cnn_softmax",),
+    "that, corrected by 32 numbers a word": ("lm1b_corrected",),
+}
 CONFIGS = ("micro_log_linear", "micro_softmax")
 TABLES = {
     "micro": micro,
@@ -284,6 +298,8 @@ TABLES = {
     "captions": functools.partial(captions_of, CAPTIONS),
     "captions_five": functools.partial(captions_of, FIVE, "the five together"),
     "captions_czech": functools.partial(captions_of, CZECH_CAPTIONS),
+    "czech": functools.partial(of_ways, CZECH, "trigrams"),
+    "lm1b": functools.partial(of_ways, LM1B, "model"),
     "ptb_sampled": functools.partial(of_ways, PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, FRENCH_16, "of 864 sentences"),
     "french_without": functools.partial(of_ways, FRENCH_WITHOUT, "what it knows of words"),
