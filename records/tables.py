@@ -279,8 +279,8 @@ CZECH_CAPTIONS = {
 }
 # Words and letters in, each trained as suits it best; letters are characters.
 CZECH = {
-    "WE, constant rate, no dropout": seeds("czech_we_own", 2),
-    "CWE, half a cosine, dropout": seeds("czech_cwe_characters", 2),
+    "WE, constant rate, no dropout": seeds("czech_we_own"),
+    "CWE, half a cosine, dropout": seeds("czech_cwe_characters"),
 }
 # The rows of table 1 of Jozefowicz et al. (2016), small.
 LM1B = {
