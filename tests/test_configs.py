@@ -182,7 +182,6 @@ def shrunk(experiment: Experiment, folder) -> Experiment:
 # Recipes that have not been run to their ends here; those of the 1 Billion Words take accelerators.
 WITHOUT_FIGURES = {
     "czech_char_lstm_3",
-    "geoquery_names",
     "llrnn_french_sequoia",
     "multi30k_en_cs",
     "multi30k_en_fr_paper",

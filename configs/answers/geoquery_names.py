@@ -6,7 +6,8 @@
 
 As geoquery, but an expert names the words of the question while the form is written, and one
 feature more says that a word is one of them (Dymetman and Xiao 2016, section 6): of the words of
-questions only names are words of forms, too. Data: geoquery/ in $ZOO_DATA. Results:
+questions only names are words of forms, too. Data: geoquery/ in $ZOO_DATA. Expected: 108 of 280
+test questions right, 196 answers parse; at most 14 minutes on one CPU core. Results:
 docs/backgrounds.md.
 """
 
