@@ -10,13 +10,7 @@ def add_to(parser: argparse.ArgumentParser):
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
     add("--temperature", type=float, default=1.0, help="0: always the most probable word")
-    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
-    add(
-        "--nucleus",
-        type=float,
-        metavar="P",
-        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
-    )
+    options.add_truncation_to(parser)
     add("--seed", type=int, default=0)
     add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
     add("--count", type=int, default=5, help="texts")

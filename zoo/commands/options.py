@@ -9,6 +9,9 @@ from zoo.errors import UserError
 from zoo.sources import files
 from zoo.trust import permissions
 
+# More say nothing of words, and take memory.
+_MOST_LETTERS = 20
+
 
 class Parser(argparse.ArgumentParser):
     """A command's parser, which takes files before, between and behind options.
@@ -154,6 +157,18 @@ def add_words_to(parser: argparse.ArgumentParser):
     _add_letters(add)
 
 
+def add_truncation_to(parser: argparse.ArgumentParser):
+    """Adds --top-k and --nucleus, of what draws words."""
+    add = parser.add_argument
+    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
+    add(
+        "--nucleus",
+        type=float,
+        metavar="P",
+        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
+    )
+
+
 def _add_letters(add):
     add(
         "--spread-letters",
@@ -169,8 +184,8 @@ def _spread(arguments) -> tuple[str, int]:
     letters = arguments.spread_letters
     if letters is None:
         return "--spread-unknown" * arguments.spread_unknown, 0
-    if letters < 1:
-        raise UserError(f"--spread-letters {letters}: give at least 1.")
+    if not 1 <= letters <= _MOST_LETTERS:
+        raise UserError(f"--spread-letters {letters}: give 1 to {_MOST_LETTERS}.")
     return "--spread-letters", letters
 
 

@@ -6,34 +6,18 @@ import math
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 from zoo import lazy
-from zoo.commands import options, source_lines
+from zoo.commands import options, source_lines, target_lines
 from zoo.errors import UserError, named
 
 # Lines that are read before any is written, in batches: enough to put like lengths together.
 _BATCHES = 64
 _TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 _LANGUAGE_WEIGHT = 0.1
-_BEAM = 12
 # The options of either way, as its fields are called.
 _OF_THE_BEST = ("beam", "length_normalisation", "normaliser")
 _OF_DRAWS = ("temperature", "top_k", "nucleus", "seed")
-
-
-class _Translation(NamedTuple):
-    """A translation of a sentence.
-
-    Attributes:
-      hypothesis: of the search.
-      words: as they are written.
-      source: its words as the runs read them.
-    """
-
-    hypothesis: Any
-    words: list[str]
-    source: list[str]
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -76,7 +60,7 @@ def add_to(parser: argparse.ArgumentParser):
         help="draws how much each word depends on each source word of one sentence, with or "
         "without attention: .png, .pdf or .svg",
     )
-    add("--beam", type=int, help=f"hypotheses kept open; 1 is greedy; default {_BEAM}")
+    add("--beam", type=int, help="hypotheses kept open; 1 is greedy; default 12")
     add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
     add(
         "--nbest-format",
@@ -101,13 +85,7 @@ def add_to(parser: argparse.ArgumentParser):
         help="draws translations instead of searching for the best; --nbest N of each sentence",
     )
     add("--temperature", type=float, metavar="T", help="with --sample; default 1")
-    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
-    add(
-        "--nucleus",
-        type=float,
-        metavar="P",
-        help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
-    )
+    options.add_truncation_to(parser)
     add("--seed", type=int, help="of the draws; default 0")
     add("--shortest", type=int, default=1, help="tokens at least, the boundary among them")
     add("--longest", type=int, default=200, help="tokens at most, the boundary among them")
@@ -149,21 +127,16 @@ def run(arguments: argparse.Namespace):
         if getattr(arguments, option):
             sources = source_lines.only_one(sources, option)
     translations = _translations(translator, search, restoring, sources, arguments)
-    _write(translations, translator, arguments)
+    target_lines.write(translations, translator, arguments)
 
 
 def _search(arguments):
     """The search for the best, or the draws."""
     from zoo.decoding import BeamSearch, Sampling
 
-    names = ["nbest", "shortest", "longest"]
-    if arguments.sample:
-        names += _OF_DRAWS
-    else:
-        names += _OF_THE_BEST
-    given = {name: getattr(arguments, name) for name in names}
-    given = {name: value for name, value in given.items() if value is not None}
-    return Sampling(**given) if arguments.sample else BeamSearch(**{"beam": _BEAM, **given})
+    kind, own = (Sampling, _OF_DRAWS) if arguments.sample else (BeamSearch, _OF_THE_BEST)
+    given = {name: getattr(arguments, name) for name in ("nbest", "shortest", "longest", *own)}
+    return kind(**{name: value for name, value in given.items() if value is not None})
 
 
 def _translator(folders, arguments):
@@ -241,53 +214,9 @@ def _folders_and_file(paths: list[str]) -> tuple[list[str], str | None]:
     return paths, None
 
 
-def _write(translations, translator, arguments):
-    """Writes the lines of translations, their alignments, and the picture of one."""
-    from zoo.evaluation import attention
-    from zoo.runs import outputs
-    from zoo.sources import alignments
-
-    links: list[str] = []
-
-    def lines():
-        for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
-            for one in of_sentence if arguments.alignments else ():
-                pairs = attention.links(translator, one.hypothesis, one.source)
-                links.append(alignments.pharaoh(pairs) + "\n")
-            if arguments.alignments and not of_sentence:
-                links.append("\n")
-            if of_sentence:
-                _draw(translator, of_sentence[0], arguments)
-            yield _lines(number, of_sentence, arguments)
-
-    if arguments.output:
-        outputs.write_lines(arguments.output, list(lines()), "the translations")
-    else:
-        for line in lines():
-            sys.stdout.write(line)
-            sys.stdout.flush()
-    if arguments.alignments:
-        outputs.write_lines(arguments.alignments, links, "the alignments")
-
-
-def _draw(translator, one, arguments):
-    """Draws the pictures of a translation that are asked for."""
-    from zoo.evaluation import attention
-
-    for file, values, label in (
-        (arguments.plot_attention, attention.weights, "weight"),
-        (arguments.plot_gradients, attention.gradients, "norm of the gradient"),
-    ):
-        if file:
-            from zoo.evaluation.reports import plots
-
-            matrix = values(translator, one.hypothesis, one.source)
-            plots.attention(one.source, one.words, matrix, file, label)
-
-
 def _translations(
     translator, search, restoring, sources, arguments
-) -> Iterator[list[list[_Translation]]]:
+) -> Iterator[list[list[target_lines.Translation]]]:
     """The hypotheses of some sources at a time; a bar shows progress, and a note names unknown
     words."""
     with lazy.extra():
@@ -312,7 +241,10 @@ def _translations(
             total += sum(map(len, hypotheses))
             cut += sum(not one.complete for best in hypotheses for one in best)
             yield [
-                [_Translation(one, _words(translator, restoring, one, given), seen) for one in best]
+                [
+                    target_lines.Translation(one, _words(translator, restoring, one, given), seen)
+                    for one in best
+                ]
                 for given, seen, best in zip(some, read, hypotheses, strict=True)
             ]
     if missing:
@@ -366,25 +298,6 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
     if restoring is None:
         return translator.words(hypothesis)
     return restoring.words(hypothesis, source)
-
-
-def _lines(number, translations, arguments) -> str:
-    """The output of a sentence."""
-    from zoo.sources import nbest
-
-    if not arguments.nbest:
-        return " ".join(translations[0].words if translations else []) + "\n"
-    if arguments.nbest_format == "plain":
-        return "".join(" ".join(one.words) + "\n" for one in translations) + "\n"
-    lines: list[Any] = []
-    for one, words, _ in translations:
-        # A hypothesis that did not end has no boundary among its tokens.
-        features = {"LogProb": one.log_prob, "Length": len(one.log_probs), "Ended": one.complete}
-        lines.append(nbest.line(number, words, features, one.score))
-    if not translations:
-        features = {"LogProb": 0.0, "Length": 0, "Ended": True}
-        lines.append(nbest.line(number, [], features, 0.0))
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _judge(translator, search, restoring, arguments):

@@ -60,6 +60,15 @@ class Hypotheses(NamedTuple):
     missed: jax.Array
 
 
+def check_lengths(shortest: int, longest: int):
+    """UserError for bounds of a hypothesis, in tokens, that are none."""
+    if not 1 <= shortest <= longest:
+        raise UserError(
+            f"shortest {shortest} and longest {longest} are no bounds of a length in tokens: give "
+            "1 <= shortest <= longest."
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class BeamSearch:
     """Searches for the hypotheses w_1 ... w_n of the highest score,
@@ -115,11 +124,7 @@ class BeamSearch:
             raise UserError(
                 f"normaliser is {self.normaliser!r}: give {' or '.join(map(repr, NORMALISERS))}."
             )
-        if not 1 <= self.shortest <= self.longest:
-            raise UserError(
-                f"shortest {self.shortest} and longest {self.longest} are no bounds of a length in "
-                "tokens: give 1 <= shortest <= longest."
-            )
+        check_lengths(self.shortest, self.longest)
 
     def norm(self, lengths: jax.Array) -> jax.Array:
         """What log-probabilities of hypotheses of these lengths are divided by."""

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.decoding.beam import Hypotheses
+from zoo.decoding.beam import Hypotheses, check_lengths
 from zoo.decoding.sampling import check, draw
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError, check_seed
@@ -63,11 +63,7 @@ class Sampling:
                 f"at temperature 0 all {self.nbest} hypotheses would be the same: give a "
                 "temperature above 0, or ask for one."
             )
-        if not 1 <= self.shortest <= self.longest:
-            raise UserError(
-                f"shortest {self.shortest} and longest {self.longest} are no bounds of a length in "
-                "tokens: give 1 <= shortest <= longest."
-            )
+        check_lengths(self.shortest, self.longest)
 
     def search(
         self,

@@ -329,13 +329,19 @@ def _as_test(source: Source, path: str, pairs: bool) -> Source:
     source = source.within()
     if isinstance(source, Mixed):
         source = source.like(path) or source
-    whole = any(candidate.exists() for candidate in files.candidates(path))
-    if isinstance(source, AsPairs) and (whole or "," not in path):
+    if isinstance(source, AsPairs) and not _are_two(path):
         return dataclasses.replace(source, of=_as_test(source.of, path, False))
     if pairs and not isinstance(source, Pairs):
         source = Pairs(train=(path,), validation=(path,))
     if isinstance(source, Pairs):
-        return dataclasses.replace(source, tests=((path,) if whole else tuple(path.split(",")),))
+        return dataclasses.replace(
+            source, tests=(tuple(path.split(",")) if _are_two(path) else (path,),)
+        )
     if any(field.name == "tests" for field in dataclasses.fields(source)):
         return dataclasses.replace(source, tests=(path,))
     return Text(train=path, validation=path, tests=(path,))
+
+
+def _are_two(path: str) -> bool:
+    """Whether "a.en,a.fr" are two files, and not one of this name."""
+    return "," in path and not any(candidate.exists() for candidate in files.candidates(path))

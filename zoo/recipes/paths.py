@@ -1,4 +1,4 @@
-"""Fields of a recipe by their paths, such as "model.core.layers": the walk that replaces one."""
+"""Fields of a recipe by their paths, such as "model.core.layers": the walk that replaces them."""
 
 import dataclasses
 import difflib
@@ -31,13 +31,19 @@ def replaced(recipe: Any, path: str, where: str, new_value: Callable[[Any, str],
     Raises:
       UserError: the recipe has no such field; the nearest are named.
     """
+    return _at(recipe, path.split("."), where, new_value)
+
+
+def _at(recipe, names, where, new_value):
+    """`replaced`, with the names of the path; the whole recipe if there are none."""
     try:
-        return _with(recipe, type(recipe), path.split("."), where, new_value)
+        return _with(recipe, type(recipe), names, where, new_value)
     except _Refused as refusal:
         message = str(refusal)
         # A component says which of its fields; where that component stands, it does not know.
-        above = path.rpartition(".")[0] or path
-        raise UserError(message if above in message else f"{where}: {message}") from refusal
+        above = ".".join(names[:-1] or names)
+        known = above and above in message
+        raise UserError(message if known else f"{where}: {message}") from refusal
 
 
 def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
@@ -86,16 +92,7 @@ def _together(recipe, siblings, where, error):
         except UserError as refusal:
             raise _Refused(str(refusal)) from refusal
 
-    path = ".".join(above)
-    return replaced(recipe, path, where, changed) if path else _whole(changed, where)
-
-
-def _whole(changed, where):
-    """The recipe itself, changed."""
-    try:
-        return changed(None, where)
-    except _Refused as refusal:
-        raise UserError(f"{where}: {refusal}") from refusal
+    return _at(recipe, above, where, changed)
 
 
 class _Refused(Exception):
