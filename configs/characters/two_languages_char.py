@@ -15,34 +15,18 @@ Czech one, at most 10 minutes on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3, rnn_french
-from zoo import Evaluation, Experiment, Training
-from zoo.cores import LSTM
-from zoo.data import Mixed, Vocabulary
-from zoo.embeddings import CharCNN
-from zoo.heads import CharLSTM
-from zoo.models import LanguageModel
-from zoo.optimizers import Adam, Cosine
+from configs.characters._shared import of_letters
+from zoo import Experiment
+from zoo.data import Mixed
 
 
 def get_config() -> Experiment:
     """The experiment."""
-    return Experiment(
-        data=Mixed(
+    return of_letters(
+        Mixed(
             names=("french", "czech"),
             corpora=(rnn_french.get_config().data, czech_we_3.get_config().data),
             weights=(1.0, 1.0),
             sentences=20_000,
-        ),
-        vocabulary=Vocabulary(splits=(), unknown="refused"),
-        model=LanguageModel(
-            embedding=CharCNN(size=128), core=LSTM(size=256), head=CharLSTM(size=128)
-        ),
-        training=Training(
-            batch=32,
-            length=20,
-            optimizer=Adam(learning_rate=0.002, schedule=Cosine(warmup=100)),
-            clip=1.0,
-            epochs=10,
-        ),
-        evaluation=Evaluation(state="sentences", lanes=32, length=32),
+        )
     )

@@ -99,6 +99,25 @@ def test_splits_are_joined_for_training_and_apart_for_judging(mixed):
             mixed.read(split)
 
 
+def test_a_checkpoint_can_be_chosen_by_some_corpora_alone(mixed):
+    """The others' validation is a test, and training still has all."""
+    chosen = dataclasses.replace(mixed, validated=("czech",))
+    assert chosen.parts("validation") == ("czech.validation",)
+    assert chosen.parts("train") == ("french.train", "czech.train")
+    splits = ("train", "validation", "french.validation", "french.test1", "french.test2")
+    assert chosen.splits() == (*splits, "czech.test")
+    assert chosen.read("validation").sentences == [["prší"]]
+    assert chosen.read("french.validation").sentences == [["un", "chat"]]
+    assert chosen.read("train").sentences == mixed.read("train").sentences
+    both = dataclasses.replace(mixed, validated=("czech", "french"))
+    assert both.splits() == mixed.splits()
+    assert both.read("validation").sentences == mixed.read("validation").sentences
+    with pytest.raises(
+        UserError, match=r"data\.validated names 'german': the corpora are french, "
+    ):
+        dataclasses.replace(mixed, validated=("german",))
+
+
 def test_an_epoch_is_as_long_as_said(mixed):
     assert mixed.read("train").mixture == Mixture((3, 2), (1.0, 3.0), 5)
     short = dataclasses.replace(mixed, weights=(), sentences=4)

@@ -23,9 +23,10 @@ from zoo.sources.corpus import Corpus, Mixture, Source
 class Mixed(Source):
     """Corpora side by side.
 
-    "train" and "validation" are those of all corpora, one after the other; a checkpoint is the best
-    on all of "validation". The tests are split by split, "NAME.test", and what "validation" is put
-    together from is judged alone, too, as "NAME.validation" (`parts`).
+    "train" and "validation" are those of all corpora, one after the other, "validation" of those in
+    `validated` alone, if any is named there; a checkpoint is the best on "validation". The tests
+    are split by split, "NAME.test", and validation is judged corpus by corpus, too, as
+    "NAME.validation".
 
     Whatever training.shuffle says, every epoch draws its sentences anew: each from a corpus by the
     weights, and within a corpus without return, beginning again when all were drawn. So a corpus of
@@ -39,6 +40,8 @@ class Mixed(Source):
       weights: how often a sentence is drawn from each, relative to the others; empty for the
         numbers of their sentences.
       sentences: how many are drawn an epoch; 0 for as many as the corpora have.
+      validated: names of the corpora whose "validation" is that of all, as those of the domain
+        that a model is for; empty for all corpora.
 
     Example:
       >>> one = data.Text(**paths)
@@ -51,6 +54,7 @@ class Mixed(Source):
     corpora: tuple[Source, ...]
     weights: tuple[float, ...] = ()
     sentences: int = 0
+    validated: tuple[str, ...] = ()
 
     def __post_init__(self):
         check_least(self, "data", sentences=0)
@@ -76,6 +80,11 @@ class Mixed(Source):
                 f"data.weights={self.weights}: give finite numbers, none below 0 and at least one "
                 "above."
             )
+        for name in self.validated:
+            if name not in self.names:
+                raise UserError(
+                    f"data.validated names {name!r}: the corpora are {', '.join(self.names)}."
+                )
         if any(isinstance(corpus, Mixed) for corpus in self.corpora):
             raise UserError("data.corpora has a Mixed in it: give that one's corpora themselves.")
 
@@ -90,12 +99,14 @@ class Mixed(Source):
         return [text for corpus in self.corpora for text in corpus.texts()]
 
     def splits(self):
-        """("train", "validation", the tests of each corpus as "NAME.SPLIT")."""
+        """("train", "validation", the tests of each corpus as "NAME.SPLIT"); the validation of
+        those that are not validated is a test."""
+        parts = {*self.parts("train"), *self.parts("validation")}
         tests = [
             f"{name}.{split}"
             for name, corpus in zip(self.names, self.corpora, strict=True)
             for split in corpus.splits()
-            if split not in ("train", "validation")
+            if f"{name}.{split}" not in parts
         ]
         return ("train", "validation", *tests)
 
@@ -103,7 +114,8 @@ class Mixed(Source):
         """("NAME.SPLIT", ...) of "train" and "validation"."""
         if split not in ("train", "validation"):
             return ()
-        return tuple(f"{name}.{split}" for name in self.names)
+        chosen = split == "validation" and self.validated
+        return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
         """A split, or a part of one.
@@ -114,7 +126,12 @@ class Mixed(Source):
         """
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
-            corpora = [corpus.read(split) for corpus in self.corpora]
+            parts = self.parts(split)
+            corpora = [
+                corpus.read(split)
+                for name, corpus in zip(self.names, self.corpora, strict=True)
+                if f"{name}.{split}" in parts
+            ]
             return _joined(corpora, self._mixture(corpora) if split == "train" else None)
         name, _, of_corpus = split.partition(".")
         known = [*self.splits(), *self.parts("train"), *self.parts("validation")]

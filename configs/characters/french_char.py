@@ -1,0 +1,19 @@
+"""French in a model of letters, as two_languages_char has it, without the other language.
+
+    python train.py --config french_char runs/french_char
+    python evaluate.py runs/french_char
+
+The control of two_languages_char: the same model and as many sentences of this language an epoch,
+none of the other's. Expected: the figures of docs/results.md.
+"""
+
+from configs import rnn_french
+from configs.characters._shared import of_letters
+from zoo import Experiment
+from zoo.data import Mixed
+
+
+def get_config() -> Experiment:
+    """The experiment."""
+    corpora = (rnn_french.get_config().data,)
+    return of_letters(Mixed(names=("french",), corpora=corpora, sentences=10_000))
