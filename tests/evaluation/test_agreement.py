@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pathlib
 import shutil
 
 import numpy as np
@@ -15,6 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import kept_scores
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.judgements.minimal_pairs import PairScores
+from zoo.evaluation.reports import plots
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 
@@ -153,16 +155,42 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
     assert agreement.pooled(splits) == {"number, 1": 0.25}
 
 
-def test_a_run_is_judged_on_its_treebank(source, tmp_path):
+def _trained(source, path, seed=0):
+    """The folder of a run over the treebank whose parameters are drawn."""
     experiment = dataclasses.replace(small.experiment(), data=source)
+    training = dataclasses.replace(experiment.training, seed=seed)
+    experiment = dataclasses.replace(experiment, training=training)
     lexicon, _ = experiment.build()
-    workdir = Workdir(tmp_path / "run")
+    workdir = Workdir(path)
     workdir.claim(experiment)
     workdir.keep_lexicon(lexicon)
-    params = examples.random_params(experiment.model, np.random.default_rng(0), lexicon)
+    params = examples.random_params(experiment.model, np.random.default_rng(seed), lexicon)
     checkpoints = Checkpoints(workdir.path / "checkpoints")
     checkpoints.save("best", 1, {"params": params}, {})
     checkpoints.close()
+    return workdir
+
+
+def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
+    workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
+    workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
+    drawn = {}
+    monkeypatch.setattr(plots, "accuracy", lambda values, file: drawn.update(values))
+    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), lambda line: None)
+    assert [*drawn] == ["run_0 (2 seeds)", "copy"]
+    cases = []
+    for workdir in workdirs:
+        (result,) = pathlib.Path(workdir).glob("results/*.json")
+        cases.append(json.loads(result.read_text())["figures"]["cases"])
+    for name in ("number, 1", "number, 2-4", "number, all"):
+        first, second, copied = (of_run[name]["accuracy"] for of_run in cases)
+        assert drawn["run_0 (2 seeds)"][name] == [first, second]
+        assert drawn["copy"][name] == [copied]
+    assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
+
+
+def test_a_run_is_judged_on_its_treebank(source, tmp_path):
+    workdir = _trained(source, tmp_path / "run")
     said, picture = [], tmp_path / "agreement.png"
     copy = shutil.copytree(workdir.path, tmp_path / "copy")
     agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), said.append)

@@ -50,6 +50,21 @@ def test_accuracy(file):
     assert file.read_bytes().startswith(SIGNATURE)
 
 
+def test_accuracies_of_seeds_are_their_mean_with_a_line_from_least_to_greatest(file, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(plots, "_write", lambda figure, axes, file: drawn.append(axes))
+    values = {"a": {"number": [0.5, 0.75, 0.7], "gender": [1.0]}, "b": {"number": 0.25}}
+    plots.accuracy(values, file)
+    (axes,) = drawn
+    seeds, one = (bars for bars in axes.containers if hasattr(bars, "patches"))
+    np.testing.assert_allclose([bar.get_height() for bar in seeds.patches], [65, 100])
+    (lines,) = seeds.errorbar.lines[2]
+    spans = [segment[:, 1].tolist() for segment in lines.get_segments()]
+    np.testing.assert_allclose(spans, [[50, 75], [100, 100]])
+    assert one.errorbar is None and one.patches[0].get_height() == 25
+    assert [text.get_text() for text in axes.texts] == ["65", "100", "25", ""]
+
+
 @pytest.mark.parametrize(("source", "target"), [(["a", "$", "b_c"], ["X", "$y$"]), (["a"], [])])
 def test_attention(file, source, target):
     plots.attention(source, target, np.full((len(target), len(source)), 0.3), file)

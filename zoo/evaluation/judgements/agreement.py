@@ -187,18 +187,20 @@ def describe(record: dict) -> str:
 
 def report(workdirs: list[str], splits: list[str], file: str, log=print):
     """Prints a table for each run and split (all tests if none) and what tells the runs apart,
-    draws the pairs of all splits together in one picture and writes the passports.
+    draws the pairs of all splits together in one picture, in which runs that differ in their seed
+    alone are one, and writes the passports.
 
     Raises:
       UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
     """
-    from zoo.evaluation.reports import paired, plots
+    from zoo.evaluation.reports import paired, plots, seeds
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     accuracies: dict = {}
     answers_of: dict = {}
+    passports: dict = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
         of_splits = []
@@ -208,11 +210,22 @@ def report(workdirs: list[str], splits: list[str], file: str, log=print):
             log(f"  {passport.write(run, record, answers)}")
             answers_of.setdefault(split, {})[name] = record, answers
             of_splits.append(record["figures"]["cases"])
+            passports.setdefault(name, {})[split] = record
         accuracies[name] = pooled(of_splits)
     for split, of_runs in answers_of.items():
         for line in paired.answer_lines(split, of_runs):
             log(line)
-    plots.accuracy(accuracies, file)
+    groups = seeds.grouped(accuracies, passports)
+    plots.accuracy(
+        {
+            seeds.name_of(group): {
+                case: [accuracies[name][case] for name in group if case in accuracies[name]]
+                for case in accuracies[group[0]]
+            }
+            for group in groups
+        },
+        file,
+    )
     log(file)
 
 

@@ -122,11 +122,20 @@ def training_curves(
 
 def _grouped_bars(axes, groups, values, label_format):
     """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
-    and an infinite one only its label."""
+    and an infinite one only its label. In place of a value there may be those of several seeds: the
+    bar is their mean, and a line goes from the least to the greatest."""
     width = 0.8 / max(len(values), 1)
     for number, (name, by_group) in enumerate(values.items()):
-        heights = [float(by_group.get(group, math.nan)) for group in groups]
+        seeds = [  # numbers that files have no way to write are text there
+            np.atleast_1d(by_group.get(group, math.nan)).astype(float) for group in groups
+        ]
+        heights = [float(of_group.mean()) for of_group in seeds]
         drawn = [0 if math.isinf(height) else height for height in heights]
+        spread = None
+        if any(len(of_group) > 1 for of_group in seeds):
+            below = [height - of_group.min() for height, of_group in zip(drawn, seeds, strict=True)]
+            above = [of_group.max() - height for height, of_group in zip(drawn, seeds, strict=True)]
+            spread = (below, above)
         offset = (number - (len(values) - 1) / 2) * width
         bars = axes.bar(
             [x + offset for x in range(len(groups))],
@@ -134,6 +143,8 @@ def _grouped_bars(axes, groups, values, label_format):
             width * 0.92,
             color=COLOURS[number % len(COLOURS)],
             label=name,
+            yerr=spread,
+            capsize=2,
         )
         axes.bar_label(
             bars, [_label(height, label_format) for height in heights], fontsize=7, padding=1
@@ -198,11 +209,12 @@ def bands(
     _write(figure, axes, file)
 
 
-def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
+def accuracy(values: Mapping[str, Mapping[str, float | Sequence[float]]], file: str | pathlib.Path):
     """Accuracy on minimal pairs by phenomenon.
 
     Args:
-      values: {run: {phenomenon: accuracy from 0 to 1}}.
+      values: {run: {phenomenon: accuracy from 0 to 1}}, or the accuracies of several seeds, whose
+        mean is drawn with a line from the least to the greatest.
       file: the picture to write.
     """
     groups = _groups(values)
@@ -213,7 +225,7 @@ def accuracy(values: dict[str, dict[str, float]], file: str | pathlib.Path):
         _width(len(groups), len(values)),
     )
     percent = {
-        name: {group: 100 * value for group, value in by_group.items()}
+        name: {group: 100 * np.asarray(value) for group, value in by_group.items()}
         for name, by_group in values.items()
     }
     _grouped_bars(axes, groups, percent, "{:.0f}".format)
