@@ -72,3 +72,21 @@ def test_fields_that_need_each_other_are_put_there_together():
         changed(base, {f"{network}.widths": (1, 2), f"{network}.filtres": (3, 4)})
     with pytest.raises(UserError, match=r"changed: widths: filters of Convolution are \(3,\)"):
         changed(Convolution(), {"widths": (1, 2), "filters": (3,)})
+
+
+def test_a_component_is_put_in_before_its_fields():
+    """In the other order it would undo them, and nothing would say so."""
+    settings = ["training.optimizer.learning_rate=0.5", "training.optimizer=Adam"]
+    message = (
+        r"^--set training\.optimizer=Adam would undo --set training\.optimizer\.learning_rate=0\.5"
+        ": give it before that"
+    )
+    with pytest.raises(UserError, match=message):
+        apply_settings(RECIPE, settings)
+    assert apply_settings(RECIPE, settings[::-1]).training.optimizer.learning_rate == 0.5
+    with pytest.raises(UserError, match=r"^changed: model\.head would undo changed: model\.head\."):
+        changed(RECIPE, {"model.head.tied": True, "model.head": Softmax()})
+    # The same field twice is no mistake, nor are two of one component.
+    assert apply_settings(RECIPE, ["training.batch=3", "training.batch=5"]).training.batch == 5
+    core = apply_settings(RECIPE, ["model.core.dropout=0.5", "model.core.size=7"]).model.core
+    assert (core.dropout, core.size) == (0.5, 7)

@@ -112,7 +112,8 @@ def test_several_settings_apply_in_order():
     assert found.optimizer == RMSProp(schedule=Decay(after=2))
     assert found.batch == 64
     # Another component begins with its own defaults.
-    assert changed("model.core.size=8", "model.core=LSTM").model.core == LSTM()
+    narrow = changed("model.core.size=8")
+    assert recipes.apply_settings(narrow, ["model.core=LSTM"]).model.core == LSTM()
 
 
 @pytest.mark.parametrize(

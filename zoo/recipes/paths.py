@@ -53,8 +53,12 @@ def all_replaced(recipe: Any, changes: Sequence[Change]) -> Any:
     and the filters of a convolution do: where one is refused alone, they are put there together.
 
     Raises:
-      UserError: as `replaced`.
+      UserError: as `replaced`; or a change puts in a component as a whole, which undoes an earlier
+        one of a field of it.
     """
+    for earlier, later in itertools.combinations(changes, 2):
+        if earlier.path.startswith(later.path + "."):
+            raise UserError(f"{later.where} would undo {earlier.where}: give it before that.")
     for _, group in itertools.groupby(changes, lambda change: change.path.rpartition(".")[0]):
         siblings = [*group]
         try:
