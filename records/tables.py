@@ -2,7 +2,7 @@
 
 Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
 below it on seeds, revisions, machine and date, comes from records/runs; a test makes the tables
-again and compares. What else stands on the page has no passports any more.
+again and compares. Of what else stands on the page few passports are left.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import functools
 import pathlib
 import re
 import statistics
+from collections.abc import Callable, Mapping
 
 from zoo.commands import program
 from zoo.errors import UserError
@@ -104,7 +105,7 @@ def micro() -> str:
     return markdown(header, rows, [run for runs in names.values() for run in runs])
 
 
-def of_ways(ways: dict[str, tuple[str, ...]], first: str, test: str = "test") -> str:
+def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test") -> str:
     """Runs by what differs between them: nats per token, the seeds of each together.
 
     Args:
@@ -181,6 +182,104 @@ def seeds(name: str, count: int = 3) -> tuple[str, ...]:
     return tuple(f"{name}_{seed}" for seed in range(count))
 
 
+def ptb_heads() -> str:
+    """Heads on a quarter of the Penn Treebank, each at the rate that is best on validation, with up
+    to three seeds, and by how much the others are worse."""
+    rows, all_runs = [], []
+    for head, (name, rates) in PTB_HEADS.items():
+        runs = {
+            rate: [run for run in seeds(f"{name}_{rate}") if (FOLDER / run).exists()]
+            for rate in rates
+        }
+        losses = {
+            (rate, split): [_loss(run, split) for run in of_rate]
+            for rate, of_rate in runs.items()
+            for split in ("validation", "test")
+        }
+        means = {rate: statistics.fmean(losses[rate, "validation"]) for rate in rates}
+        best = min(rates, key=lambda rate: means[rate])
+        others = (f"{means[rate] - means[best]:.3f} at {rate}" for rate in rates if rate != best)
+        rows.append(
+            [
+                f"{head}, rate {best}",
+                *(mean(losses[best, split], ".4f") for split in ("validation", "test")),
+                format(perplexity_of(statistics.fmean(losses[best, "test"])), ".1f"),
+                ", ".join(others),
+                f"{passports(runs[best][0])['test']['parameters']:,}",
+            ]
+        )
+        all_runs += [run for of_rate in runs.values() for run in of_rate]
+    header = ["head", "validation", "test", "perplexity of the test", "worse on validation"]
+    return markdown([*header, "parameters"], rows, all_runs)
+
+
+def _loss(run, split):
+    return passports(run)[split]["figures"]["log_perplexity"]
+
+
+def french_agreement() -> str:
+    """Agreement pairs of the French test by what agrees and at which distance, three seeds of each
+    model."""
+    of_models = [
+        [
+            passports(run)["pairs:agreement-test"]["figures"]["cases"]
+            for run in FRENCH_ALL_WORDS[way]
+        ]
+        for way in FRENCH_BEST
+    ]
+    rows = []
+    for case, first in of_models[0][0].items():
+        row = [case]
+        for found in of_models:
+            low, high = found[0][case]["interval"]
+            shares = [100 * of_run[case]["accuracy"] for of_run in found]
+            row += [mean(shares, ".1f") + " %", f"{100 * low:.0f}–{100 * high:.0f} %"]
+        rows.append([*row, f"{first['pairs']:,}"])
+    header = ["agreement, distance", "softmax", "95 % of seed 0", "log-linear", "95 % of seed 0"]
+    runs = [run for way in FRENCH_BEST for run in FRENCH_ALL_WORDS[way]]
+    return markdown([*header, "pairs"], rows, runs)
+
+
+def domains() -> str:
+    """Captions in Czech and news drawn by weights, judged on the tests of both."""
+    rows = []
+    for how, run in CZECH_DOMAINS.items():
+        low, high = passports(run)["captions.test"]["figures"]["interval"]
+        losses = [
+            f"{_loss(run, split):.4f}" for split in ("validation", "captions.test", "news.test")
+        ]
+        rows.append([how, *losses, f"{low:.3f}–{high:.3f}"])
+    header = ["captions to news", "validation, captions", "test, captions", "test, news"]
+    header.append("95 % of captions, by sentences")
+    return markdown(header, rows, [*CZECH_DOMAINS.values()], "captions.test")
+
+
+def languages() -> str:
+    """French and Czech in one model of letters, and each alone."""
+    rows = []
+    for how, run in TWO_LANGUAGES.items():
+        found = passports(run)
+        splits = ("french.validation", "french.test1", "czech.validation", "czech.test")
+        losses = (f"{_loss(run, split):.4f}" if split in found else "" for split in splits)
+        rows.append([how, *losses])
+    header = ["trained on", "French, validation", "test1", "Czech, validation", "test"]
+    runs = [*TWO_LANGUAGES.values()]
+    return markdown(header, rows, runs, "validation")
+
+
+CZECH_DOMAINS = {
+    "2,900 captions alone": "domains_captions",
+    "2,900 captions, 3 to 1": "domains_3_to_1",
+    "2,900 captions, 1 to 1": "domains_1_to_1",
+    "2,900 captions, as many as there are of both": "domains_as_they_are",
+    "290 captions alone": "domains_290_captions",
+    "290 captions, 3 to 1": "domains_290_3_to_1",
+}
+TWO_LANGUAGES = {
+    "both": "two_languages_char",
+    "French alone": "french_char",
+    "Czech alone": "czech_char",
+}
 WAYS = {
     "the exact loss": seeds("micro_log_linear"),
     "importance sampling, 100 draws and the target": seeds("micro_importance_target"),
@@ -192,16 +291,27 @@ WAYS = {
 }
 # On the first 864 sentences of French: the softmax, tuned, and the log-linear model.
 FRENCH_16 = {
-    "log-linear, dropout 0.5": ("ll16_d05", "ll16_d05_1"),
-    "softmax, background as a fixed bias, dropout 0.5, 8 epochs": ("sm16_bg_d05",),
+    "log-linear, dropout 0.5": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
+    "softmax, background as a fixed bias, dropout 0.5, 8 epochs": (
+        "sm16_bg_d05",
+        "sm16_bg_d05_1",
+        "sm16_bg_d05_2",
+    ),
+    "the same, dropout 0.3": ("sm16_bg_d03",),
+    "the same, of inputs 0.5, too": ("sm16_bg_d05_i05",),
+    "the same, weight decay 0.01": ("sm16_bg_d05_wd",),
+    "the same, weight decay 0.3": ("sm16_bg_d05_wd03",),
+    "the same, windows of 35": ("sm16_bg_d05_w35",),
+    "the same, two layers": ("sm16_bg_d05_l2",),
+    "the same, rate 0.001": ("sm16_bg_d05_r001",),
     "the same, 4 epochs": ("sm16_bg_d05_e4",),
-    "the same, dropout 0.65, of inputs 0.5": ("sm16_bg_d065_i05_e4",),
+    "4 epochs, dropout 0.65, of inputs 0.5": ("sm16_bg_d065_i05_e4",),
     "that, tied": ("sm16_bg_tied_d065_i05_e4",),
     "softmax without the background, dropout 0.5, 4 epochs": ("sm16_d05_e4",),
 }
 # What the log-linear model is without a part of what it knows.
 FRENCH_WITHOUT = {
-    "all: background, words, tags": ("ll16_d05", "ll16_d05_1"),
+    "all: background, words, tags": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
     "a uniform background": ("ll16_d05_no_background",),
     "no words of their own": ("ll16_d05_no_words",),
     "no tags": ("ll16_d05_no_tags",),
@@ -209,7 +319,7 @@ FRENCH_WITHOUT = {
 # By how many sentences there are.
 FRENCH_CURVE = {
     "432, log-linear": ("ll32_d05",),
-    "864, log-linear": ("ll16_d05", "ll16_d05_1"),
+    "864, log-linear": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
     "1,728, log-linear": ("ll8_d05",),
     "432, softmax with the background, 4 epochs": ("sm32_bg",),
     "864, softmax with the background, 4 epochs": ("sm16_bg_d05_e4",),
@@ -237,9 +347,10 @@ FRENCH_ALL_WORDS = {
     )
 }
 FRENCH_ALL_WORDS |= {
-    "13,826, log-linear": ("ll1_d05", "ll1_all_words_1"),
-    "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
+    "13,826, log-linear": seeds("ll1_all_words"),
+    "13,826, softmax with the background, 4 epochs": seeds("sm1_all_words"),
 }
+FRENCH_BEST = ("13,826, softmax with the background, 4 epochs", "13,826, log-linear")
 # Of a quarter, with the state of all words before and of the last eight.
 FRENCH_WINDOW = {
     "log-linear, all words before": ("ll4_d05", "ll4_d05_1"),
@@ -257,8 +368,23 @@ PTB_SAMPLED = {
     for rate in (20, 40, 80)
 }
 PTB_SAMPLED |= {
-    "the exact softmax, rate 20": ("ptb_exact_20",),
-    "the exact softmax, rate 40": ("ptb_exact_40",),
+    "the exact softmax, rate 20": ("ptb_exact_20_0",),
+    "the exact softmax, rate 40": ("ptb_exact_40_0", "ptb_exact_40_1"),
+}
+_SGD = ("20", "40", "80")
+# {head: (its records but for rate and seed, rates)}, on a quarter of the Penn Treebank.
+PTB_HEADS = {
+    "softmax": ("ptb_exact", _SGD),
+    "importance sampling, 1,024 words a batch": ("ptb_is_batch", _SGD),
+    "NCE, 100 words a lane": ("ptb_nce_100", _SGD),
+    "adaptive softmax": ("ptb_adaptive", _SGD),
+    "hierarchical softmax": ("ptb_hierarchical", ("20", "40")),
+    "mixture of 3 softmaxes": ("ptb_mixture", ("20", "40")),
+    "importance sampling by Adam": ("ptb_is_adam", ("0.002", "0.004", "0.008", "0.016")),
+    "CNN softmax, sampled in the same way, by Adam": (
+        "ptb_cnn",
+        ("0.001", "0.002", "0.004", "0.008"),
+    ),
 }
 # English to French without attention, log-linear decoders.
 CAPTIONS = {
@@ -292,7 +418,7 @@ LM1B = {
     "that, corrected by 32 numbers a word": ("lm1b_corrected",),
 }
 CONFIGS = ("micro_log_linear", "micro_softmax")
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     "micro": micro,
     "micro_training": micro_training,
     "captions": functools.partial(captions_of, CAPTIONS),
@@ -300,12 +426,16 @@ TABLES = {
     "captions_czech": functools.partial(captions_of, CZECH_CAPTIONS),
     "czech": functools.partial(of_ways, CZECH, "trigrams"),
     "lm1b": functools.partial(of_ways, LM1B, "model"),
+    "czech_domains": domains,
+    "two_languages": languages,
+    "ptb_heads": ptb_heads,
     "ptb_sampled": functools.partial(of_ways, PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, FRENCH_16, "of 864 sentences"),
     "french_without": functools.partial(of_ways, FRENCH_WITHOUT, "what it knows of words"),
     "french_curve": functools.partial(of_ways, FRENCH_CURVE, "sentences"),
     "french_larger": functools.partial(of_ways, FRENCH_LARGER, "sentences"),
     "french_all_words": functools.partial(of_ways, FRENCH_ALL_WORDS, "sentences"),
+    "french_agreement": french_agreement,
     "french_window": functools.partial(of_ways, FRENCH_WINDOW, "of 3,456 sentences"),
 }
 

@@ -4,7 +4,8 @@
     python evaluate.py runs/czech_char
 
 The control of two_languages_char: the same model and as many sentences of this language an epoch,
-none of the other's. Expected: the figures of docs/results.md.
+none of the other's. Expected: 11.24 nats a word on the test, at most 9 minutes on one CPU
+core. Results: docs/results.md.
 """
 
 from configs import czech_we_3

@@ -4,7 +4,8 @@
     python evaluate.py runs/french_char
 
 The control of two_languages_char: the same model and as many sentences of this language an epoch,
-none of the other's. Expected: the figures of docs/results.md.
+none of the other's. Expected: 7.82 and 8.14 nats a word on the tests, at most 14 minutes on
+one CPU core. Results: docs/results.md.
 """
 
 from configs import rnn_french

@@ -10,8 +10,8 @@ nothing is sized by either vocabulary. The lexicon has all words of all splits; 
 the list of their spellings. Perplexities are over all spellings, of every text alone.
 
 Data: ud_french/ (UD French r1.4, CoNLL-U) and czech/ (newspaper text of PARSEME 1.0) in $ZOO_DATA.
-Expected, after six of the ten epochs: 8.45 and 8.80 nats a word on the French tests, 11.48 on the
-Czech one, at most 10 minutes on one CPU core. Results: docs/results.md.
+Expected: 7.96 and 8.28 nats a word on the French tests, 10.77 on the Czech one, at most 25 minutes
+on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3, rnn_french

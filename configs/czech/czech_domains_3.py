@@ -10,7 +10,8 @@ lexicon is of both, whatever the weights: --set data.weights=1,0 learns from cap
 same words, --set data.weights= draws both as often as they have sentences. The checkpoint is chosen
 on captions. Data: multi30k/ and czech/ in $ZOO_DATA, in lower case.
 
-Expected: the figures of docs/results.md.
+Expected: 4.77 nats a token on captions and 6.55 on news, 4.47 on captions with captions alone; at
+most 3 minutes on one CPU core. Results: docs/results.md.
 """
 
 from configs import czech_we_3

@@ -4,7 +4,7 @@
     python -m zoo rescore tune speech/dev/nbest.txt speech/dev/refs.tsv --metric wer
         --run runs/speech_softmax --word-count --lattices speech/dev/lattices --weights weights.json
 
-272,000 words of lm1b in the form that a recogniser writes, lower case without punctuation. Words
+259,000 words of lm1b in the form that a recogniser writes, lower case without punctuation. Words
 seen once are <unk>. Training contrasts 1,024 noise words a step (importance sampling, Jean et al.
 2015); scores are the exact softmax's. The last 600 sentences are for validation. Sentences begin
 from an empty state, as hypotheses do.
