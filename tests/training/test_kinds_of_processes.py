@@ -28,6 +28,7 @@ ROWS = [
     "model.head=NCE",
     "model.head.samples=5",
     "training.optimizer=Adagrad",
+    "training.optimizer.schedule=Cosine",
     "training.row_sparse=True",
 ]
 
@@ -92,6 +93,6 @@ def test_a_run_starts_with_values_of_another(tmp_path):
 @pytest.mark.slow
 def test_tables_are_updated_by_rows(tmp_path, devices, model):
     share = settings([*ROWS, f"parallel.model={model}"])
-    one([*words_of(tmp_path / "one"), *share], 2 * devices)
-    two([*words_of(tmp_path / "two"), *share], devices)
+    one([*share, *words_of(tmp_path / "one")], 2 * devices)
+    two([*share, *words_of(tmp_path / "two")], devices)
     check_same(tmp_path / "one", tmp_path / "two")
