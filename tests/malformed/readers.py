@@ -318,11 +318,12 @@ CALLS = {
 }
 
 
-def sentence(name, text, folder):
-    """The sentence that the input, written as `text`, gets; paths are those within the folder."""
+def sentence(call, text, names, folder):
+    """The sentence that the input, written as `text` with the names, gets from a call; paths are
+    those within the folder."""
     with unittest.mock.patch.dict(os.environ, {"ZOO_DATA": str(folder / "data")}):
         try:
-            CALLS[name](eval(text, dict(NAMES)), folder)  # of our own tables
+            call(eval(text, dict(names)), folder)  # of our own tables
         except UserError as error:
             return str(error).replace(f"{folder}/", "").replace(str(folder), "FOLDER")
     return None
