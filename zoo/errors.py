@@ -92,6 +92,14 @@ class Interrupted(Exception):
         self.signal = signal
 
 
+class ProcessLost(Exception):
+    """Another process of a run has ended; programs exit with LOST."""
+
+
+# The exit code of a process that has lost another one: BSD's "temporary failure", sysexits.h.
+LOST = 75
+
+
 def shortened(text: str, most: int = 200) -> str:
     """The text, or its beginning and "..." if it is long, for messages."""
     return text if len(text) <= most else text[:most] + "..."

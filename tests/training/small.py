@@ -107,6 +107,16 @@ def last_state(trained: Trainer, kind="last"):
         checkpoints.close()
 
 
+def on_devices(state, devices):
+    """A state on the host, or on one device, as a step of the devices takes it."""
+    return devices.for_steps(jax.device_put(state, devices.layouts(state)))
+
+
+def on_host(state, devices):
+    """The inverse of `on_devices`."""
+    return jax.device_get(devices.whole(state))
+
+
 def metrics(workdir) -> list[dict]:
     """The lines of metrics.jsonl without the seconds, in which no two runs agree."""
     lines = map(json.loads, (workdir / "metrics.jsonl").read_text().splitlines())

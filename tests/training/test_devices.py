@@ -6,8 +6,8 @@ import pytest
 
 from tests.training import small
 from zoo.errors import UserError
-from zoo.processes.group import Processes
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices
+from zoo.training.step import TrainState
 
 
 def recipe_of(state, model="softmax"):
@@ -71,35 +71,57 @@ def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
     )
 
 
-def test_lanes_go_to_the_devices_and_back():
-    devices = Devices(4, batch=8)
-    tree = {"a": np.arange(24).reshape(8, 3), "b": np.arange(8)}
-    split = devices.split(tree)
-    assert split["a"].shape == (4, 2, 3)
-    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
-    jax.tree.map(np.testing.assert_array_equal, devices.join(split), tree)
-    jax.tree.map(np.testing.assert_array_equal, devices.first(devices.replicate(tree)), tree)
+def state_of(carry):
+    """A state of two parameters and a carry."""
+    params = {"a": np.arange(6.0, dtype=np.float32).reshape(2, 3), "b": np.float32(3)}
+    return TrainState(params, (), carry, np.int32(7))
 
 
-@pytest.mark.parametrize("count", [1, 4])
-def test_what_comes_and_goes_at_every_step_needs_no_program(count):
-    """Results are read, and the next epoch's carry is placed, without compiling anything anew."""
-    devices = Devices(count, batch=8)
+def test_rows_go_to_the_devices_and_back():
+    devices = PmapDevices(4, batch=8)
     carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
-    results = devices.replicate({"loss": np.float32(2.5), "tokens": np.float32(7)})
-    placed = devices.split(carry)
+    split = devices.split({"a": carry, "b": np.arange(8)})
+    assert split["a"].shape == (4, 2, 3) and split["b"].shape == (4, 2)
+    assert [shard.data.shape for shard in split["a"].addressable_shards] == 4 * [(1, 2, 3)]
+    np.testing.assert_array_equal(np.asarray(split["a"]).reshape(8, 3), carry)
+    state = small.on_devices(state_of(carry), devices)
+    assert state.carry.shape == (4, 2, 3) and state.params["a"].shape == (2, 3)
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(state, devices), state_of(carry))
+    tables = {"a": np.arange(3.0)}
+    np.testing.assert_array_equal(devices.first(devices.place(tables))["a"], tables["a"])
+
+
+def test_a_state_is_seen_by_checkpoints_without_a_copy():
+    devices = PmapDevices(2, batch=4)
+    state = small.on_devices(state_of(np.zeros((4, 3), np.float32)), devices)
+    whole = devices.whole(state)
+    for kept, own in zip(jax.tree.leaves(whole.params), jax.tree.leaves(state.params), strict=True):
+        assert [shard.data.unsafe_buffer_pointer() for shard in kept.addressable_shards] == [
+            shard.data.unsafe_buffer_pointer() for shard in own.addressable_shards
+        ]
+
+
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_what_comes_and_goes_at_every_step_needs_no_program(kind):
+    """Results are read, and batches and the next epoch's carry are placed, without compiling."""
+    devices = kind(1 if kind is Devices else 4, batch=8)
+    carry = np.arange(24.0, dtype=np.float32).reshape(8, 3)
+    results = devices.place({"loss": np.float32(2.5), "tokens": np.float32(7)})
+    empty = devices.empty(lambda: jax.numpy.ones((8, 3)))
+    first = empty()
     with small.compilations() as compiled:
         assert devices.first(results) == {"loss": 2.5, "tokens": 7}
-        again = devices.split(carry)
+        again, batch = empty(), devices.split(carry)
     assert not compiled
-    np.testing.assert_array_equal(devices.join(again), carry)
-    np.testing.assert_array_equal(devices.join(placed), carry)
+    assert again.sharding.is_equivalent_to(batch.sharding, batch.ndim)
+    np.testing.assert_array_equal(np.asarray(again), np.asarray(first))
+    np.testing.assert_array_equal(np.asarray(batch).reshape(8, 3), carry)
     assert devices.split(()) == ()  # a core that carries nothing
 
 
 def test_a_batch_that_does_not_divide_is_refused():
     with pytest.raises(UserError, match=r"training.batch=6 does not divide by 4 .*batch=8"):
-        Devices(4, batch=6)
+        PmapDevices(4, batch=6)
 
 
 @pytest.mark.parametrize("count", [5, -1])
@@ -108,18 +130,6 @@ def test_devices_that_are_not_there_are_refused(count):
         Devices(count, batch=8)
 
 
-def test_each_of_several_processes_has_its_own_lanes():
-    batch = np.arange(24).reshape(8, 3)
-    for index, rows in ((0, [0, 1]), (3, [6, 7])):
-        devices = Devices(1, batch=8, processes=Processes(index, 4, "h:1"))
-        assert (devices.count, devices.axis) == (4, "data")
-        np.testing.assert_array_equal(devices.own(batch), batch[rows])
-        assert devices.split(devices.own(batch)).shape == (1, 2, 3)
-    assert Devices(4, batch=8).own(batch) is batch
-    with pytest.raises(UserError, match="batch=6 does not divide by 4 devices, those of 2 proc"):
-        Devices(2, batch=6, processes=Processes(0, 2, "h:1"))
-
-
 def test_no_number_takes_all_devices():
-    assert Devices(0, batch=8).count == 4
+    assert PmapDevices(0, batch=8).count == 4
     assert Devices(1, batch=7).axis is None

@@ -20,7 +20,7 @@ from zoo.errors import Interrupted, UserError
 from zoo.models import SequenceToSequence
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.runs.workdir import Workdir
-from zoo.training import parts, placement
+from zoo.training import parts
 from zoo.training.mesh import MeshDevices
 from zoo.training.step import TrainState
 
@@ -142,7 +142,7 @@ def test_all_meshes_start_with_the_same_values(tmp_path, name, data, model):
     """To the bit: what is drawn in parts is what one device draws."""
     recipe = recipe_of(name, model, optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path, data * model)
-    state = placement.gathered(begun(trainer), trainer.devices)
+    state = small.on_host(begun(trainer), trainer.devices)
     jax.tree.map(np.testing.assert_array_equal, state, trainer.initial_state())
 
 
@@ -176,7 +176,8 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     axes = {"head/weights": head.parameter_axes["weights"], "head/bias": ("words",)}
     meshes = [MeshDevices(4, 4, model, shapes, axes, [ROWS]) for model in (4, 2)]
     table = ROWS * COLUMNS * 4
-    found = meshes[0].drawing(initial_state, shapes).lower(key, {}).compile().memory_analysis()
+    draw = jax.jit(initial_state, out_shardings=meshes[0].layouts(shapes))
+    found = draw.lower(key, {}).compile().memory_analysis()
     assert found.output_size_in_bytes < 0.6 * table
     assert found.temp_size_in_bytes < table  # three arrays of a part's size, where none is fused
     state = meshes[0].drawn(initial_state, key, {})
@@ -192,14 +193,12 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
     checkpoints = small.Checkpoints(tmp_path / "checkpoints")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "asarray", counted)
-        checkpoints.save("last", 1, placement.kept(state, meshes[0]), {})
+        checkpoints.save("last", 1, meshes[0].whole(state), {})
         assert largest and max(largest) == table // 4
         _, restored, _ = checkpoints.restore("last", meshes[1].laid_out(shapes))
     checkpoints.close()
     assert max(largest) == table // 2
-    held = [TrainState(*restored)]
-    del restored
-    placed = placement.placed(held, meshes[1])
+    placed = meshes[1].restored(TrainState(*restored))
     shards = placed.params["head"]["weights"].addressable_shards
     assert {shard.data.shape for shard in shards} == {(ROWS // 2, COLUMNS)}
     jax.tree.map(np.testing.assert_array_equal, placed, expected)
@@ -208,7 +207,7 @@ def test_a_table_is_drawn_kept_and_read_in_its_parts(tmp_path):
 def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
     recipe = recipe_of("sampled", 4, optimizer=Adam(), average=0.9)
     trainer = small.trainer(recipe, tmp_path, 4)
-    state = placement.placed([trainer.initial_state()], trainer.devices)
+    state = small.on_devices(trainer.initial_state(), trainer.devices)
     rows = {
         parts.path_name(path): leaf.addressable_shards[0].data.shape
         for path, leaf in jax.tree_util.tree_leaves_with_path(state)
@@ -218,7 +217,7 @@ def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
     assert sorted(rows.values()) == 4 * [(3,)] + 4 * [(3, 6)] + 4 * [(3, 7)]
     tables = trainer.devices.place_tables(trainer.task.tables)["head"]
     assert {leaf.addressable_shards[0].data.shape for leaf in tables.values()} == {(3,)}
-    back = placement.gathered(state, trainer.devices)
+    back = small.on_host(state, trainer.devices)
     jax.tree.map(np.testing.assert_array_equal, back, trainer.initial_state())
 
 
@@ -278,9 +277,7 @@ def test_words_are_found_and_drawn_across_shards(name, words):
     state = TrainState(params, (), (), jnp.zeros((), jnp.int32))
     mesh = MeshDevices(4, 4, 4, state, head.parameter_axes, [words])
     axis = int(words == 13)
-    held = [TrainState(params, (), (), jnp.zeros((), jnp.int32))]
-    params = jax.tree.map(np.asarray, params)
-    placed = placement.placed(held, mesh).params
+    placed = small.on_devices(state, mesh).params
     if name == "softmax":
         assert placed["weights"].addressable_shards[0].data.shape[axis] == (3, 2)[axis]
     tables = mesh.place_tables(head.tables(lexicon))

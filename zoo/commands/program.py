@@ -8,7 +8,7 @@ import sys
 import threading
 
 from zoo.commands import allocator
-from zoo.errors import Interrupted, UserError
+from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
 from zoo.runs import storage
 
@@ -54,6 +54,9 @@ def run(main) -> int:
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
         _tell("interrupted")
         return 128 + signal.SIGINT
+    except ProcessLost as error:
+        _tell(f"error: {error}")
+        return LOST
     except MissingExtra as error:
         _tell(f"error: {error}")
         return 2
@@ -74,7 +77,12 @@ def run(main) -> int:
 def program(main):
     """Runs main as a script does, with `run`, and ends with its exit code."""
     allocator.keep_memory()
-    leave(run(main))
+    try:
+        code = run(main)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    leave(code)
 
 
 def leave(code: int):
@@ -86,6 +94,8 @@ def leave(code: int):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
             stream.flush()
+    if code != LOST and "zoo.processes" in sys.modules:
+        sys.modules["zoo.processes"].leave(code)
     if code:
         os._exit(code)
     sys.exit(code)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from zoo import recipes
-from zoo.commands import invocation, options
+from zoo.commands import invocation, options, program
 from zoo.errors import Interrupted, UserError
 from zoo.trust import shipped
 
@@ -22,22 +22,25 @@ def add_to(parser: argparse.ArgumentParser):
     add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
     add("--devices", type=int, default=0, help="devices of each process to use (0: all)")
     add("--coordinator", metavar="HOST:PORT", help="of several processes: where process 0 is met")
-    add("--processes", type=int, metavar="N", help="how many there are; 1: this one alone")
-    add("--process", type=int, metavar="I", help="which of them this one is, from 0")
     add(
-        "--meet-within",
-        type=float,
-        default=300.0,
-        metavar="SECONDS",
-        help="how long they wait for each other at the start",
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="number of processes; auto: what SLURM, Open MPI, Kubernetes or a TPU slice says",
     )
+    add("--process", type=int, metavar="I", help="number of this process, from 0")
     add("--list", action="store_true", help="lists the configs and leaves")
     add("--show", metavar="NAME", help="prints the whole recipe of a config and leaves")
 
 
+def _count(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    from zoo.processes import detect, group
+    from zoo import processes
+    from zoo.commands import supervised
     from zoo.runs import object_storage
 
     configs = shipped.configs()
@@ -57,21 +60,20 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    place = detect.find(arguments.coordinator, arguments.processes, arguments.process)
-    with group.met(place, arguments.meet_within) as processes:
+    if arguments.processes not in (None, 1) and not supervised.is_child():
+        program.leave(supervised.run())
+    if arguments.processes not in (None, 1) and object_storage.is_one(folder):
+        raise UserError(f"{folder}: several processes train in a folder that all of them share.")
+    with processes.joined(arguments.coordinator, arguments.processes, arguments.process):
         processes.check_alike(
             recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
             folder=folder,
-            version_of_the_code=group.code_digest(),
+            version_of_the_code=processes.code_digest(),
         )
-        processes.begin_jax()
-        if processes.first:
-            with _choices_told(), object_storage.as_folder(folder) as local:
-                _train(experiment, local, arguments.devices, processes)
-        else:
-            _train(experiment, folder, arguments.devices, processes)
-    if processes.first:
-        print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
+        with _choices_told(), object_storage.as_folder(folder) as local:
+            _train(experiment, local, arguments.devices)
+        if processes.first():
+            print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 
 
 @contextlib.contextmanager
@@ -91,16 +93,17 @@ def _choices_told():
         logger.propagate = before[1]
 
 
-def _train(experiment, folder, devices, processes):
-    """Trains an experiment in a folder, which process 0 alone looks at."""
+def _train(experiment, folder, devices):
+    """Trains an experiment in a folder."""
+    from zoo import processes
     from zoo.runs.workdir import Workdir
     from zoo.training import tasks
     from zoo.training.loop import Trainer
 
     workdir = Workdir(folder)
     workdir.name(experiment)
-    log = print if processes.first else _say_nothing
-    if processes.first:
+    first = processes.first()
+    if first:
         workdir.check(experiment)
         print(recipes.describe(experiment), flush=True)
     task = tasks.prepare(experiment, devices)
@@ -109,19 +112,20 @@ def _train(experiment, folder, devices, processes):
         experiment.training,
         workdir.path,
         devices,
-        log=log,
+        log=print if first else _say_nothing,
         init_from=experiment.init_from,
         parallel=experiment.parallel,
-        processes=processes,
     )
     processes.check_alike(
         training_or_validation_text=task.data,
         lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
-        number_of_devices=str(len(trainer.devices.devices)),
+        number_of_devices=str(devices),
     )
-    if processes.first:
+    if first:
         print(trainer.summary(), flush=True)
         _keep(experiment, workdir, task)
+    processes.wait()
+    processes.check_alike(content_of_the_folder=workdir.recipe_digest())
     try:
         trainer.train()
     except Interrupted as interruption:

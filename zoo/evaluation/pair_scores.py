@@ -5,12 +5,13 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
 
 from zoo.arrays.types import Params, Tables
 from zoo.data import Corpus
 from zoo.data.buckets import BucketedPairs, PairedText
 from zoo.errors import UserError
-from zoo.evaluation.perplexity import PRECISION, Scores
+from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_lanes, placed, sharing
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 
@@ -51,28 +52,40 @@ def score_step(params, tables, prepared, source, lengths, words, targets, *, mod
 
 
 @functools.cache
-def _compiled(model):
+def _compiled(model, mesh: Mesh | None):
     """One program for all batches of a shape."""
-    return jax.jit(functools.partial(score_step, model=model))
+    step = functools.partial(score_step, model=model)
+    if mesh is None:
+        return jax.jit(step)
+    return jax.jit(over_lanes(step, mesh, whole=3), out_shardings=NamedSharding(mesh, WHOLE))
 
 
-def score(model, params: Params, tables: Tables, pairs: PairedText, batch: int) -> Scores:
+def score(
+    model,
+    params: Params,
+    tables: Tables,
+    pairs: PairedText,
+    batch: int,
+    mesh: Mesh | None = None,
+) -> Scores:
     """Log-probabilities of all translations, in the order of their text, none left out.
 
     Args:
       model: a `SequenceToSequence`.
-      params: on the device.
-      tables: on the device.
+      params: on the device, or those of the mesh.
+      tables: as the parameters.
       batch: pairs side by side, on which no figure depends.
+      mesh: devices, perhaps of several processes, along whose data axis pairs are shared out.
     """
     text = pairs.target
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
     with jax.default_matmul_precision(PRECISION):
-        prepared, step = model.prepared(params, tables), _compiled(model)
+        mesh = sharing(mesh, batch)
+        prepared, step = model.prepared(params, tables), _compiled(model, mesh)
         for one in BucketedPairs(pairs, batch, _PADDING).epoch():
-            arrays = one.source, one.lengths, one.words, one.targets
+            arrays = placed((one.source, one.lengths, one.words, one.targets), mesh)
             scores, normalisers = step(params, tables, prepared, *arrays)
             there = one.positions >= 0
             log_prob[one.positions[there]] = np.asarray(scores)[there]

@@ -6,6 +6,7 @@ import math
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
@@ -13,6 +14,9 @@ from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
 BANDS = (0, 1, 10, 100, 1000, 10000)
+# The axis of a mesh along which lanes are shared out, and how arrays lie on it.
+DATA = "data"
+WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
 # The band of what is read as <unk>.
 UNKNOWN = "unknown"
 
@@ -137,25 +141,79 @@ PRECISION = "highest"
 
 
 @functools.cache
-def compiled_score_step(model):
-    """The jitted scoring step of a model; one for all texts of the same lanes."""
-    return jax.jit(functools.partial(score_step, model=model), donate_argnames="carry")
+def compiled_score_step(model, mesh: Mesh | None = None):
+    """The jitted scoring step of a model; one for all texts of the same lanes.
+
+    Args:
+      mesh: devices along whose data axis lanes are shared out; None for one.
+    """
+    step = functools.partial(score_step, model=model)
+    if mesh is None:
+        return jax.jit(step, donate_argnames="carry")
+    return jax.jit(
+        over_lanes(step, mesh, whole=3),
+        out_shardings=(NamedSharding(mesh, WHOLE), NamedSharding(mesh, BY_LANES)),
+        donate_argnums=6,
+    )
 
 
-def score(model, params, tables, text: EncodedText, lanes: Lanes) -> Scores:
+def over_lanes(step, mesh: Mesh, whole: int):
+    """A scoring step each of whose devices along the data axis has its own lanes, and sends
+    nothing along it.
+
+    Args:
+      step: of arguments that all lanes share, and then of arguments of lanes alone.
+      mesh: the devices.
+      whole: number of the first.
+    """
+
+    def shared_out(*arguments):
+        lanes = (BY_LANES,) * (len(arguments) - whole)
+        specs = (*(WHOLE,) * whole, *lanes)
+        return jax.shard_map(
+            step,
+            mesh=mesh,
+            in_specs=specs,
+            out_specs=BY_LANES,
+            axis_names={DATA},
+            check_vma=False,  # a carry that begins as zeros does not vary over lanes yet
+        )(*arguments)
+
+    return shared_out
+
+
+def sharing(mesh: Mesh | None, lanes: int) -> Mesh | None:
+    """The mesh if its data axis divides so many lanes; else None, and every device has all."""
+    return mesh if mesh is not None and lanes % mesh.shape[DATA] == 0 else None
+
+
+def placed(tree, mesh: Mesh | None):
+    """Host arrays [lanes, ...] shared out along the data axis; themselves without a mesh."""
+    if mesh is None:
+        return tree
+    layout = NamedSharding(mesh, BY_LANES)
+    return jax.tree.map(
+        lambda x: jax.make_array_from_callback(x.shape, layout, lambda index: x[index]), tree
+    )
+
+
+def score(
+    model, params, tables, text: EncodedText, lanes: Lanes, mesh: Mesh | None = None
+) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs.
 
     Args:
-      params: on the device.
-      tables: on the device.
+      params: on the device, or those of the mesh.
+      tables: as the parameters.
       lanes: the text in lanes; their state policy is the figure's.
+      mesh: devices, perhaps of several processes, along whose data axis lanes are shared out.
     """
     with jax.default_matmul_precision(PRECISION):
-        return _score(model, params, tables, text, lanes)
+        return _score(model, params, tables, text, lanes, sharing(mesh, lanes.batch))
 
 
-def _score(model, params, tables, text, lanes):
-    step = compiled_score_step(model)
+def _score(model, params, tables, text, lanes, mesh):
+    step = compiled_score_step(model, mesh)
     prepared = model.prepared(params, tables)
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
@@ -163,12 +221,15 @@ def _score(model, params, tables, text, lanes):
     # Of parameters that are bound to a device, as those in training are, a step returns a carry
     # that is bound to it too: for a first one that is not it would be compiled twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
-    carry = jax.device_put(model.initial_carry(lanes.batch), bound[0] if bound else None)
+    carry = model.initial_carry(lanes.batch)
+    if mesh is not None:
+        carry = placed(jax.tree.map(np.asarray, carry), mesh)
+    else:
+        carry = jax.device_put(carry, bound[0] if bound else None)
     for index in range(len(lanes)):
         batch = lanes[index]
-        (scores, normalisers), carry = step(
-            params, tables, prepared, batch.words, batch.targets, batch.reset, carry
-        )
+        arrays = placed((batch.words, batch.targets, batch.reset), mesh)
+        (scores, normalisers), carry = step(params, tables, prepared, *arrays, carry)
         there = batch.positions >= 0
         log_prob[batch.positions[there]] = np.asarray(scores)[there]
         log_z[batch.positions[there]] = np.asarray(normalisers)[there]

@@ -5,7 +5,6 @@ carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all o
 same checkpoint and compared when it is read.
 """
 
-import dataclasses
 import pathlib
 from typing import Any
 
@@ -44,17 +43,6 @@ class Checkpoints:
             create=not read_only,
             enable_async_checkpointing=False,
         )
-        if jax.process_count() > 1:
-            # One of several processes has checkpoints; orbax would wait for the others.
-            for kind in kinds if options.create else ():
-                (self.folder / kind).mkdir(parents=True, exist_ok=True)
-            options = dataclasses.replace(
-                options,
-                create=False,
-                multiprocessing_options=ocp.options.MultiprocessingOptions(
-                    primary_host=jax.process_index(), active_processes={jax.process_index()}
-                ),
-            )
         self._managers = {
             kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
         }
@@ -62,18 +50,13 @@ class Checkpoints:
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
         """Writes a checkpoint whole or not at all; one of the same step is replaced.
 
-        Arrays that several devices share out are written part by part, and nowhere put together;
-        by one of several processes they are put together on the host, and written part by part.
+        Arrays that several devices share out are written part by part, by all processes together,
+        and nowhere put together.
         """
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
-        # orbax takes no arrays that lie on the devices of one of several processes.
-        as_they_lie = jax.process_count() == 1
         parts = jax.tree.map(_parts, arrays)
-        arrays = jax.tree.map(
-            lambda x: x if as_they_lie and digests.is_shared(x) else np.asarray(x), arrays
-        )
         arguments = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays, save_args=parts),
             progress=ocp.args.JsonSave(progress),
@@ -102,8 +85,8 @@ class Checkpoints:
         """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
 
         Args:
-          like: a pytree of arrays or shapes as they were saved. What has a sharding over several
-            devices is read into it, each device its part, and the rest onto the host.
+          like: a pytree of arrays or shapes as they were saved. What has a sharding is read into
+            it, each device its part, and the rest onto the host.
           log: told of each checkpoint that is damaged or of another model, and passed over.
 
         Raises:
@@ -177,7 +160,7 @@ def _parts(leaf) -> ocp.SaveArgs:
 def _wanted(leaf):
     """What orbax is told of a leaf: its sharding, or by an array of NumPy's, which takes no memory,
     that it is to be read onto the host, however it was saved."""
-    if digests.is_shared(leaf):
+    if getattr(leaf, "sharding", None) is not None:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
     return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
 
@@ -196,7 +179,7 @@ def _reason(error):
 
 def _digests(arrays, progress):
     """What is kept in a checkpoint to know it again."""
-    return {"arrays": digests.of_arrays(arrays), "progress": digests.of_json(progress)}
+    return {"arrays": digests.checksums(arrays), "progress": digests.of_json(progress)}
 
 
 def _first_difference(kept, read) -> str | None:

@@ -1,217 +1,284 @@
-"""One device or several, behind one interface: the only file that names `pmap`."""
+"""Devices that train together, behind one interface: one by `jax.jit`, several by `jax.pmap`.
+
+`zoo.training.mesh` has the third way, for models whose words are shared out over devices. Each way
+has the devices of all processes of a run. Between steps the state may have a form of its own;
+checkpoints and validation see arrays of the whole mesh, to which `everywhere` leads.
+"""
 
 import functools
-import gc
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from zoo.errors import UserError
-from zoo.processes.group import ALONE, Processes
 
-AXIS = "data"
+DATA, MODEL = "data", "model"
 
 
 class Devices:
-    """The devices that share the lanes of a batch, those of this process among them.
+    """Devices of all processes as a (data, model) mesh: rows of a batch lie along the data axis.
 
-    On one device a step is jitted; on several it is pmapped: each has its share of the lanes, with
-    parameters and tables replicated. A process has the lanes of its own devices, and holds no
-    others; steps of several processes are of all their devices.
+    Attributes:
+      count: number of devices, of all processes together.
+      mesh: the devices.
+      batch: rows of a batch, over all devices.
+      rows: the slice of these rows that the devices of this process have.
+      replicated: sharding of an array that every device holds whole.
+      by_rows: sharding of an array [B, ...] whose rows are shared out.
     """
 
-    def __init__(self, count: int, batch: int, processes: Processes = ALONE):
-        """Takes the first `count` devices of each process, all if 0; the batch must divide by
-        all of them."""
-        self.devices, self.processes = chosen(count), processes
-        self.count = len(self.devices) * processes.count
-        if batch % self.count:
+    # The name of the devices' axis within a step; only pmap has one.
+    axis: str | None = None
+
+    def __init__(self, count: int, batch: int, model: int = 1):
+        """Takes the first `count` devices of each process, all if 0.
+
+        Args:
+          batch: rows of a batch, a multiple of the devices along the data axis.
+          model: devices along the model axis.
+
+        Raises:
+          UserError: a process has fewer devices, or the mesh does not divide devices or batch.
+        """
+        devices = chosen(count)
+        self.count, self.batch = len(devices), batch
+        if self.count % model:
             raise UserError(
-                f"training.batch={batch} does not divide by {self._named}: set "
-                f"training.batch={-(-batch // self.count) * self.count} or give --devices."
+                f"parallel.model={model} does not divide the {self._named}: give one that does, or "
+                "--devices."
             )
-        # The lanes of a batch that this process has.
-        self.rows = slice(None)
-        if processes.count > 1:
-            lanes = batch // processes.count
-            self.rows = slice(processes.index * lanes, (processes.index + 1) * lanes)
-        mesh = Mesh(np.array(self.devices), (AXIS,), axis_types=(AxisType.Auto,))
-        self._replicated = NamedSharding(mesh, PartitionSpec())
-        self._by_lanes = NamedSharding(mesh, PartitionSpec(AXIS))
+        data = self.count // model
+        if batch % data:
+            along = f"the {data} devices along the data axis, {self.count} by parallel.model"
+            raise UserError(
+                f"training.batch={batch} does not divide by {f'{along}={model}' if model > 1 else self._named}: "
+                f"set training.batch={-(-batch // data) * data} or give --devices."
+            )
+        grid = np.array(devices).reshape(data, model)
+        self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
+        self.replicated: Any = NamedSharding(self.mesh, PartitionSpec())
+        self.by_rows: Any = NamedSharding(self.mesh, PartitionSpec(DATA))
+        if self.count == 1:
+            self.replicated = self.by_rows = SingleDeviceSharding(devices[0])
+        here = self.by_rows.addressable_devices_indices_map((batch,)).values()
+        ends = [index[0].indices(batch)[:2] if index else (0, batch) for index in here]
+        self.rows = slice(min(first for first, _ in ends), max(last for _, last in ends))
 
     @property
     def summary(self) -> str:
         """The devices in words."""
-        together = f" of {self.processes.count} processes" if self.processes.count > 1 else ""
-        return f"{self.count} device(s){together}"
+        return f"{self.count} device(s){_of_processes()}"
 
     @property
     def _named(self) -> str:
-        if self.processes.count == 1:
-            return f"{self.count} devices"
-        return f"{self.count} devices, those of {self.processes.count} processes"
+        return f"{self.count} devices{_of_processes()}"
 
-    def own(self, tree):
-        """The rows of leaves [B, ...] that this process has; the tree itself if it is alone."""
-        return tree if self.processes.count == 1 else jax.tree.map(lambda x: x[self.rows], tree)
+    def layouts(self, state) -> Any:
+        """The sharding of each leaf of a TrainState, as checkpoints take it."""
+        whole = jax.tree.map(lambda _: self.replicated, state)
+        return whole._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
 
-    @property
-    def axis(self) -> str | None:
-        """The name of the devices' axis, None on one device."""
-        return AXIS if self.count > 1 else None
+    def laid_out(self, shapes):
+        """Shapes of a TrainState with their shardings, for a checkpoint to be read into."""
+        return jax.tree.map(laid_out, shapes, self.layouts(shapes))
+
+    def drawn(self, initial_state, key, taken: dict):
+        """initial_state(key, taken), each device drawing its part of every leaf.
+
+        Random numbers depend neither on the devices nor on the processes.
+
+        Args:
+          initial_state: gives a TrainState.
+          key: of its random numbers.
+          taken: parts of its parameters that are on the host.
+        """
+        shapes = jax.eval_shape(initial_state, key, taken)
+        layouts = self.layouts(shapes)
+        parts = {
+            name: jax.tree.map(placed, part, layouts.params[name]) for name, part in taken.items()
+        }
+        return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
+
+    def restored(self, state):
+        """A TrainState that was read from a checkpoint, each leaf in memory that a step may
+        donate; those given are deleted one by one."""
+        leaves, structure = jax.tree.flatten(state)
+        del state
+        copies = []
+        for leaf in leaves:
+            # On a CPU an array may be memory of NumPy's, which a step must not write to.
+            copies.append(jax.block_until_ready(jnp.array(leaf, copy=True)))
+            leaf.delete()
+        return self.for_steps(jax.tree.unflatten(structure, copies))
+
+    def empty(self, carry):
+        """The function that gives the carry of an epoch's start as a step takes it.
+
+        Args:
+          carry: gives it, leaves [B, ...].
+        """
+        layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
+        return jax.jit(carry, out_shardings=layouts)
+
+    def for_steps(self, state):
+        """A TrainState of the mesh as a step takes it."""
+        return state
+
+    def everywhere(self, tree):
+        """What a step gives, but carries, as arrays of the mesh; nothing is copied."""
+        return tree
+
+    def whole(self, state):
+        """The inverse of `for_steps`."""
+        return state
 
     def compile(self, step, state_axes, **static):
-        """step(state, tables, batch, key, axis=..., **static), jitted or pmapped.
+        """step(state, tables, batch, key, axis=..., **static), compiled for the devices.
 
-        It gives (state, results). The state is donated; results are the same on every device. Under
-        pmap the tables and the key are as `replicate` makes them, and the batch as `split` does.
+        It gives (state, results). The state is donated; results are the same on every device.
 
         Args:
           state_axes: the state with None in the place of what is replicated, and 0 of what is
-            split; it comes back as it came.
+            split by rows.
         """
-        step = functools.partial(step, axis=self.axis, **static)
-        if self.count == 1:
-            return jax.jit(step, donate_argnums=0)
-        # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
-        axes: Any = {"in_axes": (state_axes, None, 0, None), "out_axes": (state_axes, None)}
-        devices = of_all(self.processes, self.devices)
-        return jax.pmap(step, axis_name=AXIS, devices=devices, donate_argnums=0, **axes)
+        return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
-    def replicate(self, tree):
-        """The tree on every device; what lies on the one device already is not copied."""
-        if self.count == 1:
-            return jax.device_put(tree, self.devices[0])
-        return jax.tree.map(self._on_each, tree)
+    def place(self, tree):
+        """Host arrays on every device."""
+        return jax.tree.map(lambda x: placed(x, self.replicated), tree)
 
     def place_tables(self, tree):
-        """Tables as a step takes them: on every device."""
-        return self.replicate(tree)
-
-    def drawn(self, initial_state, key, taken: dict):
-        """initial_state(key, taken), on one device."""
-        return initial_state(key, taken)
-
-    def laid_out(self, shapes):
-        """Shapes of a state as a checkpoint is read into them: onto the host."""
-        return shapes
-
-    def kept(self, tree):
-        """A tree as a checkpoint takes it: one copy on the host."""
-        return self.first(tree)
-
-    def taken(self, leaves: Iterable) -> list:
-        """Leaves as `replicate` places them, each in memory of its own, for a step to donate.
-
-        A list is emptied leaf by leaf, so that each leaf is there twice only while it is placed;
-        those that lie on the one device already are not copied, and are gone after a step; those on
-        the first of several are gone at once.
-        """
-        placed, seen = [], set()
-        for leaf in one_by_one(leaves):
-            if self.count > 1:
-                placed.append(jax.block_until_ready(self._on_each(leaf)))
-                if isinstance(leaf, jax.Array):
-                    leaf.delete()  # at once: NumPy's view of it and the array hold each other
-                _let_go(placed[-1])
-                del leaf
-                continue
-            # A step may neither donate an array twice nor what belongs to NumPy.
-            of_numpy = not isinstance(leaf, jax.Array)
-            new = of_numpy or leaf.unsafe_buffer_pointer() in seen
-            placed.append(jax.device_put(leaf, self.devices[0], may_alias=not new))
-            seen.add(placed[-1].unsafe_buffer_pointer())
-            if of_numpy:
-                _let_go(placed[-1])
-            del leaf
-        return placed
-
-    def _on_each(self, leaf) -> jax.Array:
-        """A copy of a leaf on each device, just as a step returns it.
-
-        From the host to each device: no device ever holds the copies of the others.
-        """
-        array = np.asarray(leaf)
-        copies = [jax.device_put(array, device, may_alias=False) for device in self.devices]
-        return jax.make_array_from_single_device_arrays(array.shape, self._replicated, copies)
+        """Tables as a step takes them."""
+        return self.place(tree)
 
     def split(self, tree):
-        """Leaves [B, ...] of this process shared out and put on its devices, just as a step
-        returns them.
+        """Leaves [rows of this process, ...] shared out over its devices, as a step takes them."""
+        return jax.tree.map(self._split, tree)
 
-        On several devices they get an axis of devices before that of the lanes. A step that gets
-        them elsewhere is compiled anew.
-        """
-        if self.count == 1:
-            return jax.device_put(tree, self.devices[0])
-        count = len(self.devices)
-        tree = jax.tree.map(lambda x: x.reshape(count, x.shape[0] // count, *x.shape[1:]), tree)
-        return jax.device_put(tree, self._by_lanes)
-
-    def join(self, tree):
-        """The inverse of `own` and `split`, on the host."""
-        tree = jax.device_get(tree)
-        if self.count == 1:
-            return tree
-        return self.processes.gathered(jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), tree))
-
-    def alone(self, tree):
-        """What is the same on every device, as it lies on the first of them; nothing is copied."""
-        if self.count == 1:
-            return tree
-        return jax.tree.map(lambda leaf: leaf.addressable_shards[0].data, tree)
+    def _split(self, leaf):
+        shape = (self.batch, *leaf.shape[1:])
+        return jax.make_array_from_process_local_data(self.by_rows, leaf, shape)
 
     def first(self, tree):
-        """One copy of what is the same on every device, on the host."""
-        return jax.device_get(self.alone(tree))
+        """One copy of arrays that are the same on every device, on the host."""
+        return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), tree)
+
+
+class PmapDevices(Devices):
+    """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
+
+    A step takes arrays of this process's devices: what is replicated as it is, and what is split
+    with an axis of devices before that of rows.
+    """
+
+    axis = DATA
+
+    def __init__(self, count: int, batch: int):
+        """See Devices."""
+        super().__init__(count, batch)
+        own = [device for device in self.mesh.devices.flat if device in set(jax.local_devices())]
+        mesh = Mesh(np.array(own), (DATA,), axis_types=(AxisType.Auto,))
+        self._own_replicated = NamedSharding(mesh, PartitionSpec())
+        self._own_by_devices = NamedSharding(mesh, PartitionSpec(DATA))
+        self._own = len(own)
+
+    def compile(self, step, state_axes, **static):
+        """See Devices.compile."""
+        # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
+        return jax.pmap(
+            functools.partial(step, axis=DATA, **static),
+            axis_name=DATA,
+            devices=[*self.mesh.devices.flat],
+            donate_argnums=0,
+            in_axes=(state_axes, None, 0, None),
+            out_axes=(state_axes, None),
+        )
+
+    def for_steps(self, state):
+        """See Devices.for_steps."""
+        arrays = jax.tree.map(
+            lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
+        )
+        return arrays._replace(carry=jax.tree.map(self._by_devices, state.carry))
+
+    def _by_devices(self, leaf):
+        shape = (self._own, self.batch // self.count, *leaf.shape[1:])
+        return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
+
+    def everywhere(self, tree):
+        """See Devices.everywhere."""
+        return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
+
+    def whole(self, state):
+        """See Devices.whole."""
+        arrays = self.everywhere(state._replace(carry=()))
+        return arrays._replace(carry=jax.tree.map(self._by_lanes, state.carry))
+
+    def _by_lanes(self, leaf):
+        shape = (self.batch, *leaf.shape[2:])
+        return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
+
+    def empty(self, carry):
+        """See Devices.empty."""
+        drawn = super().empty(carry)
+        return lambda: jax.tree.map(self._by_devices, drawn())
+
+    def place(self, tree):
+        """See Devices.place."""
+        return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
+
+    def _split(self, leaf):
+        shape = (self._own, leaf.shape[0] // self._own, *leaf.shape[1:])
+        return jax.device_put(leaf.reshape(shape), self._own_by_devices)
 
 
 def chosen(count: int) -> list:
-    """The first `count` local devices, all if 0; UserError if there are not so many."""
-    devices = jax.local_devices()
-    if not 0 <= count <= len(devices):
-        raise UserError(f"--devices {count}: this machine has {len(devices)}; 0 takes all.")
-    return devices[: count or len(devices)]
-
-
-def of_all(processes: Processes, own: list) -> list:
-    """As many devices of every process as of this one, process by process.
-
-    Args:
-      own: those of this process.
+    """The first `count` devices of each process, process by process; all if 0.
 
     Raises:
-      UserError: a process has fewer.
+      UserError: a process does not have so many, or some have more than others.
     """
-    if processes.count == 1:
-        return own
-    devices = [jax.local_devices(process)[: len(own)] for process in range(processes.count)]
-    for index, others in enumerate(devices):
-        if len(others) < len(own):
+    of_processes = [jax.local_devices(process) for process in range(jax.process_count())]
+    here = len(of_processes[jax.process_index()])
+    if not 0 <= count <= here:
+        raise UserError(f"--devices {count}: this machine has {here}; 0 takes all.")
+    count = count or here
+    for index, devices in enumerate(of_processes):
+        if len(devices) < count or (count == here != len(devices)):
             raise UserError(
-                f"process {index} has {len(others)} device(s) and process {processes.index} has "
-                f"{len(own)}: give all processes as many, or --devices."
+                f"process {index} has {len(devices)} device(s) and process {jax.process_index()} "
+                f"has {here}: give all processes as many, or --devices."
             )
-    return [device for others in devices for device in others]
+    return [device for devices in of_processes for device in devices[:count]]
 
 
-def one_by_one(leaves: Iterable) -> Iterator:
-    """The leaves in their order; a list is emptied, and holds no leaf that was given."""
-    if not isinstance(leaves, list):
-        yield from leaves
-        return
-    leaves.reverse()
-    while leaves:
-        yield leaves.pop()
+def _of_processes() -> str:
+    count = jax.process_count()
+    return f" of {count} processes" if count > 1 else ""
 
 
-def _let_go(copy: jax.Array) -> None:
-    """Waits for a copy, and makes JAX give back the array on the host that it was made from.
+def placed(array, layout) -> jax.Array:
+    """A host array with a sharding: each device gets its part of it alone."""
+    array = np.asarray(array)
+    return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
 
-    JAX keeps such an array until it runs something, or Python's collector does.
+
+def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
+    """The buffers of an array, on the devices where they lie, under another sharding.
+
+    Args:
+      shape: of the array that is made.
+      of_device: the shape of each device's part, if it is another than now.
     """
-    jax.block_until_ready(copy)
-    gc.collect(0)
+    parts = [shard.data for shard in array.addressable_shards]
+    if of_device is not None:
+        parts = [part.reshape(of_device) for part in parts]
+    return jax.make_array_from_single_device_arrays(tuple(shape), layout, parts)
+
+
+def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
+    """A shape with a sharding."""
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)

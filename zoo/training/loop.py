@@ -12,21 +12,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from zoo import processes
 from zoo.errors import Interrupted, UserError
 from zoo.experiment import Parallel, Training
-from zoo.processes.group import ALONE, Processes
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
-from zoo.training import average, parts, placement
+from zoo.training import average, parts
 from zoo.training.choose_updates import choose_updates
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices, chosen
 from zoo.training.mesh import MeshDevices
 from zoo.training.metrics import Metrics, ProgressBar, Unwritten
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import STATE_AXES, TrainState, train_step
-from zoo.training.task import Batch, Task, Validation, check_steps
+from zoo.training.task import Batch, Task, check_steps
 
 
 class Trainer:
@@ -41,7 +41,6 @@ class Trainer:
         log=print,
         init_from: str = "",
         parallel: Parallel | None = None,
-        processes: Processes = ALONE,
     ):
         """Reads the start values of a new run, and compiles nothing yet.
 
@@ -52,11 +51,9 @@ class Trainer:
           log: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.
           parallel: how many devices share out the words; None for one.
-          processes: this one among those that train this run, of which the first alone reads and
-            writes the work directory.
         """
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
-        self.init_from, self.processes = init_from, processes
+        self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
         parts.check_frozen(self._shapes, recipe.frozen)
@@ -76,17 +73,17 @@ class Trainer:
         self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None
-        if processes.first and not any_kept(workdir / "checkpoints"):
+        if not any_kept(workdir / "checkpoints"):
             self._start = self._read_start()
 
-    def _devices(self, count: int, parallel: Parallel) -> placement.AnyDevices:
-        """The devices, by `jax.pmap` unless they share out words."""
+    def _devices(self, count: int, parallel: Parallel) -> Devices:
+        """The devices: one, several by `jax.pmap`, or a mesh of those that share out words."""
+        batch = self.recipe.batch
         if parallel.model == 1:
-            return Devices(count, self.recipe.batch, self.processes)
+            return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
         state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
         words = [len(lexicon) for lexicon in self.task.lexicons.values()]
-        batch, processes = self.recipe.batch, self.processes
-        return MeshDevices(count, batch, parallel.model, state, axes, words, processes)
+        return MeshDevices(count, batch, parallel.model, state, axes, words)
 
     def _read_start(self):
         """What the other run gives; None if there is none."""
@@ -120,16 +117,15 @@ class Trainer:
             trained by another process, cannot be written to, or is deleted meanwhile.
           Interrupted: SIGTERM, SIGHUP or Ctrl-C; the state is saved.
         """
-        if not self.processes.first:
-            return self._train(None, None)
-        with Ownership(self.workdir, self.log) as ownership:
+        with contextlib.ExitStack() as stack:
+            ownership = None
+            if processes.first():
+                ownership = stack.enter_context(Ownership(self.workdir, self.log))
             checkpoints = Checkpoints(self.workdir / "checkpoints")
-            try:
-                return self._train(ownership, checkpoints)
-            finally:
-                checkpoints.close()
+            stack.callback(checkpoints.close)
+            return self._train(ownership, checkpoints)
 
-    def _train(self, ownership: Ownership | None, checkpoints: Checkpoints | None) -> Progress:
+    def _train(self, ownership: Ownership | None, checkpoints: Checkpoints) -> Progress:
         try:
             progress = self._begin(checkpoints)
             if not progress.finished:
@@ -142,7 +138,7 @@ class Trainer:
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
         """Where a run is reported: the metrics and the bar of process 0."""
-        if not self.processes.first:
+        if not processes.first():
             yield Unwritten(), Unwritten()
             return
         step, loss_name = self._steps_done(), self.task.loss_name
@@ -152,33 +148,19 @@ class Trainer:
         ):
             yield metrics, bar
 
-    def _begin(self, checkpoints: Checkpoints | None) -> Progress:
+    def _begin(self, checkpoints: Checkpoints) -> Progress:
         """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
-        finished run. Process 0 reads it and gives it to the others."""
-        held, progress = self._read(checkpoints) if checkpoints else ([], Progress())
-        progress = Progress(**self.processes.share(dataclasses.asdict(progress)))
-        if progress.finished:
-            return progress
-        if self.processes.count == 1:
-            self._state = placement.placed(held, self.devices)
-        else:
-            shapes = jax.eval_shape(self.initial_state)
-            self._state = placement.received(held, shapes, self.devices, self.processes)
-        return progress
-
-    def _read(self, checkpoints: Checkpoints) -> tuple[list[TrainState], Progress]:
-        """The state of the last checkpoint, or of the start, as the one of a list."""
+        finished run."""
         shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
             taken = self._started() if self.init_from else {}
             key = jax.random.key(self.recipe.seed)
-            held = [self.devices.drawn(self._state_of, key, taken)]
-            return held, Progress(data=self.task.data)
+            self._state = self.devices.drawn(self._state_of, key, taken)
+            return Progress(data=self.task.data)
         step, state, kept = restored
         where = checkpoints.progress_file("last", step)
-        held, progress = [TrainState(*state)], Progress.of(kept, where)
-        del restored, state
+        progress = Progress.of(kept, where)
         if progress.data and progress.data != self.task.data:
             raise UserError(
                 f"the training or validation text has changed since {self.workdir} was begun: "
@@ -188,14 +170,16 @@ class Trainer:
             self.log(f"this run is finished, at step {step}; nothing is left to train.")
         else:
             self.log(f"resuming after step {step} (epoch {progress.epoch + 1}).")
-        return held, progress
+            self._state = self.devices.restored(TrainState(*state))
+        return progress
 
     def _started(self) -> dict:
         """The parts of the parameters that the other run gives; says what they are."""
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
             self.log(line)
-        Workdir(self.workdir).keep_start(start.record)
+        if processes.first():
+            Workdir(self.workdir).keep_start(start.record)
         return start.params
 
     def _remember_signal(self, number, frame):
@@ -220,8 +204,9 @@ class Trainer:
             compute=recipe.compute,
         )
         tables = devices.place_tables(self.task.tables)
-        self.task.tables = devices.alone(tables)  # for validation: there once, not beside these
-        key = devices.replicate(jax.random.key_data(jax.random.key(recipe.seed + 1)))
+        self.task.tables = devices.everywhere(tables)  # for validation: once, not beside these
+        key = devices.place(jax.random.key_data(jax.random.key(recipe.seed + 1)))
+        empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
         started = time.perf_counter() - progress.seconds
         compiled = False
@@ -231,17 +216,15 @@ class Trainer:
             """The state as the last, or parameters as the best, as checkpoints take them."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
-                arrays: Any = placement.kept(self._state, devices)
+                arrays: Any = devices.whole(self._state)
                 params = arrays.params
             else:
                 arrays = {"params": params}
-            if checkpoints:
-                if not placement.all_finite(params):
-                    self._give_up("the parameters are not finite after", step, checkpoints)
-                metrics.sync()  # a resumed run does not write the lines before its checkpoint again
-                with ownership.kept():
-                    checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
-            self.processes.exchange("")  # none goes on from what could not be saved
+            if not _all_finite(params):
+                self._give_up("the parameters are not finite after", step, checkpoints)
+            metrics.sync()  # a resumed run does not write the lines before its checkpoint again
+            with ownership.kept() if ownership else contextlib.nullcontext():
+                checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
         def tell(step, results):
             """Waits for a step and reports it."""
@@ -257,9 +240,7 @@ class Trainer:
         while progress.epoch < recipe.epochs and not progress.finished:
             batches = self.task.epoch(progress.epoch)
             if progress.index == 0:
-                empty = devices.split(devices.own(self.task.carry()))
-                self._state = self._state._replace(carry=empty)
-                del empty
+                self._state = self._state._replace(carry=empty_carry())
             while progress.index < len(batches):
                 batch = devices.split(self._batch(batches, progress.index))
                 begun = time.perf_counter()
@@ -298,12 +279,14 @@ class Trainer:
     def _validate(self, step, progress, metrics, bar, save):
         """Validation, the best checkpoint, and early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
-        validation = self._validated(params)
+        params = self.devices.everywhere(params)
+        mesh = self.devices.mesh if self.devices.count > 1 else None
+        validation = self.task.validate(params, mesh)
         # As long as the value is infinite the last parameters are as good as any, not none.
         better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = validation.value, step, 0
-            save("best", self.devices.kept(params))
+            save("best", params)
         else:
             progress.stale += 1
         progress.finished = bool(self.recipe.patience) and progress.stale >= self.recipe.patience
@@ -318,18 +301,9 @@ class Trainer:
         for line in validation.lines:
             bar.log(line)
 
-    def _validated(self, params) -> Validation:
-        """The validation by process 0, of which the others know the value alone."""
-        params = self.devices.alone(params)
-        if self.processes.first:
-            validation = self.task.validate(params)
-            self.processes.share(validation.value)
-            return validation
-        return Validation(self.processes.share(), {}, "")
-
     def _batch(self, batches, index: int) -> Batch:
         """The lanes of a batch that this process has."""
-        if self.processes.count == 1:
+        if jax.process_count() == 1:
             return batches[index]
         return self.task.part(batches, index, self.devices.rows)
 
@@ -339,21 +313,29 @@ class Trainer:
         Of several processes each says at every step what it has got, and hears a step later of
         all: so that they stop at one step.
         """
-        if self.processes.count == 1:
+        if jax.process_count() == 1:
             return self._stop
-        before, self._signals = self._signals, self.processes.greatest(self._stop or 0)
+        before, self._signals = self._signals, processes.greatest(self._stop or 0)
         number = int(before) if before is not None else 0
         return signal.Signals(number) if number else None
 
     def _give_up(self, what, step, checkpoints):
-        if checkpoints is None:
-            self.processes.exchange("")  # process 0, which found the same, has left with a sentence
         steps = checkpoints.steps("last")
         last = f"the last good checkpoint is that of step {steps[0]}" if steps else "none was saved"
         raise UserError(
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
         )
+
+
+def _all_finite(tree) -> bool:
+    """Whether there is no NaN or infinity in the arrays of a pytree."""
+    return all(bool(_finite(leaf)) for leaf in jax.tree.leaves(tree))
+
+
+@jax.jit
+def _finite(leaf):
+    return jnp.isfinite(leaf).all()
 
 
 def _size(tree) -> int:

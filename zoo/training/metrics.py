@@ -93,6 +93,9 @@ class Unwritten:
     """What further processes of a run have in the place of `Metrics` and `ProgressBar`: process 0
     reports for all."""
 
+    def sync(self):
+        """Nothing."""
+
     def step(self, step, progress, results):
         """Nothing."""
 

@@ -137,8 +137,14 @@ class Task(abc.ABC):
         """
 
     @abc.abstractmethod
-    def validate(self, params) -> Validation:
-        """Validates parameters, on one device, on the validation data."""
+    def validate(self, params, mesh: jax.sharding.Mesh | None = None) -> Validation:
+        """Validates parameters on the validation data.
+
+        Args:
+          params: on the device, or arrays of the mesh.
+          mesh: devices with a data axis, perhaps of several processes, all of which validate
+            together; None for one device.
+        """
 
     def carry(self) -> Any:
         """The carry before the first batch of an epoch, which each batch hands to the next; leaves

@@ -123,10 +123,10 @@ class LanguageModelling(Task):
             return self.mixture.order(generator)
         return generator.permutation(len(self.text.starts)) if self.recipe.shuffle else None
 
-    def validate(self, params):
+    def validate(self, params, mesh=None):
         """Log-perplexity of the validation text, nats per counted token, exact."""
         scores = perplexity.score(
-            self.model, params, self.tables, self.validation, self.validation_lanes
+            self.model, params, self.tables, self.validation, self.validation_lanes, mesh
         )
         return validation_of(scores, self.validation, self.lexicon)
 

@@ -87,10 +87,10 @@ class Translation(Task):
         """The sums of the model's `weighted_loss` over `SourcesAndTargets`."""
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
 
-    def validate(self, params):
+    def validate(self, params, mesh=None):
         """Log-perplexity of the validation translations, nats per counted token, exact."""
         lanes = self.experiment.evaluation.lanes
-        scores = pair_scores.score(self.model, params, self.tables, self.validation, lanes)
+        scores = pair_scores.score(self.model, params, self.tables, self.validation, lanes, mesh)
         return validation_of(scores, self.validation.target, self.lexicon)
 
     @property

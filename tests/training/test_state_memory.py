@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import weakref
 
 import jax
 import numpy as np
@@ -15,8 +14,8 @@ import pytest
 from tests.training import small
 from zoo.errors import Interrupted
 from zoo.optimizers import Adam
-from zoo.training import placement
-from zoo.training.devices import Devices
+from zoo.training.devices import Devices, PmapDevices
+from zoo.training.step import TrainState
 
 # Larger than a batch by far.
 MODEL = dataclasses.replace(small.MODEL, core=dataclasses.replace(small.MODEL.core, size=61))
@@ -53,10 +52,11 @@ def beside_the_state(monkeypatch):
     """The steps of all runs within the test."""
     gc.collect()
     found, before = Steps(), live()
-    compile_of = Devices.compile
 
-    def compile(self, step, state_axes, **static):
-        compiled = compile_of(self, step, state_axes, **static)
+    def spying(compile_of):
+        return lambda *arguments, **static: spy(compile_of(*arguments, **static))
+
+    def spy(compiled):
 
         def spied(state, tables, batch, key):
             new, results = compiled(state, tables, batch, key)
@@ -68,7 +68,8 @@ def beside_the_state(monkeypatch):
 
         return spied
 
-    monkeypatch.setattr(Devices, "compile", compile)
+    for kind in (Devices, PmapDevices):
+        monkeypatch.setattr(kind, "compile", spying(kind.compile))
     return found
 
 
@@ -100,13 +101,14 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
     trainer = small.trainer(recipe, tmp_path, devices)
     validate, found = trainer.task.validate, []
 
-    def spied(params):
+    def spied(params, mesh):
         gc.collect()
         state, tables = trainer._state, trainer.task.tables
         assert buffers(jax.tree.leaves(params)).keys() <= buffers(jax.tree.leaves(state)).keys()
-        assert {leaf.device for leaf in jax.tree.leaves((params, tables))} == {jax.devices()[0]}
-        found.append((size(tables), live() - before - size(state) - devices * size(tables)))
-        return validate(params)
+        used = {*jax.devices()[:devices]}
+        assert all(leaf.devices() == used for leaf in jax.tree.leaves((params, tables)))
+        found.append((size(tables), live() - before - size(state) - size(tables)))
+        return validate(params, mesh)
 
     monkeypatch.setattr(trainer.task, "validate", spied)
     trainer.train()
@@ -114,53 +116,30 @@ def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, 
     assert others < 1000 < tables  # a batch, a key, results
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_each_leaf_is_gone_before_the_next_is_placed(monkeypatch, count):
+@pytest.mark.parametrize("kind", [Devices, PmapDevices])
+def test_each_leaf_of_a_checkpoint_is_gone_before_the_next_is_copied(monkeypatch, kind):
     values = [np.arange(7.0, dtype=np.float32) + number for number in range(5)]
-    leaves = [jax.numpy.array(value) for value in values]
-    given = [weakref.ref(leaf) for leaf in leaves]
-    alive = []
-    put = jax.device_put
+    devices = kind(1 if kind is Devices else 2, batch=2)
+    state = TrainState(values, (), (), np.int32(1))
+    read = jax.device_put(state, devices.layouts(state))
+    given, alive = jax.tree.leaves(read), []
+    copy = jax.numpy.array
 
-    def is_there(leaf):
-        return leaf is not None and not leaf.is_deleted()
+    def counted(leaf, **options):
+        alive.append(sum(not other.is_deleted() for other in given))
+        return copy(leaf, **options)
 
-    def counted(leaf, device, **options):
-        alive.append(sum(is_there(reference()) for reference in given))
-        return put(leaf, device, **options)
-
-    monkeypatch.setattr(jax, "device_put", counted)
-    devices = Devices(count, batch=2)
-    placed = devices.taken(leaves)
-    assert not leaves
-    assert alive == [left for left in (5, 4, 3, 2, 1) for _ in range(count)]
-    for leaf, value in zip(devices.first(placed), values, strict=True):
-        np.testing.assert_array_equal(leaf, value)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_leaves_of_a_checkpoint_are_given_back_one_by_one(count):
-    """JAX holds what it copies from the host until it next has something to do."""
-    values = [np.arange(999_999.0, dtype=np.float32) + number for number in range(20)]
-    leaves = [value.copy() for value in values]
-    given = [weakref.ref(leaf) for leaf in leaves]
-    devices = Devices(count, batch=2)
-    gc.disable()  # not by luck
-    try:
-        placed = devices.taken(leaves)
-        left = sum(reference() is not None for reference in given)
-    finally:
-        gc.enable()
-    assert left <= len(values) // 2  # some callbacks are late
-    for leaf, value in zip(devices.first(placed), values, strict=True):
-        np.testing.assert_array_equal(leaf, value)
+    monkeypatch.setattr(jax.numpy, "array", counted)
+    restored = devices.restored(read)
+    assert alive == [6, 5, 4, 3, 2, 1]
+    jax.tree.map(np.testing.assert_array_equal, small.on_host(restored, devices), state)
 
 
 # Prints the bytes of a state, and the most that was held at once while it was put on the devices.
 RESUME = """
 import pathlib, sys
 import jax
-from tests.training import small, test_placement
+from tests.training import small, test_state_memory
 from zoo.runs.checkpoints import Checkpoints
 
 def held(name):
@@ -168,7 +147,7 @@ def held(name):
     return 1024 * int(status.partition(f"{name}:")[2].split()[0])
 
 folder = pathlib.Path(sys.argv[1])
-trainer = small.trainer(test_placement.LARGE, folder)
+trainer = small.trainer(test_state_memory.LARGE, folder)
 checkpoints = Checkpoints(folder / "checkpoints")
 # What the libraries that read a checkpoint need themselves is not of the state.
 first = Checkpoints(folder / "first")
@@ -176,7 +155,7 @@ first.save("last", 1, {"ones": jax.numpy.ones(3)}, {})
 first.restore("last", {"ones": jax.numpy.ones(3)})
 before = held("VmRSS")
 trainer._begin(checkpoints)
-print(test_placement.size(trainer._state), held("VmHWM") - before)
+print(test_state_memory.size(trainer._state), held("VmHWM") - before)
 """
 LARGE = small.experiment(
     dataclasses.replace(MODEL, core=dataclasses.replace(MODEL.core, size=900, layers=4)),
@@ -198,24 +177,20 @@ def test_a_run_is_resumed_through_little_more_than_its_state(tmp_path, beside_th
     assert 1 < peak / state < 1.25
 
 
-def test_an_array_that_stands_twice_is_placed_twice_and_one_of_numpy_is_copied():
-    array, of_numpy = jax.numpy.arange(16.0), np.ones(4096, np.float32)
-    same = jax.device_put(array, jax.devices()[0])
-    placed = Devices(1, batch=1).taken([array, array, same, of_numpy])
-    assert placed[0].unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
-    assert len({leaf.unsafe_buffer_pointer() for leaf in placed}) == 4
-    step = jax.jit(lambda leaves: [leaf + 1 for leaf in leaves], donate_argnums=0)
-    np.testing.assert_array_equal(step(placed)[2], np.arange(1.0, 17.0))
-    assert all(leaf.is_deleted() for leaf in placed)
+def test_a_state_that_is_drawn_may_be_donated(tmp_path):
+    """No array stands in it twice, though an average begins as the parameters."""
+    recipe = small.experiment(optimizer=Adam(), average=0.9)
+    trainer = small.trainer(recipe, tmp_path)
+    state = trainer.devices.drawn(trainer._state_of, jax.random.key(0), {})
+    leaves = jax.tree.leaves(state)
+    assert len(buffers(leaves)) == len(leaves)
+
+
+def test_a_restored_state_is_not_in_memory_of_numpys(tmp_path):
+    of_numpy = np.ones(4096, np.float32)
+    read = TrainState(jax.device_put(of_numpy, jax.devices()[0], may_alias=True), (), (), ())
+    state = Devices(1, batch=1).restored(read)
+    step = jax.jit(lambda state: state._replace(params=state.params + 1), donate_argnums=0)
+    np.testing.assert_array_equal(step(state).params, 2)
+    assert state.params.is_deleted()
     np.testing.assert_array_equal(of_numpy, 1)
-
-
-def test_a_placed_state_comes_back(tmp_path):
-    trainer = small.trainer(small.experiment(), tmp_path)
-    for count in (1, 4):
-        state = jax.device_get(trainer.initial_state())
-        devices = Devices(count, batch=4)
-        held = [trainer.initial_state()]
-        back = placement.gathered(placement.placed(held, devices), devices)
-        assert not held
-        jax.tree.map(np.testing.assert_array_equal, back, state)

@@ -1,0 +1,67 @@
+"""A parent of one of several training processes, which says in one sentence how it ended.
+
+JAX ends a process by abort() as soon as another one is gone: no Python code of that process runs
+then, and what is printed is a trace of C++.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+from zoo.errors import LOST
+
+# Set for the process that trains.
+_CHILD = "ZOO_SUPERVISED"
+_PR_SET_PDEATHSIG = 1
+# In what JAX's coordination prints before it ends a process, a trace of C++ after it.
+_NOISE = ("JAX distributed service", "oordination service", "oordination_service")
+_SIGNALS = ("SIGTERM", "SIGINT", "SIGHUP")
+
+
+def is_child() -> bool:
+    """Whether a parent started this process."""
+    return _CHILD in os.environ
+
+
+def run() -> int:
+    """Runs this program again as a child and gives its exit code, LOST for an abort by JAX."""
+    child = subprocess.Popen(
+        [sys.executable, *sys.orig_argv[1:]],
+        env={**os.environ, _CHILD: "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # signals of a terminal come once, from here
+        preexec_fn=_end_with_parent,
+    )
+    for name in _SIGNALS:
+        number = getattr(signal, name)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: child.send_signal(number))
+    hidden = told = False
+    assert child.stderr is not None
+    for line in child.stderr:
+        ours = line.startswith("error: ")
+        told |= ours
+        hidden |= any(text in line for text in _NOISE)
+        if ours or not hidden:
+            sys.stderr.write(line)
+            sys.stderr.flush()
+    code = child.wait()
+    if code != -signal.SIGABRT:
+        return code if code >= 0 else 128 - code
+    if not told:
+        print(
+            "error: another process of this run has ended, or cannot be reached any more: give the "
+            "same command to all processes again; the run resumes from its last checkpoint.",
+            file=sys.stderr,
+        )
+    return LOST
+
+
+def _end_with_parent():
+    """Has Linux kill the child when its parent is killed."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

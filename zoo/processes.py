@@ -1,0 +1,207 @@
+"""Several processes that train one run, by `jax.distributed`.
+
+Each process runs the same command. They read the data and the run's folder alike, compute and write
+checkpoints together, and process 0 alone writes the small files. A process that ends takes the
+others with it: JAX raises an error in a collective, or ends the process by abort(), of which
+`zoo.commands.supervised` makes one sentence.
+"""
+
+import collections
+import contextlib
+import functools
+import hashlib
+import os
+import pathlib
+import threading
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from zoo import version
+from zoo.errors import ProcessLost, UserError
+
+# Seconds without a sign of life until a process counts as lost, and in which all have to leave when
+# one does. The signs come from a thread that neither Python nor a compilation holds up.
+HEARTBEAT, LEAVING = 30, 10
+AUTO = "auto"
+
+
+def first() -> bool:
+    """Whether this is process 0, which writes what one process writes."""
+    return jax.process_index() == 0
+
+
+@contextlib.contextmanager
+def joined(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
+    """Joins the processes of a run, for as long as the context lasts; before JAX is used.
+
+    Args:
+      coordinator: HOST:PORT at which process 0 is met.
+      count: number of processes, or "auto" for what JAX finds out from SLURM, Open MPI, Kubernetes
+        or a slice of TPUs about each that is not given. None or 1: this process is alone.
+      index: number of this process, from 0.
+
+    Raises:
+      UserError: the processes cannot meet.
+      ProcessLost: another process has ended.
+    """
+    if not _several(coordinator, count, index):
+        yield
+        return
+    _initialize(coordinator, None if count == AUTO else count, index)
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" in str(error):
+            raise  # of this process alone
+        reason = str(error).strip().splitlines()[0][:200]
+        raise ProcessLost(
+            f"another process of this run has ended, or cannot be reached any more ({reason}): "
+            "give the same command to all processes again; the run resumes from its last "
+            "checkpoint."
+        ) from error
+
+
+def _several(coordinator, count, index) -> bool:
+    """Whether options ask for several processes; UserError for some without the others."""
+    given = {"--coordinator": coordinator, "--process": index}
+    if count in (None, 1):
+        for option, value in given.items():
+            if value and count is None:
+                raise UserError(f"{option} needs --processes, the number of processes or {AUTO}.")
+        if index:
+            raise UserError(f"--process {index} is not one of 1 process: give 0, or leave it out.")
+        return False
+    if count == AUTO:
+        return True
+    for option, value in given.items():
+        if value is None:
+            raise UserError(
+                f"--processes {count} needs {option}: give it, or --processes {AUTO} where SLURM, "
+                "Open MPI, Kubernetes or a slice of TPUs starts the processes."
+            )
+    if not isinstance(count, int) or count < 1:
+        raise UserError(f"--processes {count}: give at least 1, or {AUTO}.")
+    if index is not None and not 0 <= index < count:
+        raise UserError(
+            f"--process {index} is not one of {count} processes: they are numbered from 0 to "
+            f"{count - 1}."
+        )
+    return True
+
+
+def _initialize(coordinator, count, index):
+    bind = None
+    if coordinator is not None:
+        host, _, port = coordinator.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+            raise UserError(
+                f"--coordinator {coordinator}: give HOST:PORT, the machine of process 0 and a port "
+                "that is free there."
+            )
+        # Otherwise on all interfaces of its machine.
+        bind = coordinator if host in ("localhost", "127.0.0.1", "[::1]") else None
+    # SIGTERM is the trainer's.
+    jax.config.update("jax_enable_preemption_service", False)
+    try:
+        jax.distributed.initialize(
+            coordinator,
+            count,
+            index,
+            cluster_detection_method="deactivate" if count else None,
+            heartbeat_timeout_seconds=HEARTBEAT,
+            shutdown_timeout_seconds=LEAVING,
+            coordinator_bind_address=bind,
+        )
+        _check_devices()
+    except (jax.errors.JaxRuntimeError, RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"the processes of this run do not meet ({reason}): start all of them with the same "
+            "--coordinator and --processes, each with a --process of its own."
+        ) from error
+
+
+def _check_devices():
+    """UserError, in every process, where they do not all find as many devices."""
+    counts = collections.Counter(device.process_index for device in jax.devices())
+    for index, count in sorted(counts.items()):
+        if count != counts[0]:
+            raise UserError(
+                f"process {index} finds {count} device(s) and process 0 finds {counts[0]}: let "
+                "every process see as many."
+            )
+
+
+def leave(code: int):
+    """Waits until the other processes leave, too, and ends this one with an exit code if they do
+    not; before a program ends, once it has said why."""
+    if not jax.distributed.is_initialized():
+        return
+    # JAX would end this process by abort() when they have not come in time.
+    late = threading.Timer(LEAVING - 2, os._exit, (code,))
+    late.daemon = True
+    late.start()
+    with contextlib.suppress(jax.errors.JaxRuntimeError, RuntimeError):
+        jax.distributed.shutdown()
+    late.cancel()
+
+
+def check_alike(**texts: str):
+    """Compares what all processes must have in common, such as the recipe, by its hash.
+
+    Args:
+      **texts: {name: text}.
+
+    Raises:
+      UserError: in every process, if one differs from process 0; names it.
+    """
+    if jax.process_count() == 1:
+        return
+    digests = [hashlib.sha256(text.encode()).digest() for text in texts.values()]
+    mine = np.frombuffer(b"".join(digests), np.uint8).reshape(len(texts), -1)
+    everywhere = np.asarray(multihost_utils.process_allgather(mine))
+    for index, other in enumerate(everywhere):
+        for name, first_digest, digest in zip(texts, everywhere[0], other, strict=True):
+            if not np.array_equal(first_digest, digest):
+                raise UserError(
+                    f"process {index} has another {name.replace('_', ' ')} than process 0 (sha256 "
+                    f"{digest.tobytes().hex()[:12]} and {first_digest.tobytes().hex()[:12]}): "
+                    "start all processes with the same command on the same code and data, in a "
+                    "folder that all of them share."
+                )
+
+
+def wait():
+    """Waits until all processes have come to this point."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices("wait")
+
+
+def greatest(number: int) -> jax.Array:
+    """The greatest of a number in every process, once the devices have computed it."""
+    by_device, compute = _greatest()
+    mine = np.full(jax.local_device_count(), number, np.int32)
+    return compute(jax.make_array_from_process_local_data(by_device, mine))
+
+
+@functools.cache
+def _greatest():
+    """(sharding of a number a device, the program of the greatest)."""
+    mesh = Mesh(np.array(jax.devices()), ("all",), axis_types=(AxisType.Auto,))
+    whole = NamedSharding(mesh, PartitionSpec())
+    return NamedSharding(mesh, PartitionSpec("all")), jax.jit(jnp.max, out_shardings=whole)
+
+
+def code_digest() -> str:
+    """The sha256 of the zoo's own source files, and of the versions of what computes."""
+    digest = hashlib.sha256()
+    folder = pathlib.Path(version.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(f"{jax.__version__} {np.__version__}".encode())
+    return digest.hexdigest()
