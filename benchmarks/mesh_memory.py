@@ -18,7 +18,7 @@ from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
-from zoo.training import parts, placement, step
+from zoo.training import parts, step
 from zoo.training.mesh import MeshDevices
 from zoo.training.tasks.language_modelling import words_loss
 from zoo.training.updates import DenseUpdates
@@ -49,10 +49,10 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
         optimizer=optimizer,
     )
     lowered = compiled.lower(
-        placement.placed([state], devices),
+        devices.restored(jax.device_put(state, devices.layouts(state))),
         devices.place_tables(model.tables(lexicon)),
         devices.split(steps.zipf_batch(VOCABULARY, BATCH, LENGTH)),
-        devices.replicate(jax.random.key_data(jax.random.key(1))),
+        devices.place(jax.random.key_data(jax.random.key(1))),
     )
     found = lowered.compile().memory_analysis()
     return found.argument_size_in_bytes, found.temp_size_in_bytes

@@ -84,7 +84,6 @@ def _steps(trainer, batches, steps):
     """Tokens a second of the trainer's step, batches made as they are taken."""
     import jax
 
-    from zoo.training import placement
     from zoo.training.step import STATE_AXES, train_step
 
     devices, task = trainer.devices, trainer.task
@@ -95,9 +94,9 @@ def _steps(trainer, batches, steps):
         optimizer=trainer.optimizer,
         usual_weight=task.usual_weight,
     )
-    tables = devices.replicate(task.tables)
-    key = devices.replicate(jax.random.key_data(jax.random.key(0)))
-    state = placement.placed([trainer.initial_state()], devices)
+    tables = devices.place(task.tables)
+    key = devices.place(jax.random.key_data(jax.random.key(0)))
+    state = devices.restored(trainer.initial_state())
     start = 0.0
     for number in range(steps + 3):
         if number == 3:  # compiled, and warm

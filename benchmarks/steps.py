@@ -8,7 +8,7 @@ import numpy as np
 
 from zoo import optimizers
 from zoo.lexicon import Lexicon
-from zoo.training import placement, row_sparse, step
+from zoo.training import row_sparse, step
 from zoo.training.devices import Devices
 from zoo.training.task import Batch
 from zoo.training.tasks.language_modelling import Words, words_loss
@@ -52,7 +52,7 @@ def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
     )
     carry = model.initial_carry(batch)
     state = step.TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, tables = placement.placed([state], devices), devices.replicate(model.tables(lexicon))
+    state, tables = devices.restored(state), devices.place(model.tables(lexicon))
     key = jax.random.key_data(jax.random.key(1))
     data = zipf_batch(vocabulary, batch, length)
 

@@ -26,7 +26,6 @@ from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models.language_model import LanguageModel
-from zoo.training import placement
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.task import Batch
@@ -53,7 +52,7 @@ def zoo_side(model, params, words, targets):
     )
     carry = model.initial_carry(BATCH)
     state = TrainState(params, optimizer.init(params), carry, jnp.zeros((), jnp.int32))
-    state, key = placement.placed([state], devices), jax.random.key_data(jax.random.key(0))
+    state, key = devices.restored(state), jax.random.key_data(jax.random.key(0))
     weights, reset = np.ones(words.shape, np.float32), np.zeros(words.shape, bool)
     batch = Batch(Words(words, targets, reset), weights, np.arange(BATCH, dtype=np.int32))
 

@@ -32,7 +32,6 @@ from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import SequenceToSequence
-from zoo.training import placement
 from zoo.training.devices import Devices
 from zoo.training.step import STATE_AXES, TrainState, train_step
 from zoo.training.tasks.translation import Batches
@@ -72,7 +71,7 @@ def zoo_side(model, params, batches):
         train_step, STATE_AXES, loss=functools.partial(loss, model), optimizer=optimizer
     )
     state = TrainState(params, optimizer.init(params), (), jnp.zeros((), jnp.int32))
-    state, key = placement.placed([state], devices), jax.random.key_data(jax.random.key(0))
+    state, key = devices.restored(state), jax.random.key_data(jax.random.key(0))
 
     def steps(chosen=batches):
         nonlocal state

@@ -12,7 +12,6 @@ from etils import epath
 from tests.training import small
 from zoo.commands import command_line, program, train
 from zoo.errors import Interrupted, UserError
-from zoo.processes import group
 from zoo.runs import object_storage
 from zoo.training.metrics import Metrics
 
@@ -37,7 +36,7 @@ def bucket(tmp_path, monkeypatch):
 def trained(recipe, path, capsys):
     """What training in a folder or bucket prints."""
     with object_storage.as_folder(path) as folder:
-        train._train(recipe, folder, 1, group.ALONE)
+        train._train(recipe, folder, 1)
     return capsys.readouterr().out
 
 

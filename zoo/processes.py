@@ -28,6 +28,8 @@ from zoo.errors import ProcessLost, UserError
 # one does. The signs come from a thread that neither Python nor a compilation holds up.
 HEARTBEAT, LEAVING = 30, 10
 AUTO = "auto"
+# How messages of failed collectives and of the coordinator begin: not those of too little memory.
+_STATUS = ("UNKNOWN", "UNAVAILABLE", "INTERNAL", "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
 def first() -> bool:
@@ -55,15 +57,28 @@ def joined(coordinator: str | None, count: int | str | None, index: int | None) 
     _initialize(coordinator, None if count == AUTO else count, index)
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" in str(error):
-            raise  # of this process alone
-        reason = str(error).strip().splitlines()[0][:200]
-        raise ProcessLost(
-            f"another process of this run has ended, or cannot be reached any more ({reason}): "
-            "give the same command to all processes again; the run resumes from its last "
-            "checkpoint."
-        ) from error
+    except Exception as error:
+        if reason := _lost(error):
+            raise ProcessLost(
+                f"another process of this run has ended, or cannot be reached any more ({reason}): "
+                "give the same command to all processes again; the run resumes from its last "
+                "checkpoint."
+            ) from error
+        raise
+
+
+def _lost(error: BaseException | None) -> str:
+    """What JAX says of a collective that another process's end broke off; "" for other errors.
+
+    Depending on where it is noticed, it is an error of JAX's own or a ValueError, and orbax may
+    have raised another one in its place.
+    """
+    while error is not None:
+        text = str(error).strip().partition("\n")[0]
+        if isinstance(error, (jax.errors.JaxRuntimeError, ValueError)) and text.startswith(_STATUS):
+            return text[:200]
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _several(coordinator, count, index) -> bool:

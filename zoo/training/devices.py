@@ -52,10 +52,12 @@ class Devices:
             )
         data = self.count // model
         if batch % data:
-            along = f"the {data} devices along the data axis, {self.count} by parallel.model"
+            named = self._named
+            if model > 1:
+                named = f"the {data} devices along the data axis, {named} by parallel.model={model}"
             raise UserError(
-                f"training.batch={batch} does not divide by {f'{along}={model}' if model > 1 else self._named}: "
-                f"set training.batch={-(-batch // data) * data} or give --devices."
+                f"training.batch={batch} does not divide by {named}: set "
+                f"training.batch={-(-batch // data) * data} or give --devices."
             )
         grid = np.array(devices).reshape(data, model)
         self.mesh = Mesh(grid, (DATA, MODEL), axis_types=(AxisType.Auto, AxisType.Auto))
