@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import socket
 import threading
 from collections.abc import Iterator
 
@@ -119,7 +120,9 @@ def _initialize(coordinator, count, index):
                 "that is free there."
             )
         # Otherwise on all interfaces of its machine.
-        bind = coordinator if host in ("localhost", "127.0.0.1", "[::1]") else None
+        bind = coordinator if host in ("localhost", "127.0.0.1") else None
+        if index == 0:
+            _check_free(host if bind else "", int(port))
     # SIGTERM is the trainer's.
     jax.config.update("jax_enable_preemption_service", False)
     try:
@@ -132,12 +135,30 @@ def _initialize(coordinator, count, index):
             shutdown_timeout_seconds=LEAVING,
             coordinator_bind_address=bind,
         )
+        if count is not None and jax.process_count() != count:
+            raise ValueError(f"process 0 was told of {jax.process_count()}, this one of {count}")
         _check_devices()
     except (jax.errors.JaxRuntimeError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
+        if count is None and isinstance(error, ValueError):
+            raise UserError(
+                f"--processes {AUTO}: JAX finds no cluster here ({reason}): give --coordinator, "
+                "--processes and --process."
+            ) from error
         raise UserError(
             f"the processes of this run do not meet ({reason}): start all of them with the same "
             "--coordinator and --processes, each with a --process of its own."
+        ) from error
+
+
+def _check_free(host: str, port: int):
+    """UserError if this process could not listen there, for which JAX would crash."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        raise UserError(
+            f"process 0 cannot listen at port {port} ({error.strerror}): give --coordinator with a "
+            "port that is free on its machine."
         ) from error
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.test_configs import LEMMAS
-from tests.training import test_processes as processes
+from tests.training import processes
 
 PAIRS = [
     "--config",
@@ -47,20 +47,6 @@ def pairs_of(workdir):
     return [*settings(PAIRS), "--workdir", str(workdir)]
 
 
-def one(arguments, devices=1):
-    ((code, stdout, stderr),) = processes.ends([processes.start(arguments, devices)])
-    assert code == 0, stderr
-    return stdout
-
-
-def two(arguments, devices=1):
-    (code, stdout, stderr), (other, *_) = processes.ends(
-        processes.start_two(arguments, devices=devices)
-    )
-    assert (code, other) == (0, 0), stderr
-    return stdout
-
-
 def check_same(first, second):
     """Of two folders: the same to the bit."""
     expected, found = map(processes.end_apart_from_devices, (first, second))
@@ -72,19 +58,19 @@ def check_same(first, second):
 @pytest.mark.slow
 def test_encoder_decoders_are_trained_on_pairs_in_buckets(tmp_path, devices, model):
     share = ["--set", f"parallel.model={model}"]
-    said = one([*pairs_of(tmp_path / "one"), *share], 2 * devices)
+    said = processes.train_alone([*pairs_of(tmp_path / "one"), *share], 2 * devices)
     assert "bucket" in said or "shapes" in said
-    two([*pairs_of(tmp_path / "two"), *share], devices)
+    processes.train([*pairs_of(tmp_path / "two"), *share], devices=devices)
     check_same(tmp_path / "one", tmp_path / "two")
 
 
 @pytest.mark.slow
 def test_a_run_starts_with_values_of_another(tmp_path):
-    one(words_of(tmp_path / "before"))
+    processes.train_alone(words_of(tmp_path / "before"), 1)
     start = ["--set", f"init_from={tmp_path / 'before'}", "--set", "training.frozen=('core',)"]
-    said = two([*words_of(tmp_path / "two"), *start])
+    said = processes.train([*words_of(tmp_path / "two"), *start])
     assert f"head: taken from {tmp_path / 'before'}, step " in said
-    one([*words_of(tmp_path / "one"), *start], 2)
+    processes.train_alone([*words_of(tmp_path / "one"), *start], 2)
     check_same(tmp_path / "one", tmp_path / "two")
     assert (tmp_path / "two" / "start.json").exists()
 
@@ -93,6 +79,6 @@ def test_a_run_starts_with_values_of_another(tmp_path):
 @pytest.mark.slow
 def test_tables_are_updated_by_rows(tmp_path, devices, model):
     share = settings([*ROWS, f"parallel.model={model}"])
-    one([*share, *words_of(tmp_path / "one")], 2 * devices)
-    two([*share, *words_of(tmp_path / "two")], devices)
+    processes.train_alone([*share, *words_of(tmp_path / "one")], 2 * devices)
+    processes.train([*share, *words_of(tmp_path / "two")], devices=devices)
     check_same(tmp_path / "one", tmp_path / "two")

@@ -1,24 +1,157 @@
-"""Two processes on this machine that train one run: train.py, as two commands at a time."""
+"""Runs of two and four processes: the same end as one process, or a clear end of all."""
 
+import contextlib
+import json
 import os
 import pathlib
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 
 import jax
 import numpy as np
 import pytest
 
-from tests.training import small
+from tests.training import processes
 from tests.training import test_interruption as interruption
-from zoo.runs.workdir import Workdir
-from zoo.training import tasks
 
-TRAIN = pathlib.Path(__file__).parents[2] / "train.py"
+LOST = re.compile(
+    r"error: another process of this run has ended, or cannot be reached any more \(.*\): give the "
+    r"same command to all processes again; the run resumes from its last checkpoint\.\n"
+)
+
+
+def check_lost(code, stderr):
+    """The end of a process that has lost another one: one sentence, and 75."""
+    assert code == 75 and LOST.fullmatch(stderr), (code, stderr)
+
+
+def child_of(process):
+    """The process that trains, of which the started one is the parent."""
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return int(children.split()[0])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The end of a run of one process with two devices."""
+    workdir = tmp_path_factory.mktemp("whole") / "run"
+    processes.train_alone(processes.command(workdir), 2)
+    return interruption.end_of(workdir)
+
+
+@pytest.fixture(scope="module")
+def on_a_mesh(tmp_path_factory):
+    """The end of a run of one process with a mesh of two by two devices."""
+    workdir = tmp_path_factory.mktemp("mesh") / "run"
+    arguments = [*processes.command(workdir), *processes.SHORT, "--set", "parallel.model=2"]
+    processes.train_alone(arguments, 4)
+    return processes.end_apart_from_devices(workdir)
+
+
+@pytest.mark.slow
+def test_two_processes_train_to_the_bit_what_one_with_two_devices_does(whole, tmp_path):
+    processes.train(processes.command(tmp_path / "run"))
+    interruption.assert_same_end(whole, interruption.end_of(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_two_processes_train_to_the_bit_what_one_with_the_same_mesh_does(on_a_mesh, tmp_path):
+    workdir = tmp_path / "run"
+    arguments = [*processes.command(workdir), *processes.SHORT, "--set", "parallel.model=2"]
+    processes.train(arguments, devices=2)
+    step, arrays, progress = processes.end_apart_from_devices(workdir)
+    assert (step, progress) == (on_a_mesh[0], on_a_mesh[2])
+    jax.tree.map(np.testing.assert_array_equal, arrays, on_a_mesh[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "devices", "model"), [(2, 2, 4), (4, 1, 2), (4, 1, 4)])
+def test_words_are_shared_out_across_processes(on_a_mesh, tmp_path, count, devices, model):
+    workdir = tmp_path / "run"
+    shares = ["--set", f"parallel.model={model}"]
+    arguments = [*processes.command(workdir), *processes.SHORT, *shares]
+    processes.train(arguments, count, devices)
+    step, arrays, progress = processes.end_apart_from_devices(workdir)
+    assert step == on_a_mesh[0]
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0), arrays, on_a_mesh[1]
+    )
+    best = pytest.approx(on_a_mesh[2]["best"], abs=1e-5)
+    assert progress == on_a_mesh[2] | {"best": best}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path, killed):
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 30, started)
+    started[killed].send_signal(signal.SIGKILL)
+    found = processes.ends(started, 20)
+    assert found[killed][0] == -signal.SIGKILL
+    check_lost(found[1 - killed][0], found[1 - killed][2])
+    processes.train(processes.command(workdir))
+    interruption.assert_same_end(whole, interruption.end_of(workdir))
+
+
+@pytest.mark.slow
+def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
+    """As a machine does that runs out of memory."""
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir), 4)
+    processes.wait_for(workdir, 7, started)
+    os.kill(child_of(started[2]), signal.SIGKILL)
+    found = processes.ends(started, 20)
+    assert found[2][0] == 128 + signal.SIGKILL
+    for index in (0, 1, 3):
+        check_lost(found[index][0], found[index][2])
+
+
+@pytest.mark.slow
+def test_a_process_that_stands_still_ends_the_other(tmp_path):
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 7, started)
+    child = child_of(started[1])
+    os.kill(child, signal.SIGSTOP)
+    try:
+        (end,) = processes.ends(started[:1], 90)
+        check_lost(end[0], end[2])
+    finally:
+        os.kill(child, signal.SIGKILL)
+        processes.ends(started[1:])
+
+
+@pytest.mark.slow
+def test_a_signal_to_one_saves_once_and_another_number_of_devices_resumes(whole, tmp_path):
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 20, started)
+    started[1].send_signal(signal.SIGTERM)
+    sentences = set()
+    for code, _, stderr in processes.ends(started, 60):
+        assert code == 128 + signal.SIGTERM, stderr
+        sentences.add(stderr.partition(" To resume: ")[0])
+    (sentence,) = sentences
+    match = re.fullmatch(r"SIGTERM after step (\d+): the state is saved\.", sentence)
+    assert match and interruption.newest_step(workdir) == int(match[1])
+    stdout = processes.train_alone(processes.command(workdir), 2)
+    assert "resuming after step" in stdout
+    interruption.assert_same_end(whole, interruption.end_of(workdir))
+
+
+@pytest.mark.slow
+def test_processes_of_other_recipes_all_leave(tmp_path):
+    run = processes.command(tmp_path / "run")
+    started = processes.start_all(run, others=["--set", "training.seed=3"])
+    for code, _, stderr in processes.ends(started, 120):
+        assert code == 2, stderr
+        assert re.fullmatch(r"error: process 1 has another recipe than process 0 \(.*\n", stderr)
+    assert not (tmp_path / "run").exists()
+
+
 CONFIG = '''
 """A text beside the run."""
 from zoo import Experiment, Training
@@ -36,190 +169,134 @@ def get_config():
 '''
 
 
-def start(arguments, devices=1, folder=None):
-    """A command with so many devices of its own."""
-    flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices}"
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
-    return subprocess.Popen(
-        [sys.executable, str(TRAIN), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=folder,
-    )
-
-
-def start_two(arguments, other=(), folders=(None, None), devices=1):
-    """Two processes of so many devices each, the second with arguments of its `other`."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    place = ["--coordinator", f"127.0.0.1:{port}", "--processes", "2", "--process"]
-    first = start([*arguments, *place, "0"], devices, folders[0])
-    return [first, start([*arguments, *place, "1", *other], devices, folders[1])]
-
-
-def ends(processes, seconds=300):
-    """[(exit code, stdout, stderr)] of each."""
-    outputs = [process.communicate(timeout=seconds) for process in processes]
-    return [
-        (process.returncode, *output) for process, output in zip(processes, outputs, strict=True)
-    ]
-
-
-def command(workdir):
-    """Of a run whose devices are said elsewhere."""
-    return [word for word in interruption.command(workdir)[1:] if word not in ("--devices", "1")]
-
-
-def train_two(workdir):
-    (code, _, stderr), (other, _, errors) = ends(start_two(command(workdir)))
-    assert (code, other) == (0, 0), (stderr, errors)
-
-
-def stopped(workdir, who, number, step):
-    """Ends of two processes of which one gets a signal at a checkpoint of `step` or later."""
-    processes = start_two(command(workdir))
-    while all(process.poll() is None for process in processes):
-        if interruption.newest_step(workdir) >= step:
-            break
-        time.sleep(0.002)
-    processes[who].send_signal(number)
-    begun = time.monotonic()
-    found = ends(processes, 60)
-    assert time.monotonic() - begun < 60
-    return found
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The end of a run of one process with two devices."""
-    workdir = tmp_path_factory.mktemp("whole") / "run"
-    ((code, _, stderr),) = ends([start(command(workdir), 2)])
-    assert code == 0, stderr
-    return interruption.end_of(workdir)
-
-
-@pytest.mark.slow
-def test_a_killed_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path):
-    """Uninterrupted, two processes with a device each train to the bit what one with two does."""
-    train_two(tmp_path / "two")
-    interruption.assert_same_end(whole, interruption.end_of(tmp_path / "two"))
-    (code, _, stderr), (killed, _, _) = stopped(tmp_path / "run", 1, signal.SIGKILL, 30)
-    assert (code, killed) == (75, -signal.SIGKILL), stderr
-    assert stderr.startswith("error: process 1 of 2 has ended, or cannot be reached any more: ")
-    assert stderr.count("\n") == 1
-    train_two(tmp_path / "run")
-    interruption.assert_same_end(whole, interruption.end_of(tmp_path / "run"))
-
-
-@pytest.mark.slow
-def test_a_signal_to_one_saves_once_and_another_number_of_processes_goes_on(whole, tmp_path):
-    workdir = tmp_path / "run"
-    sentences = []
-    for code, _, stderr in stopped(workdir, 1, signal.SIGTERM, 20):
-        assert code == 128 + signal.SIGTERM, stderr
-        sentences.append(stderr.partition(" To resume: ")[0])
-    match = re.fullmatch(r"SIGTERM after step (\d+): the state is saved\.", sentences[0])
-    assert match and sentences[0] == sentences[1]
-    assert interruption.newest_step(workdir) == int(match[1])
-    # The one with JAX's coordinator, whose end JAX answers by abort().
-    (killed, _, _), (code, _, stderr) = stopped(workdir, 0, signal.SIGKILL, 100)
-    assert (killed, code) == (-signal.SIGKILL, 75), stderr
-    assert stderr.startswith("error: process 0 of 2 has ended")
-    ((code, stdout, stderr),) = ends([start(command(workdir), 2)])
-    assert code == 0 and "resuming after step" in stdout, stderr
-    interruption.assert_same_end(whole, interruption.end_of(workdir))
-
-
-@pytest.mark.slow
-def test_processes_of_other_recipes_or_texts_all_leave(tmp_path):
-    workdir = tmp_path / "run"
-    processes = start_two(command(workdir), other=["--set", "training.seed=3"])
-    for code, stdout, stderr in ends(processes):
-        assert code == 2, stderr
-        assert re.fullmatch(r"error: process 1 has another recipe than process 0 \(.*\n", stderr)
-        assert not stdout
+@pytest.fixture
+def two_folders(tmp_path):
+    """Folders of two processes, each with a text of its own, and the arguments of a run in both."""
     (tmp_path / "config.py").write_text(CONFIG)
     folders = tmp_path / "a", tmp_path / "b"
     for folder, text in zip(folders, ("a b c d\n" * 20, "a b d c\n" * 20), strict=True):
         folder.mkdir()
         (folder / "text.txt").write_text(text)
-    run = ["--config", str(tmp_path / "config.py"), "run"]
-    for code, _, stderr in ends(start_two(run, folders=folders)):
-        assert code == 2, stderr
+    return folders, ["--config", str(tmp_path / "config.py"), "run"]
+
+
+@pytest.mark.slow
+def test_processes_of_other_texts_all_leave(two_folders):
+    folders, run = two_folders
+    for code, _, stderr in processes.ends(processes.start_all(run, folders=folders), 120):
+        assert code == 2 and stderr.count("\n") == 1, stderr
         assert "process 1 has another training or validation text than process 0 (" in stderr
-        assert stderr.count("\n") == 1
     assert not (folders[0] / "run").exists()
-    # What one of them alone cannot read.
+
+
+@pytest.mark.slow
+def test_processes_whose_folder_is_not_shared_all_leave(two_folders):
+    folders, run = two_folders
+    (folders[1] / "text.txt").write_text((folders[0] / "text.txt").read_text())
+    for code, _, stderr in processes.ends(processes.start_all(run, folders=folders), 120):
+        assert code == 2 and stderr.count("\n") == 1, stderr
+        assert "process 1 has another content of the folder than process 0 (" in stderr
+        assert stderr.endswith("in a folder that all of them share.\n")
+
+
+@pytest.mark.slow
+def test_what_one_process_cannot_read_is_its_sentence_and_ends_the_other(two_folders):
+    folders, run = two_folders
     (folders[1] / "text.txt").unlink()
-    for code, _, stderr in ends(start_two(run, folders=folders)):
-        assert code == 2 and stderr.count("\n") == 1
-        assert stderr.startswith("error: ") and "text.txt" in stderr
-
-
-# Of 150 words, and so sizes that divide by two, and words that do not divide by four.
-SHORT = ["--set", "training.epochs=1", "--set", "training.validate_every=10"]
-
-
-def end_apart_from_devices(workdir):
-    """(step, arrays, progress) of the last checkpoint of a run on whatever mesh."""
-    recipe = small.with_settings(Workdir(workdir).experiment(), "parallel.model=1")
-    trainer = small.trainer_of(tasks.prepare(recipe, 1), recipe, workdir)
-    step, arrays, progress = small.last_state(trainer)
-    return step, arrays, small.timeless(progress)
-
-
-@pytest.fixture(scope="module")
-def on_a_mesh(tmp_path_factory):
-    """The end of a run of one process with a mesh of two by two devices."""
-    workdir = tmp_path_factory.mktemp("mesh") / "run"
-    arguments = [*command(workdir), *SHORT, "--set", "parallel.model=2"]
-    ((code, _, stderr),) = ends([start(arguments, 4)])
-    assert code == 0, stderr
-    return end_apart_from_devices(workdir)
-
-
-def check_close(expected, found):
-    assert expected[0] == found[0]
-    jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5, rtol=0), expected[1], found[1]
+    (other, _, lost), (code, _, stderr) = processes.ends(
+        processes.start_all(run, folders=folders), 120
     )
-    best = pytest.approx(expected[2]["best"], abs=1e-5)
-    assert found[2] == expected[2] | {"best": best}
+    assert code == 2 and stderr.startswith("error: ") and "text.txt" in stderr
+    assert stderr.count("\n") == 1
+    check_lost(other, lost)
 
 
-@pytest.mark.parametrize("model", [2, 4])
 @pytest.mark.slow
-def test_words_are_shared_out_within_and_across_processes(on_a_mesh, tmp_path, model):
-    """The state is kept once, and one process with one device goes on from there."""
-    shares = ["--set", f"parallel.model={model}"]
-    workdir = tmp_path / "run"
-    first = [*command(workdir), *SHORT, *shares]
-    processes = start_two(first, devices=2)
-    while all(process.poll() is None for process in processes):
-        if interruption.newest_step(workdir) >= 7:
-            processes[1].send_signal(signal.SIGTERM)
+def test_a_process_of_another_number_is_sent_away(tmp_path):
+    port = processes.free_port()
+    run = processes.command(tmp_path / "run")
+    first = processes.start_all(run, 1, port=port)  # alone: it waits for nobody
+    processes.ends(first, 120)
+    meeting = ["--coordinator", f"127.0.0.1:{port}"]
+    told_two = processes.start([*run, *meeting, "--processes", "2", "--process", "0"])
+    told_three = processes.start([*run, *meeting, "--processes", "3", "--process", "2"])
+    ((code, _, stderr),) = processes.ends([told_three], 60)
+    assert code == 2, stderr
+    assert re.fullmatch(
+        r"error: the processes of this run do not meet \(.*\): start all of them with the same "
+        r"--coordinator and --processes, each with a --process of its own\.\n",
+        stderr,
+    )
+    told_two.terminate()
+    processes.ends([told_two], 30)
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_named(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        run = processes.command(tmp_path / "run")
+        meeting = ["--coordinator", f"127.0.0.1:{port}", "--processes", "2", "--process", "0"]
+        ((code, _, stderr),) = processes.ends([processes.start([*run, *meeting])], 60)
+    assert (code, stderr) == (
+        2,
+        f"error: process 0 cannot listen at port {port} (Address already in use): give "
+        "--coordinator with a port that is free on its machine.\n",
+    )
+
+
+def ports_of(number):
+    """The ports of this machine at which a process listens."""
+    inodes = set()
+    for path in pathlib.Path(f"/proc/{number}/fd").iterdir():
+        match = re.fullmatch(r"socket:\[(\d+)\]", os.readlink(path))
+        inodes |= {match[1]} if match else set()
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{number}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                found.add(int(fields[1].rpartition(":")[2], 16))
+    return found
+
+
+STRANGERS = {
+    "a line of JSON": json.dumps({"index": 7, "count": 2}).encode() + b"\n",
+    "garbage": bytes(range(256)) * 40,
+    "ten megabytes": b"\0" * 10_000_000,
+    "nothing": b"",
+}
+
+
+@pytest.mark.slow
+def test_strangers_at_every_port_change_nothing_or_end_all(tmp_path, whole):
+    """Of the coordinator while the processes meet, and of all while they train."""
+    workdir, port, held = tmp_path / "run", processes.free_port(), []
+
+    def call(port):
+        for message in STRANGERS.values():
+            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+            held.append(connection)  # half open, to the end
+            with contextlib.suppress(OSError):  # sent away
+                connection.sendall(message)
+
+    started = processes.start_all(processes.command(workdir), port=port)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            call(port)
             break
-        time.sleep(0.002)
-    for code, _, stderr in ends(processes):
-        assert code == 128 + signal.SIGTERM, stderr
-    if model == 2:  # two processes go on with another mesh, of one device each
-        last = start_two(first, devices=1)
-    else:
-        last = [start([*command(workdir), *SHORT, "--set", "parallel.model=1"])]
-    found = ends(last)
-    assert [code for code, *_ in found] == [0] * len(last), found
-    assert "resuming after step" in found[0][1]
-    check_close(on_a_mesh, end_apart_from_devices(workdir))
-
-
-@pytest.mark.slow
-def test_two_processes_train_to_the_bit_what_one_with_the_same_mesh_does(on_a_mesh, tmp_path):
-    workdir = tmp_path / "run"
-    arguments = [*command(workdir), *SHORT, "--set", "parallel.model=2"]
-    for code, _, stderr in ends(start_two(arguments, devices=2)):
-        assert code == 0, stderr
-    step, arrays, progress = end_apart_from_devices(workdir)
-    assert (step, progress) == (on_a_mesh[0], on_a_mesh[2])
-    jax.tree.map(np.testing.assert_array_equal, arrays, on_a_mesh[1])
+        except OSError:
+            time.sleep(0.05)
+    processes.wait_for(workdir, 7, started)
+    for process in started:
+        for one in ports_of(child_of(process)):
+            call(one)
+    found = processes.ends(started, 120)
+    for connection in held:
+        connection.close()
+    if any(code for code, *_ in found):  # devices' own collectives take no strangers
+        for code, _, stderr in found:
+            check_lost(code, stderr)
+        processes.train(processes.command(workdir))
+    interruption.assert_same_end(whole, interruption.end_of(workdir))

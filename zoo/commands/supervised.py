@@ -40,25 +40,36 @@ def run() -> int:
         number = getattr(signal, name)
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: child.send_signal(number))
-    hidden = told = False
+    told, noise = False, ""
     assert child.stderr is not None
     for line in child.stderr:
         ours = line.startswith("error: ")
         told |= ours
-        hidden |= any(text in line for text in _NOISE)
-        if ours or not hidden:
+        if not ours and (noise or any(text in line for text in _NOISE)):
+            noise += line
+        else:
             sys.stderr.write(line)
             sys.stderr.flush()
     code = child.wait()
     if code != -signal.SIGABRT:
         return code if code >= 0 else 128 - code
+    meeting = "RegisterTask" in noise
     if not told:
-        print(
-            "error: another process of this run has ended, or cannot be reached any more: give the "
-            "same command to all processes again; the run resumes from its last checkpoint.",
-            file=sys.stderr,
-        )
-    return LOST
+        reason = noise.partition("absl::Status: ")[2].partition("\n")[0][:200]
+        what, remedy = _NEVER_MET if meeting else _LOST
+        print(f"error: {what} ({reason}): {remedy}", file=sys.stderr)
+    return 2 if meeting else LOST
+
+
+_NEVER_MET = (
+    "the processes of this run do not meet",
+    "start all of them with the same --coordinator and --processes, each with a --process of its "
+    "own.",
+)
+_LOST = (
+    "another process of this run has ended, or cannot be reached any more",
+    "give the same command to all processes again; the run resumes from its last checkpoint.",
+)
 
 
 def _end_with_parent():
