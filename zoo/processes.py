@@ -157,7 +157,7 @@ def _check_free(host: str, port: int):
         socket.create_server((host, port)).close()
     except OSError as error:
         raise UserError(
-            f"process 0 cannot listen at port {port} ({error.strerror}): give --coordinator with a "
+            f"process 0 cannot listen at port {port} ({os.strerror(error.errno or 0)}): give --coordinator with a "
             "port that is free on its machine."
         ) from error
 
