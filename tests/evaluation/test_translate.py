@@ -353,6 +353,11 @@ def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
     assert len(path.with_suffix(".txt").read_text().splitlines()) == kept["tokens"]
     table, _ = call("bleu", one, two, "--samples", 50)
     assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
+    alone, _ = call("bleu", one, "--samples", 50)
+    assert re.search(r"one  BLEU \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] .*chrF2 \d", alone)
+    assert " by sentences drawn anew\n" in alone and "p = " not in alone
+    itself, _ = call("bleu", one, one, "--samples", 50)
+    assert itself.splitlines()[1].count("(p = 1.0000)") == 2
     # Tokenised against detokenised: refused.
     kept["tokenizer"] = "13a"
     path.write_text(json.dumps(kept))

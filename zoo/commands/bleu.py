@@ -1,4 +1,4 @@
-"""zoo bleu: translations of a split by several runs, against the first, by paired bootstrap."""
+"""zoo bleu: scores of translations of a split with their intervals, of one run or of several."""
 
 import argparse
 import pathlib
@@ -16,7 +16,7 @@ def add_to(parser: argparse.ArgumentParser):
         help="folders of runs that translate --bleu judged, or files of their results",
     )
     add("--split", default="test", metavar="NAME", help="default: %(default)s")
-    add("--samples", type=int, default=1000, help="of the bootstrap; default: %(default)s")
+    add("--samples", type=int, default=1000, help="of intervals and tests; default: %(default)s")
     add(
         "--by-length",
         type=int,
@@ -27,7 +27,7 @@ def add_to(parser: argparse.ArgumentParser):
 
 
 def run(arguments: argparse.Namespace):
-    """Prints a table of scores, half of their 95% intervals, and p of the difference."""
+    """Prints a table of scores, their intervals of 95 %, and p of differences from the first."""
     from zoo.evaluation import bleu
     from zoo.runs.workdir import Workdir
 
@@ -39,8 +39,6 @@ def run(arguments: argparse.Namespace):
         from zoo.evaluation.reports import plots
 
         plots.check_file(arguments.plot)
-    if len(arguments.results) < 2 and arguments.by_length is None:
-        raise UserError("one result has nothing beside it: give two folders of runs, or more.")
     if arguments.samples < 1:
         raise UserError(f"--samples {arguments.samples}: give at least 1.")
     results = [bleu.read(path, arguments.split) for path in arguments.results]

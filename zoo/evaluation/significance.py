@@ -61,16 +61,20 @@ def paired_test(
       samples: how often sentences are exchanged.
 
     Returns:
-      p; NaN with statistics that are not finite.
+      p, exactly 1 if the statistics are the same; NaN if they or the figures are not finite.
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.nan
+    if np.array_equal(one, other):  # whatever the figure is, of no reference too
+        return 1.0
+    difference = abs(float(figure(one.sum(0))) - float(figure(other.sum(0))))
+    if not math.isfinite(difference):
         return math.nan
     generator = np.random.default_rng(seed)
     moved = np.empty((samples, one.shape[1]))
     for number in range(samples):
         moved[number] = generator.integers(0, 2, len(one)) @ (other - one)
     first, second = figure(one.sum(0) + moved), figure(other.sum(0) - moved)
-    difference = abs(float(figure(one.sum(0)) - figure(other.sum(0))))
     return (1 + int((np.abs(first - second) >= difference - 1e-9).sum())) / (1 + samples)
 
 
