@@ -78,8 +78,8 @@ def paired_test(
     return (1 + int((np.abs(first - second) >= difference - 1e-9).sum())) / (1 + samples)
 
 
-def binomial_interval(right: int, count: int) -> tuple[float, float]:
-    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927).
+def binomial_interval(right: float, count: float) -> tuple[float, float]:
+    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927), perhaps means.
 
     (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
     0.975 quantile of the normal distribution; NaN twice without questions.

@@ -106,13 +106,14 @@ class PairScores:
         for number, name in enumerate(GROUPS if any(self.groups) else ()):
             values = [groups[number] if groups else "" for groups in self.groups]
             scores_of[name] = {
-                value: self._chosen(np.array([other == value for other in values]))
+                value: self.chosen(np.array([other == value for other in values]))
                 for value in dict.fromkeys(values)
                 if value
             }
         return {name: groups for name, groups in scores_of.items() if groups}
 
-    def _chosen(self, chosen):
+    def chosen(self, chosen: np.ndarray) -> "PairScores":
+        """The scores of some of the pairs, by bool [n]."""
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
     def answers(self) -> kept_scores.Arrays:

@@ -42,8 +42,8 @@ def agreement(
 ) -> tuple[dict, kept_scores.Arrays]:
     """(The passport of a run's accuracy on pairs of `Micro.minimal_pairs`, which are right).
 
-    Its figures have "cases" too: the accuracy by phenomenon, with and without an attractor between
-    the two words that agree, and of all pairs; NaN where there is no pair.
+    Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
+    the two words that agree, and of all pairs.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
@@ -54,16 +54,14 @@ def agreement(
         run.experiment.vocabulary,
         plain,
     )
-    right, cases = scores.good > scores.bad, {}
+    cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
             wanted = (phenomenon, attractor)
-            chosen = scores.scored & np.array(
-                [(about["phenomenon"], about["attractor"]) == wanted for _, _, about in pairs]
-            )
+            chosen = [(about["phenomenon"], about["attractor"]) == wanted for *_, about in pairs]
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
-            cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
-    cases["all"] = scores.accuracy
+            cases[name] = scores.chosen(np.array(chosen, bool)).figures()
+    cases["all"] = scores.figures()
     record = passport.of_pairs(run, "micro-agreement", plain, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
@@ -106,7 +104,7 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
 
     figures = {name: record["figures"] for name, record in passports.items()}
     bands = {name: record["bands"] for name, record in figures.items()}
-    accuracies = {name: record["figures"]["cases"] for name, record in agreements.items()}
+    cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
     _log_rate(log, language, runs[first].experiment.vocabulary)
     log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
@@ -115,13 +113,17 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
         for line in overlap.warnings(record):
             log(f"{name}: {line.strip()}")
     _log_bands(log, own_bands, bands)
-    _log_accuracies(log, accuracies)
+    _log_accuracies(log, cases)
 
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
     plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     plots.bands(bands, files[1], by_band)
-    plots.accuracy(accuracies, files[2])
+    counts = {
+        name: {case: [(found["right"], found["pairs"])] for case, found in of_run.items()}
+        for name, of_run in cases.items()
+    }
+    plots.accuracy(counts, files[2])
     for path in files:
         log(f"wrote {path}")
     return files
@@ -173,10 +175,10 @@ def _log_bands(log, own_bands, bands):
         log(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
 
 
-def _log_accuracies(log, accuracies):
+def _log_accuracies(log, cases):
     log(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
-    log(f"{'':26}" + "".join(f"{name:>14}" for name in accuracies))
-    for phenomenon in next(iter(accuracies.values())):
-        values = "".join(f"{run[phenomenon]:14.1%}" for run in accuracies.values())
+    log(f"{'':26}" + "".join(f"{name:>14}" for name in cases))
+    for phenomenon in next(iter(cases.values())):
+        values = "".join(f"{run[phenomenon]['accuracy']:14.1%}" for run in cases.values())
         log(f"{phenomenon:26}{values}")
     log("")
