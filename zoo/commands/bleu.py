@@ -29,6 +29,7 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Prints a table of scores, their intervals of 95 %, and p of differences from the first."""
     from zoo.evaluation import bleu
+    from zoo.runs import outputs
     from zoo.runs.workdir import Workdir
 
     if arguments.plot and arguments.by_length is None:
@@ -49,20 +50,21 @@ def run(arguments: argparse.Namespace):
         _by_length(arguments, results, experiment, corpus)
         return
     rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
-    print(bleu.table(rows, results[0][0]))
+    outputs.show(bleu.table(rows, results[0][0]))
 
 
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source, and draws it."""
     from zoo.evaluation import bleu
     from zoo.evaluation.reports import plots
+    from zoo.runs import outputs
 
     names = _names(arguments.results)
     bleu.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
     rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
-    print(bleu.length_table(names, rows))
-    print(results[0][0]["figures"]["BLEU"]["signature"])
+    signature = results[0][0]["figures"]["BLEU"]["signature"]
+    outputs.show(bleu.length_table(names, rows), signature)
     if arguments.plot:
         spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
         curves = {

@@ -17,6 +17,7 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation import passport
     from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
+    from zoo.runs import outputs
 
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
     answers: dict = {}
@@ -24,9 +25,9 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
         run = Run.load(workdir)
         for split in splits:
             figures, scores = judgement.judge(run, split)
-            print(workdir, judgement.describe(figures), sep="\n", flush=True)
+            outputs.show(workdir, judgement.describe(figures))
             passport.write(run, figures, scores)
             answers.setdefault(split, {})[workdir] = figures, scores
     for split, of_runs in answers.items():
         for line in paired.answer_lines(split, of_runs):
-            print(line)
+            outputs.show(line)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from zoo.commands import compilation_cache
-from zoo.errors import UserError
+from zoo.errors import UserError, printable
 from zoo.sources import files
 from zoo.trust import permissions
 
@@ -214,4 +214,4 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
 def print_notes(notes: Iterable[str]):
     """Prints remarks on a text on stderr, each on a line: they are no part of the output."""
     for note in notes:
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)

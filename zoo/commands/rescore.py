@@ -145,8 +145,8 @@ def _tune(arguments):
     options.print_notes(tune.notes(figures["tuned on"], metric))
     if arguments.weights:
         outputs.write_lines(arguments.weights, [weights.text()], "the weights")
-    print(*tune.table(figures.items(), metric), *lines, sep="\n")
-    print(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()), sep="\n")
+    outputs.show(*tune.table(figures.items(), metric), *lines)
+    outputs.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
 
 
 def _tuned(lists, metric, arguments, start):

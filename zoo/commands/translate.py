@@ -303,6 +303,7 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
 def _judge(translator, search, restoring, arguments):
     """Prints BLEU and chrF of a split, and keeps them with hypotheses and passport."""
     from zoo.evaluation import bleu
+    from zoo.runs import outputs
 
     run, split = translator.runs[0], arguments.split
     corpus = translator.pairs(split)
@@ -320,4 +321,4 @@ def _judge(translator, search, restoring, arguments):
     )
     figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
     paths = bleu.write(run, figures, hypotheses)
-    print(bleu.describe(split, figures), *paths, sep="\n  ")
+    outputs.show(bleu.describe(split, figures), *(f"  {path}" for path in paths))

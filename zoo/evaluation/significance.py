@@ -79,10 +79,11 @@ def paired_test(
 
 
 def binomial_interval(right: float, count: float) -> tuple[float, float]:
-    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927), perhaps means.
+    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927).
 
     (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
-    0.975 quantile of the normal distribution; NaN twice without questions.
+    0.975 quantile of the normal distribution; NaN twice without questions. `right` and `count` may
+    be means over seeds.
     """
     if not count:
         return math.nan, math.nan

@@ -1,4 +1,5 @@
-"""Files that the user names: looked at before any work begins, and written whole.
+"""Lines of reports, and files that the user names, looked at before any work begins and written
+whole.
 
 A folder that is not there is refused rather than made: its name is more often a slip than a wish.
 """
@@ -11,8 +12,14 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
-from zoo.errors import UserError
+from zoo.errors import UserError, printable
 from zoo.runs import storage
+
+
+def show(*texts: object):
+    """Prints texts of a report, each on a line of its own, made `printable`: the passports, recipes
+    and lexicons of others may hold what a terminal would obey."""
+    print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
 
 def check(file: str | pathlib.Path, what: str = "the table"):

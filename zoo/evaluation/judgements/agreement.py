@@ -189,7 +189,7 @@ def describe(record: dict) -> str:
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
-def report(workdirs: list[str], splits: list[str], file: str, log=print):
+def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
     """Prints a table for each run and split (all tests if none) and what tells the runs apart,
     draws the pairs of all splits together in one picture, in which runs that differ in their seed
     alone are one, and writes the passports with a table of the pairs beside each.

@@ -18,6 +18,7 @@ from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
 from zoo.evaluation.run import Run, short_names
+from zoo.runs import outputs
 from zoo.sources.corpus import Corpus
 from zoo.sources.micro.micro import Micro
 
@@ -66,7 +67,7 @@ def agreement(
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
-def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
+def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures with their passports in each run's results, and writes
     the plots beside the first run; returns the plots' paths.
 
