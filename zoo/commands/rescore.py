@@ -286,11 +286,11 @@ def _arrays(path, references, costs, columns, arguments, metric):
     from zoo.rescoring import tune
     from zoo.sources.references import read_references
 
-    form, unscored = _read(path, costs, arguments)
+    _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(_counted(unscored))]
     if references:
         ids = [one.id for one in lists]
-        columns_of = [read_references(file, ids, form == "kaldi") for file in references]
+        columns_of = [read_references(file, ids) for file in references]
         wanted = {id: tuple(column[id] for column in columns_of) for id in ids}
     else:
         for one in lists:
