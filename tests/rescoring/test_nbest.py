@@ -281,8 +281,9 @@ def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, m
                 files.read_text(path)
     path.write_bytes(lzma.compress(b"0 ||| aa a\n" * 3))
     assert files.read_text(path) == "0 ||| aa a\n" * 3
-    with pytest.raises(UserError, match="is one JSON list of more than 10 characters"):
-        read(tmp_path, '[{"id": 1,\n"text": "a"},\n{"id": 2,\n"text": "b"}]')
+    (tmp_path / "l").write_text('[{"id":\n1,\n"text"\n: "a"}]')
+    with pytest.raises(UserError, match="l is one JSON list of more than 10 characters"):
+        [*nbest.read_lists(str(tmp_path / "l"))[1]]
 
 
 def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatch):

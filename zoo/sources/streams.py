@@ -37,7 +37,9 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
                 yield number, _text(line, number, file)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if getattr(error, "errno", None):
-            raise UserError(f"{file} cannot be read: {error.strerror}: give a file of text.") from error
+            raise UserError(
+                f"{file} cannot be read: {error.strerror}: give a file of text."
+            ) from error
         raise UserError(
             f"{file} cannot be decompressed after line {number} ({error}): get it again."
         ) from error
