@@ -32,9 +32,9 @@ def run(arguments: argparse.Namespace):
 
     if arguments.iterations < 1:
         raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
-    for file, what in ((arguments.output, "the alignments"), (arguments.dictionary, "the table")):
-        if file:
-            outputs.check(file, what)
+    outputs.check_each(
+        (arguments.output, "the alignments"), (arguments.dictionary, "the dictionary")
+    )
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]

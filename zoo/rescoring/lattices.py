@@ -396,7 +396,7 @@ def _read_words(run, lattice):
         )
     if not lattice.words:  # of silence alone
         return [run.lexicon.boundary_id], np.zeros(1)
-    corpus = Corpus(lattice.id, [[word] for word in lattice.words])
+    corpus = Corpus(f"the lattice {lattice.id}", [[word] for word in lattice.words])
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
     starts = text.starts[: len(lattice.words)]
