@@ -105,7 +105,7 @@ def test_sentences_start_after_their_boundaries():
 
 def test_unknown_words_are_refused_by_name():
     with pytest.raises(
-        UserError, match="1 distinct word of .* is not in the lexicon: 'e'; leave it"
+        UserError, match=r"1 distinct word of .* is not in the lexicon: 'e'; leave it"
     ):
         encoded(unknown="refused")
     # The most frequent come first, ten of them.

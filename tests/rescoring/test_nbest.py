@@ -68,7 +68,7 @@ def test_features(text, features):
         ("a= b= 1", "here: the feature 'a' has no value"),
         ("a=1 2", "here: '2' is a value without a name: write name="),
         ("=1", "here: '=1' is a value without a name"),
-        ("a=1 a=2", "here: the feature 'a' is there twice"),
+        ("a=1 a=2", "here: the feature 'a' comes twice: keep one"),
         ("a= x", "here: the feature 'a' is 'x': give a finite number"),
         ("nan", "here: the feature 'f1' is 'nan'"),
         ("a= 1 -inf", "here: the feature 'a_2' is '-inf'"),
@@ -86,8 +86,14 @@ def test_wrong_features(text, message):
         ("0 ||| a ||| 1\n0 ||| b ||| 1 ||| 2\n", "line 2: the hypothesis has a score, and the"),
         ("0 ||| a ||| 1 ||| x\n", "line 1: the score is 'x'"),
         ("0 ||| a ||| 1 ||| inf\n", "line 1: the score is 'inf'"),
-        ("0 ||| a ||| 1 2\n1 ||| b ||| 1\n", "line 2: 1 features where the first line has 2"),
-        ("0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n", "line 2: .* those of one alone are 'x', 'y'"),
+        (
+            "0 ||| a ||| 1 2\n1 ||| b ||| 1\n",
+            "line 2: the hypothesis and the first of the file differ in the features 'f2'",
+        ),
+        (
+            "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n",
+            "line 2: .* differ in the features 'x', 'y': give all the same",
+        ),
         ("0 ||| a\n1 ||| b\n0 ||| c\n", "line 3: the list '0' comes again after another one"),
         ("0 ||| a\nb\n", "line 2: no hypothesis: write id"),
         ("", "is empty: give a file with text"),
@@ -160,7 +166,7 @@ def test_lists_of_kaldi_with_costs(tmp_path):
         with pytest.raises(UserError, match=message):
             read(tmp_path, text, costs=costs)
     with pytest.raises(
-        UserError, match="--costs is for lists of Kaldi's, and .* has the form fields"
+        UserError, match=r"--costs is for lists of Kaldi's, and .* has the form fields"
     ):
         read(tmp_path, MOSES, costs=costs)
 
@@ -243,7 +249,8 @@ def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, m
         ("x\ta\nb\n", ["x"], "refs, line 2: 'b' does not begin with the id of a list, such as 'x'"),
         ("0 a\n1 b\n9 c\n", ["0", "1", "2"], "refs, line 3: '9 c' does not begin with the id of a"),
         ("0 a\n1 b\n1 c\n", ["0", "1", "2"], "refs, line 3: the id '1' comes twice"),
-        ("le chat\na\tb\n", ["0", "1"], "refs, line 1: 'le chat' does not begin with the id"),
+        ("le chat\na\tb\n", ["0", "1"], "refs, line 2: a tab, and no line begins with the id"),
+        ("0 ||| a\n1 ||| b\n", ["0", "1"], r"refs, line 1: \|\|\| as in an n-best list: give"),
     ],
 )
 def test_wrong_references_name_file_and_line(text, ids, message, tmp_path):

@@ -169,7 +169,7 @@ def test_the_best_of_other_lists_are_added(tmp_path):
         ("b", {"x": 3, "y": 2}, 4),
         ("d", {"x": 1, "y": 2}, 4),
     ]
-    with pytest.raises(UserError, match=r"the list '0' of the first file meets 'none'"):
+    with pytest.raises(UserError, match=r"the list '0' of the first file meets no list of another"):
         [*merge_lists(first, [[]], best=1)]
 
 

@@ -174,8 +174,8 @@ def _check_tuned(arguments):
     """UserError for an option that would be ignored."""
     if arguments.tokenize and arguments.metric != "bleu":
         raise UserError(
-            f"--tokenize parts words for BLEU, and --metric is {arguments.metric}: leave it out, or "
-            "give lists and references that are tokenised."
+            f"--tokenize parts words for BLEU, and --metric is {arguments.metric}: leave it out, "
+            "or give lists and references that are tokenised."
         )
     for option in ("test_references", "test_lattices", "test_costs"):
         if getattr(arguments, option) and not arguments.test:

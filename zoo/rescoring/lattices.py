@@ -354,8 +354,8 @@ class _Front:
                 best.setdefault(one.words, one)
         if not best:
             raise UserError(
-                f"no path of the lattice {self.lattice.id} has a finite score: give a lattice with a "
-                "probability above 0."
+                f"no path of the lattice {self.lattice.id} has a finite score: give a lattice "
+                "with a probability above 0."
             )
         paths = [
             Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_probs)

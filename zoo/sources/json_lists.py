@@ -80,8 +80,13 @@ def _joined_lines(first, others, path):
 def _parsed(text, where):
     try:
         value = json.loads(text)
-        if "\\u" in text:  # an escape may be half of a character, which is no text
+        if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{where}: half a character (an escape from \\ud800 to \\udfff that stands alone): "
+            "correct the text."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not JSON ({error}): correct it.") from error
     return value
@@ -110,7 +115,10 @@ def _list_of(value, number, where):
     for position, item in enumerate(items):
         own = {"text": item} if isinstance(item, str) else item
         if not isinstance(own, dict):
-            raise UserError(f"{where}: hypothesis {position + 1} is neither text nor an object.")
+            raise UserError(
+                f"{where}: hypothesis {position + 1} is neither text nor an object: write "
+                "one of the two."
+            )
         own = {**own, **{name: column[position] for name, column in columns.items()}}
         hypotheses.append(_hypothesis(own, number, where))
     return NBestList(id, hypotheses, _reference(value)), True

@@ -119,7 +119,10 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         fields = _fields(text, where)
         if "I" in fields:
             if not _NODE.fullmatch(fields["I"]):
-                raise UserError(f"{where}: the node I={fields['I']} is not a whole number.")
+                raise UserError(
+                    f"{where}: the node I={shortened(fields['I'], 80)} is not a whole number: "
+                    "count nodes from 0."
+                )
             if fields["I"] in nodes:
                 raise UserError(f"{where}: the node {fields['I']} comes twice: keep one.")
             if number_of(fields.get("t", "0"), where, "the time t") < 0:
@@ -147,14 +150,14 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         field = short if short in header else long
         if field in header and header[field] != str(count):
             raise UserError(
-                f"{at[field]}: the header says {header[field]} {long.lower()} and there are "
-                f"{count}: the file is cut short, or its header is wrong: get it again."
+                f"{at[field]}: the header says {shortened(header[field], 80)} {long.lower()} and "
+                f"there are {count}: the file is cut short, or its header is wrong: get it again."
             )
     base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
     if base < 0 or base == 1:
         raise UserError(
-            f"{at['base']}: base={base:g} is not the base of a logarithm: give one above 0, or 0 for "
-            "probabilities."
+            f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0 but "
+            "1, or 0 for probabilities."
         )
     scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
@@ -168,8 +171,8 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         for letter in "al":
             if letter in scored and letter not in fields:
                 raise UserError(
-                    f"{where}: the link has no score {letter}=, and others have one: give it to all "
-                    "links or to none."
+                    f"{where}: the link has no score {letter}=, and others have one: give it to "
+                    "all links or to none."
                 )
             value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
             values.append(_natural(value, base, where))
@@ -203,7 +206,9 @@ def _fields(text, where):
     try:
         parts = shlex.split(text) if '"' in text else text.split()
     except ValueError as error:
-        raise UserError(f"{where}: {error}: a value has a quotation mark at one end.") from error
+        raise UserError(
+            f"{where}: {error}: write a quotation mark at both ends of a value."
+        ) from error
     fields: dict[str, str] = {}
     for part in parts:
         name, sign, value = part.partition("=")
@@ -294,6 +299,11 @@ def _of_block(block, path):
             ends, word, costs = _arc(parts, where)
         elif state in final:
             raise UserError(f"{where}: the state {state} is final twice: keep one of the lines.")
+        elif len(parts) == 2 and "," not in parts[1]:
+            raise UserError(
+                f"{where}: {shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC "
+                "for a final state, FROM TO WORD GRAPH,ACOUSTIC for an arc."
+            )
         else:
             final[state] = where
             costs = parts[1] if len(parts) == 2 else costs
@@ -365,8 +375,8 @@ def lattice_of(
     kept = [link for link in links if link[0] in ahead and link[1] in back]
     if not kept:
         raise UserError(
-            f"{path}: no path leads from the start of the lattice {shortened(name, 80)} to its end: "
-            "get the file again, or name other nodes."
+            f"{path}: no path leads from the start of the lattice {shortened(name, 80)} to its "
+            "end: get the file again, or name other nodes."
         )
     numbers = _ordered(start, kept, path, name)
     numbered_links = [

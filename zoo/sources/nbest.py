@@ -123,7 +123,9 @@ def features_of(text: str, where: str) -> dict[str, float]:
         if not equals:
             groups[-1][1].append(token)
         elif not name:
-            raise UserError(f"{where}: {shortened(token, 80)!r} is a value without a name.")
+            raise UserError(
+                f"{where}: {shortened(token, 80)!r} is a value without a name: write one before =."
+            )
         elif value:
             groups += [(name, [value]), ("", [])]
         else:
@@ -136,13 +138,18 @@ def features_of(text: str, where: str) -> dict[str, float]:
                 "before it."
             )
         if key and not values:
-            raise UserError(f"{where}: the feature {shortened(key, 80)!r} has no value.")
+            raise UserError(
+                f"{where}: the feature {shortened(key, 80)!r} has no value: write a number "
+                "after it."
+            )
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
             if full in features:
-                raise UserError(f"{where}: the feature {full!r} is there twice.")
-            features[full] = number_of(number, where, f"the feature {full!r}")
+                raise UserError(
+                    f"{where}: the feature {shortened(full, 80)!r} comes twice: keep one."
+                )
+            features[full] = number_of(number, where, f"the feature {shortened(full, 80)!r}")
     return features
 
 
@@ -236,17 +243,16 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
             if names is None:
                 names, scored = [*hypothesis.features], hypothesis.score is not None
             if (hypothesis.score is not None) != scored:
-                has, others = ("no", "one") if scored else ("a", "none")
+                has, others = ("no", "has one") if scored else ("a", "has none")
                 raise UserError(
                     f"{where}: the hypothesis has {has} score, and the first of the file {others}: "
-                    "give all or none."
+                    "give one to all, or to none."
                 )
             if not sparse and hypothesis.features.keys() != {*names}:
                 differ = sorted(hypothesis.features.keys() ^ {*names})
                 raise UserError(
-                    f"{where}: {len(hypothesis.features)} features where the first line has "
-                    f"{len(names)}; those of one alone are {named(differ)}: give every line the "
-                    "same, or say that they are sparse."
+                    f"{where}: the hypothesis and the first of the file differ in the features "
+                    f"{named(differ)}: give all the same, or add --sparse."
                 )
         yield nbest_list
     if names is None:

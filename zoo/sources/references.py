@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from zoo.errors import UserError, named, shortened
 from zoo.sources import streams
+from zoo.sources.nbest import SEPARATOR
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
@@ -28,13 +29,23 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
     pairs = [_keyed(text, written, numbers) for _, text in lines]
     found = {id for id, _ in pairs if id is not None}
-    tabs = any("\t" in text for _, text in lines)
+    tabs = [number for number, text in lines if "\t" in text]
     plain = numbers and not tabs and 2 * len(found) <= len(lines)
+    if numbers and tabs and not found:
+        raise UserError(
+            f"{path}, line {tabs[0]}: a tab, and no line begins with the id of a list, such as "
+            f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, or lines "
+            "without tabs."
+        )
     if plain:
         pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
     references: dict[str, str] = {}
     for (number, text), (id, words) in zip(lines, pairs, strict=True):
         where = f"{path}, line {number}"
+        if SEPARATOR in text:
+            raise UserError(
+                f"{where}: {SEPARATOR} as in an n-best list: give a file of references."
+            )
         if id is None and plain:
             raise UserError(
                 f"{where}: there is no list {number - 1} for this reference: give lists and "
