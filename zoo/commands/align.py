@@ -32,9 +32,7 @@ def run(arguments: argparse.Namespace):
 
     if arguments.iterations < 1:
         raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
-    outputs.check_each(
-        (arguments.output, "the alignments"), (arguments.dictionary, "the dictionary")
-    )
+    outputs.check_each((arguments.output, "the alignments"), (arguments.dictionary, "the table"))
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]

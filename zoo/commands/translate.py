@@ -198,8 +198,8 @@ def _check_files(arguments):
     outputs.check_each(
         (arguments.output, "the translations"),
         (arguments.alignments, "the alignments"),
-        (arguments.plot_attention, "the picture of attention"),
-        (arguments.plot_gradients, "the picture of gradients"),
+        (arguments.plot_attention, "the picture"),
+        (arguments.plot_gradients, "the picture"),
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
         from zoo.evaluation.reports import plots

@@ -32,9 +32,9 @@ def check_each(*files: tuple[str | pathlib.Path | None, str]):
     """Checks several (file or None, what it is called), each as `check`.
 
     Raises:
-      UserError: as `check`, or two are one file, in which the second would take the first's place.
+      UserError: as `check`, or two are one file.
     """
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     for file, what in files:
         if file is None:
             continue
@@ -42,9 +42,10 @@ def check_each(*files: tuple[str | pathlib.Path | None, str]):
         place = os.path.realpath(file)
         if place in seen and not _is_stream(pathlib.Path(file)):
             raise UserError(
-                f"{seen[place]} and {what} would be one file, {file}: give each a file of its own."
+                f"{file} is named for two outputs, and the second would take the place of the "
+                "first: give each a file of its own."
             )
-        seen[place] = what
+        seen.add(place)
 
 
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):

@@ -99,13 +99,12 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
     lines = (line for line in streams.read_lines(path) if not line[1].startswith("#"))
     head = [*itertools.islice(lines, _HEAD)]
     filled = [text for _, text in head if text.strip()]
-    lines = itertools.chain(head, lines)
     if not filled:
         raise UserError(f"{path} has no lattice in its first lines: give SLF or Kaldi's text form.")
     if 2 * sum(_FIELD.match(text) is not None for text in filled) > len(filled):
-        yield _of_slf(lines, path, name or path)
+        yield _of_slf(itertools.chain(head, lines), path, name or path)
     else:
-        yield from _of_kaldi(lines, path)
+        yield from _of_kaldi(itertools.chain(head, lines), path)
 
 
 def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
@@ -156,8 +155,8 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
     base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
     if base < 0 or base == 1:
         raise UserError(
-            f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0 but "
-            "1, or 0 for probabilities."
+            f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
+            "not 1, or 0 for probabilities."
         )
     scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []

@@ -174,7 +174,8 @@ def _of_fields(lines, path):
 def _of_kaldi(lines, path, costs):
     """(utterance, hypothesis) of each line, with the costs of the other files."""
     others = {name: streams.read_lines(file) for name, file in costs.items()}
-    last, keys = None, set()
+    last: str | None = None
+    keys: set[str] = set()
     for number, line in lines:
         where = f"{path}, line {number}"
         key, *words = line.split() or [""]

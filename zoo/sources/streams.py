@@ -36,7 +36,7 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
                     raise files.too_long(f"{file}, line {number},")
                 yield number, _text(line, number, file)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        if getattr(error, "errno", None):
+        if isinstance(error, OSError) and error.errno:
             raise UserError(
                 f"{file} cannot be read: {error.strerror}: give a file of text."
             ) from error
