@@ -32,9 +32,7 @@ def run(arguments: argparse.Namespace):
 
     if arguments.iterations < 1:
         raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
-    for file, what in ((arguments.output, "the alignments"), (arguments.dictionary, "the table")):
-        if file:
-            outputs.check(file, what)
+    outputs.check_each((arguments.output, "the alignments"), (arguments.dictionary, "the table"))
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]
@@ -49,13 +47,13 @@ def run(arguments: argparse.Namespace):
 
 def _pairs(arguments):
     """(source sentences, target sentences), lists of words."""
-    from zoo.sources import files
+    from zoo.sources import pairs
 
     sides = []
     for path in (arguments.source, arguments.target):
-        text = files.read_text(files.find(path)).removesuffix("\n")
-        text = text.lower() if arguments.lower_case else text
-        sides.append([[*map(sys.intern, line.split())] for line in text.split("\n")])
+        _, lines = pairs.read_lines(path)
+        lines = [line.lower() for line in lines] if arguments.lower_case else lines
+        sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides
     if len(sources) != len(targets):
         raise UserError(

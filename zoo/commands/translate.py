@@ -195,12 +195,12 @@ def _check_files(arguments):
     """UserError if a file that is yet to be made could not be written."""
     from zoo.runs import outputs
 
-    for file, what in (
+    outputs.check_each(
         (arguments.output, "the translations"),
         (arguments.alignments, "the alignments"),
-    ):
-        if file:
-            outputs.check(file, what)
+        (arguments.plot_attention, "the picture"),
+        (arguments.plot_gradients, "the picture"),
+    )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
         from zoo.evaluation.reports import plots
 

@@ -43,7 +43,7 @@ def generate(
         missing = [*vocabulary.missing([words], lexicon)]
         if missing and vocabulary.unknown == "refused":
             raise UserError(
-                f"the prompt has words that the lexicon has not: {named(missing)}; leave them out "
+                f"words of the prompt are not in the lexicon: {named(missing)}; leave them out "
                 "of --prompt, or train with vocabulary.unknown=counted."
             )
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)

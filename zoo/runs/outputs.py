@@ -35,6 +35,26 @@ def check(file: str | pathlib.Path, what: str = "the table"):
             raise _error(errno.EACCES)
 
 
+def check_each(*files: tuple[str | pathlib.Path | None, str]):
+    """Checks several (file or None, what it is called), each as `check`.
+
+    Raises:
+      UserError: as `check`, or two are one file.
+    """
+    seen: set[str] = set()
+    for file, what in files:
+        if file is None:
+            continue
+        check(file, what)
+        place = os.path.realpath(file)
+        if place in seen and not _is_stream(pathlib.Path(file)):
+            raise UserError(
+                f"{file} is named for two outputs, and the second would take the place of the "
+                "first: give each a file of its own."
+            )
+        seen.add(place)
+
+
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
     """write(path), so that the file is there whole or not at all; UserError as `check`."""
     path = pathlib.Path(file)
