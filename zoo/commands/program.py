@@ -1,6 +1,7 @@
 """The end of entry scripts: clear errors and exit codes."""
 
 import contextlib
+import io
 import logging
 import os
 import signal
@@ -73,8 +74,27 @@ def run(main) -> int:
 
 def program(main):
     """Runs main as a script does, with `run`, and ends with its exit code."""
+    open_streams()
     allocator.keep_memory()
     leave(run(main))
+
+
+def open_streams():
+    """Makes the standard streams such that none fails for what is read or written.
+
+    One that is closed, as by `>&-`, is empty, or swallows what is written. On a terminal, or with
+    PYTHONIOENCODING, letters that its encoding does not have are escaped; anything else gets UTF-8,
+    as the zoo reads and writes all files.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not what somebody has put in its place
+            own = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            stream.reconfigure(
+                encoding=None if own else "utf-8", errors="backslashreplace"
+            )
 
 
 def leave(code: int):
