@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 
@@ -17,6 +18,8 @@ from tests import examples
 from zoo.sources import files
 from zoo.trust import permissions
 
+# Programs that tests start find zoo in the working folder, wherever the tests were started.
+os.chdir(pathlib.Path(__file__).parents[1])
 # Most of a test's time is compilation: code for small arrays need not be the fastest.
 FLAGS = ["--xla_backend_optimization_level=0"]
 if jax.__version_info__ < (0, 11):  # later ones know the first of these no more, and would abort
@@ -112,6 +115,20 @@ def random():
 def lexicon():
     """Thirteen words with overlapping real-valued features and a background; see examples."""
     return examples.lexicon()
+
+
+@pytest.fixture
+def signals():
+    """Signals that stop a program are ignored by none that the test starts, as they may be by this
+    one: SIGHUP under nohup, SIGINT behind & in a script."""
+    kept = {
+        number: signal.signal(number, lambda *_: None)  # not passed on, unlike SIG_IGN
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_IGN
+    }
+    yield
+    for number, before in kept.items():
+        signal.signal(number, before)
 
 
 @pytest.fixture

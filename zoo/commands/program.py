@@ -1,5 +1,6 @@
 """The end of entry scripts: clear errors and exit codes."""
 
+import argparse
 import contextlib
 import io
 import logging
@@ -7,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 
 from zoo.commands import allocator
 from zoo.errors import Interrupted, UserError
@@ -52,6 +54,17 @@ def run(main) -> int:
     except Interrupted as interruption:
         _tell(interruption)
         return 128 + interruption.signal
+    except SystemExit as end:
+        where = traceback.extract_tb(end.__traceback__)
+        if where[-1].filename == argparse.__file__:  # after --help, or how a command is used
+            raise
+        # Of the user's own code, as no code of the zoo does so: exit code 0 would be wrong.
+        frame = next(f for f in reversed(where) if not f.filename.startswith("<frozen "))
+        _tell(
+            f"error: {frame.filename}, line {frame.lineno} ends the program "
+            f"(SystemExit: {end.code}), which has not done its work: take that out."
+        )
+        return 2
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
         _tell("interrupted")
         return 128 + signal.SIGINT
@@ -88,13 +101,13 @@ def open_streams():
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+            empty = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
+            setattr(sys, name, empty)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not what somebody has put in its place
             own = stream.isatty() or "PYTHONIOENCODING" in os.environ
-            stream.reconfigure(
-                encoding=None if own else "utf-8", errors="backslashreplace"
-            )
+            stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):

@@ -6,7 +6,7 @@ import sys
 
 from zoo import lazy
 from zoo.commands import options, rescore_lattices
-from zoo.errors import UserError, check_seed
+from zoo.errors import UserError
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -24,12 +24,17 @@ def add_to(parser: argparse.ArgumentParser):
     add("--metric", choices=("bleu", "chrf", "wer"), default="bleu")
     add("--tokenize", default="none", metavar="NAME", help="for BLEU, a tokeniser of sacrebleu")
     add("--method", choices=("mira", "mert"), default="mira")
-    add("--seed", type=int, default=0)
+    add("--seed", type=options.whole(0), default=0)
     add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
-    add("--hold-out", type=int, metavar="N", help="each N-th list is not tuned on, but judged")
+    add(
+        "--hold-out",
+        type=options.whole(2),
+        metavar="N",
+        help="each N-th list is not tuned on, but judged",
+    )
     add(
         "--folds",
-        type=int,
+        type=options.whole(2),
         metavar="N",
         help="keeps the weights that it begins with unless those of N - 1 parts of the lists are "
         "better on the N-th, each in turn",
@@ -101,7 +106,13 @@ def _add_columns(parser):
         metavar="LISTS",
         help="lists of another system for the same sentences, whose best hypotheses are added",
     )
-    add("--also-best", type=int, default=10, metavar="K", help="how many of each; default: 10")
+    add(
+        "--also-best",
+        type=options.whole(1),
+        default=10,
+        metavar="K",
+        help="how many of each; default: 10",
+    )
 
 
 def run(arguments: argparse.Namespace):
@@ -114,7 +125,6 @@ def _tune(arguments):
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
-    check_seed(arguments.seed, "--seed")
     if arguments.weights:
         outputs.check(arguments.weights, "the weights")
     metric = metrics.metric_of(arguments.metric, arguments.tokenize)
@@ -266,8 +276,6 @@ def _read(path, costs, arguments):
     files = {name: file for name, _, file in pairs}
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
     if arguments.also:
-        if arguments.also_best < 1:
-            raise UserError(f"--also-best {arguments.also_best}: give at least 1.")
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
         lists = merge_lists(lists, others, arguments.also_best)
     return form, lists
