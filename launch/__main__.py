@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None):
         sys.stdout.write(script)
         return
     try:
-        code = subprocess.run(command, input=script, text=True).returncode
+        code = subprocess.run(command, input=script, encoding="utf-8").returncode
     except FileNotFoundError as error:
         raise UserError(f"there is no program {command[0]} here: see --dry-run.") from error
     if code:

@@ -37,6 +37,8 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = f"{CACHE.name}/programs"
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+# What datasets reads of a table, which may not be kept in the user's own folder.
+os.environ["HF_HOME"] = f"{CACHE.name}/huggingface"
 # Runs of the tests are noted as one's own there, not among the user's.
 os.environ["XDG_STATE_HOME"] = f"{CACHE.name}/state"
 
