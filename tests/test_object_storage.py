@@ -16,6 +16,7 @@ from zoo.processes import group
 from zoo.runs import object_storage
 from zoo.training.metrics import Metrics
 
+pytestmark = pytest.mark.usefixtures("signals")
 PATH = "gs://bucket/runs/a"
 
 

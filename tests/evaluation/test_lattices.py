@@ -395,9 +395,6 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     for words, message in (
         (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
         (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
-        (("l.txt", "--together", 0), "--together 0: give at least 1"),
-        (("l.txt", "--look-ahead", 0), "look-ahead 0.0 and most"),
-        (("l.txt", "--weight", "nan"), "weight is nan: give a finite number"),
         (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
         (("l.txt", "--run", trained), "a folder of a run is named twice"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),

@@ -171,7 +171,9 @@ def test_an_address_of_something_else_is_said(monkeypatch):
 
 def test_processes_that_do_not_come_are_named():
     server = links.listen(("127.0.0.1", 0))
-    with pytest.raises(UserError, match=re.escape("of 3 processes 1, 2 did not come within 0 sec")):
+    with pytest.raises(
+        UserError, match=re.escape("of 3 processes 1, 2 did not come within 0.1 sec")
+    ):
         links.receive(server, 3, 0.1)
     server.close()
 

@@ -18,6 +18,7 @@ from tests.training import test_interruption as interruption
 from zoo.runs.workdir import Workdir
 from zoo.training import tasks
 
+pytestmark = pytest.mark.usefixtures("signals")
 TRAIN = pathlib.Path(__file__).parents[2] / "train.py"
 CONFIG = '''
 """A text beside the run."""

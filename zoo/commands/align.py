@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from zoo.alignment.symmetrise import METHODS
+from zoo.commands import options
 from zoo.errors import UserError
 
 
@@ -20,7 +21,13 @@ def add_to(parser: argparse.ArgumentParser):
         default="grow-diag",
         help="how the models of both directions are put together; default: %(default)s",
     )
-    add("--iterations", type=int, default=5, metavar="N", help="steps of EM; default: %(default)s")
+    add(
+        "--iterations",
+        type=options.whole(1, 1000),
+        default=5,
+        metavar="N",
+        help="steps of EM; default: %(default)s",
+    )
     add("--lower-case", action="store_true", help="compares words without regard to case")
 
 
@@ -30,8 +37,6 @@ def run(arguments: argparse.Namespace):
     from zoo.runs import outputs
     from zoo.sources import alignments
 
-    if arguments.iterations < 1:
-        raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
     outputs.check_each((arguments.output, "the alignments"), (arguments.dictionary, "the table"))
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)

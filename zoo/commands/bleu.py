@@ -3,6 +3,7 @@
 import argparse
 import pathlib
 
+from zoo.commands import options
 from zoo.errors import UserError
 
 
@@ -16,10 +17,15 @@ def add_to(parser: argparse.ArgumentParser):
         help="folders of runs that translate --bleu judged, or files of their results",
     )
     add("--split", default="test", metavar="NAME", help="default: %(default)s")
-    add("--samples", type=int, default=1000, help="of intervals and tests; default: %(default)s")
+    add(
+        "--samples",
+        type=options.whole(1, 10**6),
+        default=1000,
+        help="of intervals and tests; default: %(default)s",
+    )
     add(
         "--by-length",
-        type=int,
+        type=options.whole(1),
         metavar="N",
         help="instead: BLEU of sentences of 1 to N source words, of N + 1 to 2 N, and so on",
     )
@@ -34,14 +40,10 @@ def run(arguments: argparse.Namespace):
 
     if arguments.plot and arguments.by_length is None:
         raise UserError("--plot is for --by-length: give both, or leave it out.")
-    if arguments.by_length is not None and arguments.by_length < 1:
-        raise UserError(f"--by-length {arguments.by_length}: give at least 1.")
     if arguments.plot:
         from zoo.evaluation.reports import plots
 
         plots.check_file(arguments.plot)
-    if arguments.samples < 1:
-        raise UserError(f"--samples {arguments.samples}: give at least 1.")
     results = [bleu.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
     experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()

@@ -6,7 +6,7 @@ import sys
 
 from zoo import lazy
 from zoo.commands import options, rescore_lattices
-from zoo.errors import UserError, check_seed
+from zoo.errors import UserError
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -29,12 +29,17 @@ def add_to(parser: argparse.ArgumentParser):
     add("--metric", choices=("bleu", "chrf", "wer"), default="bleu")
     add("--tokenize", metavar="NAME", help="with --metric bleu: a tokeniser of sacrebleu")
     add("--method", choices=("mira", "mert"), default="mira")
-    add("--seed", type=int, default=0)
+    add("--seed", type=options.whole(0), default=0)
     add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
-    add("--hold-out", type=int, metavar="N", help="each N-th list is not tuned on, but judged")
+    add(
+        "--hold-out",
+        type=options.whole(2),
+        metavar="N",
+        help="each N-th list is not tuned on, but judged",
+    )
     add(
         "--folds",
-        type=int,
+        type=options.whole(2),
         metavar="N",
         help="keeps the weights that it begins with unless those of N - 1 parts of the lists are "
         "better on the N-th, each in turn",
@@ -118,7 +123,12 @@ def _add_columns(parser):
         metavar="LISTS",
         help="lists of another system for the same sentences, whose best hypotheses are added",
     )
-    add("--also-best", type=int, metavar="K", help="how many of each list of --also; default: 10")
+    add(
+        "--also-best",
+        type=options.whole(1),
+        metavar="K",
+        help="how many of each list of --also; default: 10",
+    )
 
 
 def run(arguments: argparse.Namespace):
@@ -131,7 +141,6 @@ def _tune(arguments):
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
-    check_seed(arguments.seed, "--seed")
     if arguments.weights:
         outputs.check(arguments.weights, "the weights")
     _check_tuned(arguments)
@@ -305,8 +314,6 @@ def _read(path, costs, arguments):
         files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
     best = 10 if arguments.also_best is None else arguments.also_best
-    if best < 1:
-        raise UserError(f"--also-best {best}: give at least 1.")
     if arguments.also_best is not None and not arguments.also:
         raise UserError("--also-best is for --also: give both, or leave it out.")
     if arguments.also:

@@ -20,13 +20,23 @@ def add_to(parser: argparse.ArgumentParser):
     add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
     options.add_folder_to(parser, "folder of the run; one that was begun is resumed")
     add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
-    add("--devices", type=int, default=0, help="devices of each process to use (0: all)")
+    add(
+        "--devices",
+        type=options.whole(0),
+        default=0,
+        help="devices of each process to use (0: all)",
+    )
     add("--coordinator", metavar="HOST:PORT", help="of several processes: where process 0 is met")
-    add("--processes", type=int, metavar="N", help="how many there are; 1: this one alone")
-    add("--process", type=int, metavar="I", help="which of them this one is, from 0")
+    add(
+        "--processes",
+        type=options.whole(1),
+        metavar="N",
+        help="how many there are; 1: this one alone",
+    )
+    add("--process", type=options.whole(0), metavar="I", help="which of them this one is, from 0")
     add(
         "--meet-within",
-        type=float,
+        type=options.number(0, 1e6, above=True),
         default=300.0,
         metavar="SECONDS",
         help="how long they wait for each other at the start",

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 
 # Where process 0 of a slice of TPUs is met; JAX's own coordinator has another port.
 TPU_PORT = 8477
@@ -86,17 +86,20 @@ _MEANING = {
 
 def _check(place: Place):
     if place.count < 1:
-        raise UserError(f"--processes {place.count}: give at least 1.")
+        raise UserError(
+            f"{place.count} processes, by --processes or the environment: give at least 1."
+        )
     if not 0 <= place.index < place.count:
         raise UserError(
-            f"--process {place.index} is none of {place.count} processes: they are numbered from 0 "
-            f"to {place.count - 1}."
+            f"process {place.index}, by --process or the environment, is none of {place.count} "
+            f"processes: they are numbered from 0 to {place.count - 1}."
         )
     host, _, port = place.coordinator.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
+    named = host and not re.search(r"[\s/]", host)
+    if not named or not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 2**16:
         raise UserError(
-            f"--coordinator {place.coordinator}: give HOST:PORT, the machine of process 0 and a "
-            "port that is free there."
+            f"coordinator {shortened(place.coordinator)!r}, by --coordinator or the environment: "
+            "give HOST:PORT, the machine of process 0 and a port that is free there."
         )
 
 
@@ -153,6 +156,11 @@ def _kubernetes_tpu(environment) -> dict:
     hosts = environment.get("TPU_WORKER_HOSTNAMES", "").split(",")
     if len(hosts) < 2 or "TPU_WORKER_ID" not in environment:
         return {}
+    if "" in hosts:
+        raise UserError(
+            f"TPU_WORKER_HOSTNAMES={shortened(','.join(hosts))} has an empty name: give each host "
+            "of the slice once."
+        )
     return {
         "coordinator": f"{hosts[0]}:{TPU_PORT}",
         "count": len(hosts),
@@ -187,6 +195,9 @@ def _ask(name: str) -> str:
 
 def _number(environment, name: str) -> int:
     value = environment[name]
-    if not value.isdecimal():
-        raise UserError(f"{name}={value} is no number of processes or of one of them.")
+    if not value.isdecimal() or len(value) > 18:
+        raise UserError(
+            f"{name}={shortened(value, 40)} is not a whole number: correct it, or give "
+            "--coordinator, --processes and --process."
+        )
     return int(value)

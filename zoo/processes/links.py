@@ -249,7 +249,7 @@ def receive(server: socket.socket, count: int, limit: float, end: Callable = end
         except TimeoutError:
             missing = [str(i) for i in range(1, count) if i not in sockets]
             wrong = (
-                f"of {count} processes {', '.join(missing[:10])} did not come within {limit:.0f} "
+                f"of {count} processes {', '.join(missing[:10])} did not come within {limit:g} "
                 "seconds: start them all, with the same --coordinator."
             )
             break
@@ -318,7 +318,7 @@ def connect(
         except OSError as error:
             if left <= 0.5:
                 raise UserError(
-                    f"process 0 cannot be reached at {address[0]}:{address[1]} within {limit:.0f} "
+                    f"process 0 cannot be reached at {address[0]}:{address[1]} within {limit:g} "
                     f"seconds ({error}): start it, or give its --coordinator to all."
                 ) from error
             time.sleep(0.5)

@@ -17,6 +17,8 @@ with lazy.extra():
 
 # A line of metrics every so many steps.
 EVERY = 100
+# Without a terminal: a line of the log every so many seconds.
+SECONDS = 60.0
 
 
 class Metrics:
@@ -93,7 +95,7 @@ class Unwritten:
     """What further processes of a run have in the place of `Metrics` and `ProgressBar`: process 0
     reports for all."""
 
-    def step(self, step, progress, results):
+    def step(self, *reported):
         """Nothing."""
 
     def validation(self, step, progress, figures):
@@ -116,15 +118,17 @@ def _until(step, text, path, log):
 
 
 class ProgressBar:
-    """Steps, tokens per second, loss and time left on a terminal; lines of text elsewhere."""
+    """Steps, tokens per second, loss and time left: a bar on a terminal, elsewhere a line a minute,
+    among the other lines of text."""
 
-    def __init__(self, total: int, step: int, loss_name: str = "loss"):
-        """A bar of `total` steps that stands at `step`."""
-        self._loss_name = loss_name
+    def __init__(self, total: int, step: int, loss_name: str = "loss", clock=time.perf_counter):
+        """Shows `total` steps, of which `step` are done; `clock` tells seconds."""
+        self._loss_name, self._total, self._clock = loss_name, total, clock
         self._bar = tqdm.tqdm(
             total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
         )
-        self._tokens, self._since, self._shown = 0.0, time.perf_counter(), 0.0
+        self._tokens, self._since, self._shown = 0.0, clock(), 0.0
+        self._first: tuple[int, float] | None = None  # the step that was reported first, and when
 
     def __enter__(self):
         return self
@@ -135,19 +139,18 @@ class ProgressBar:
         except OSError as failed:
             _check_unread(failed)
 
-    def step(self, step, progress, results):
-        """One step further."""
-        if self._bar.disable:
-            return
+    def step(self, step, share, progress, results):
+        """One step further, after which `share` of the epoch is done."""
         self._tokens += float(results.tokens)
-        now = time.perf_counter()
+        now = self._clock()
+        if self._bar.disable:
+            self._step_of_log(step, share, progress, now)
+            return
         if now - self._shown > 0.5:
             self._shown = now
             rate = self._tokens / (now - self._since)
-            loss = progress.loss / max(progress.tokens, 1)
             self._bar.set_postfix_str(
-                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, training {self._loss_name} "
-                f"{loss:.3f}",
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, {self._loss(progress)}",
                 refresh=False,
             )
         try:
@@ -155,6 +158,27 @@ class ProgressBar:
         except OSError as error:
             _check_unread(error)
             self._bar.disable = True
+
+    def _step_of_log(self, step, share, progress, now):
+        """Logs the tokens per second since the line before, and the time left at the speed of all
+        steps but the first, which is compiled."""
+        if self._first is None:
+            self._first = step, now
+            self._tokens, self._since = 0.0, now
+        elif now - self._since >= SECONDS:
+            first, begun = self._first
+            rate = self._tokens / (now - self._since)
+            steps = max(0, self._total - step)  # of a mixture it is not known exactly
+            left = tqdm.tqdm.format_interval((now - begun) / (step - first) * steps)
+            self.log(
+                f"epoch {progress.epoch + 1}, {share:.0%} of it, step {step} of {self._total}: "
+                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {left} left"
+            )
+            self._tokens, self._since = 0.0, now
+
+    def _loss(self, progress):
+        """The mean since the epoch's start, with its name."""
+        return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):
         """A line above the bar."""
