@@ -216,8 +216,8 @@ def test_an_experiment_that_is_none_names_its_file(tmp_path, content, said):
 def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
     workdir = Workdir(tmp_path)
     assert workdir.start() is None
-    workdir.keep_start({"workdir": "other"})
-    assert workdir.start() == {"workdir": "other"}
+    workdir.keep_start({"workdir": "other", "parts": ["core"]})
+    assert workdir.start() == {"workdir": "other", "parts": ["core"]}
     (tmp_path / "start.json").write_text(content)
     with pytest.raises(UserError, match=f"^{tmp_path}/start.json .*: put back a copy of it"):
         workdir.start()

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from zoo import strict_json
 from zoo.rescoring.weights import Weights
-from zoo.runs import strict_json
 from zoo.sources import nbest
 from zoo.sources.hypotheses import NBestList
 

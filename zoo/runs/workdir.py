@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes
+from zoo import recipes, strict_json
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
@@ -33,6 +33,7 @@ from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
 METRICS = "metrics.jsonl"
+_START = {"workdir": str, "parts": [str]}
 
 
 class Workdir:
@@ -135,8 +136,8 @@ class Workdir:
 
     def _read_experiment(self):
         try:
-            return storage.read_object(self._experiment_file)
-        except (OSError, UserError) as error:
+            return strict_json.read(self._experiment_file)
+        except UserError as error:
             raise UserError(
                 f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
                 "the folder of a training run."
@@ -202,7 +203,7 @@ class Workdir:
         """The start that `keep_start` recorded; None for a run that began with values of its
         own."""
         path = self.path / "start.json"
-        return storage.read_object(path) if path.exists() else None
+        return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
         """Records the texts that the run, as it begins, is going to see."""
@@ -233,7 +234,7 @@ class Workdir:
         """The digest of the training and validation text in the last checkpoint, or that an
         exported run kept; "" if there is none."""
         if exported.is_exported(self.path):
-            return str(exported.record(self.path).get("data", ""))
+            return exported.record(self.path).get("data") or ""
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
