@@ -23,7 +23,7 @@ _KINDS = {
     int: "a whole number",
     list: "a list",
     str: "text",
-    type(None): "null",
+    type(None): "missing or null",
 }
 # Half a pair of surrogates, which is not text, stands in JSON as an escape.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -140,8 +140,9 @@ def _is(value, kind) -> bool:
 
 def _expect(right, value, kind, name):
     if not right:
-        whole = isinstance(value, dict | list)
-        shown = _KINDS[type(value)] if whole else shortened(json.dumps(value), 60)
+        shown = _KINDS[type(value)]
+        if not isinstance(value, dict | list | None):
+            shown = shortened(json.dumps(value), 60)
         raise ValueError(f"{name} is {shown}, where {_KINDS[kind]} should be")
 
 

@@ -178,7 +178,7 @@ def test_damaged_shards_are_refused(text, tmp_path):
         Text(train=text[1], validation=text[0]).read("train")
     path.write_bytes(whole)
     (folder / "shards.json").write_text(json.dumps({"words": 3}))
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match=r"shards.json is not the JSON .*sentences is missing"):
         Text(train=text[1], validation=text[0]).read("train")
 
 
