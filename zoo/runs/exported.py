@@ -51,6 +51,19 @@ def record(path: pathlib.Path) -> dict:
     return strict_json.read(path / RECORD, _RECORD)
 
 
+def shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
+    """The shapes of the parameters, none of which is read; None if they cannot be told:
+    `read_params` says why."""
+    import safetensors
+
+    try:
+        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
+            names = file.keys()
+            return [tuple(file.get_slice(name).get_shape()) for name in names]
+    except Exception:  # safetensors has errors of its own, and those of the system
+        return None
+
+
 def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
     """Reads (step, parameters on the host) of an exported run.
 

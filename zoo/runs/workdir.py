@@ -26,7 +26,7 @@ from zoo import recipes, strict_json
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, made_here, ownership, storage
+from zoo.runs import digests, exported, made_here, ownership, sizes, storage
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
@@ -259,14 +259,21 @@ class Workdir:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
-        like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
+
+        def like():
+            model = experiment.model
+            return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
+
         if exported.is_exported(self.path):
-            return *exported.read_params(self.path, like), {}
+            exported.safetensors()  # if it is missing
+            sizes.check(experiment, exported.shapes(self.path), str(self.path))
+            return *exported.read_params(self.path, like()), {}
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                restored = checkpoints.restore("best", {"params": like}, log)
+                sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
+                restored = checkpoints.restore("best", {"params": like()}, log)
             finally:
                 checkpoints.close()
         if restored is None:

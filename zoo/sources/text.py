@@ -52,9 +52,8 @@ class Text(FileSource):
     def read(self, split):
         """The sentences of a split: its lines, blank ones as `blank_lines` says, cut at blanks."""
         if self.blank_lines not in shards.BLANK_LINES:
-            raise UserError(
-                f"data.blank_lines is {self.blank_lines!r}: give one of {', '.join(shards.BLANK_LINES)}."
-            )
+            known = ", ".join(shards.BLANK_LINES)
+            raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
         encoded = shards.found_at(part.path)
