@@ -201,7 +201,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
         ("{}", "has the component None"),
         ('{"component": 5}', "has the component 5"),
         ('{"component": "zoo.cores:LSTM"}', "holds a LSTM and no Experiment"),
-        ('{"component": "zoo.experiment:Experiment"}', "cannot be made"),
+        ('{"component": "zoo.experiment:Experiment"}', "has no field data"),
         ('{"component": "zoo.experiment:Experiment", "data": 3}', "data"),
         ('{"component": "zoo.experiment:Experiment", "day": 3}', "no longer the fields day"),
     ],

@@ -175,7 +175,7 @@ def _constant(text):
 def _check_depth(value):
     """ValueError for a value of more than `DEEPEST` levels."""
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST + 1):
         if not level:
             return
         inner = (one.values() if isinstance(one, dict) else one for one in level)

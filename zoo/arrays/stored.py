@@ -19,7 +19,7 @@ _TIMES, _BYTES = 100, 2**28
 def mapped(path: pathlib.Path) -> np.ndarray:
     """Maps the array of a .npy file; ValueError unless the file has it, and nothing else."""
     with open(path, "rb") as file:
-        _check_header(file, path.stat().st_size)
+        _check_header(file, path.stat().st_size, path.name)
     return np.lib.format.open_memmap(path, mode="r")
 
 
@@ -67,7 +67,7 @@ def _members(archive, size, known):
         raise ValueError(f"it has {size:,} bytes and would unpack to {total:,}")
     for name, member in members.items():
         with archive.open(member) as file:
-            _check_header(file, member.file_size, f"{name} ")
+            _check_header(file, member.file_size, name)
     arrays = {}
     for name, member in members.items():
         with archive.open(member) as file:
@@ -77,15 +77,17 @@ def _members(archive, size, known):
     return arrays
 
 
-def _check_header(file, size, name=""):
+def _check_header(file, size, name):
     """ValueError unless the header of an array is that of so many bytes in all."""
-    version = np.lib.format.read_magic(file)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"{name}has a header of another version")
-    read = np.lib.format.read_array_header_1_0
-    shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
-    if dtype.hasobject:
-        raise ValueError(f"{name}has objects, not numbers")
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError("another version of headers")
+        read = np.lib.format.read_array_header_1_0
+        shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+        if dtype.hasobject:
+            raise ValueError("objects, not numbers")
+    except ValueError as error:
+        raise ValueError(f"{name} is not an array of numbers: {error}") from error
     if min(shape, default=0) < 0 or file.tell() + math.prod(shape) * dtype.itemsize != size:
-        claimed = "x".join(map(str, shape))
-        raise ValueError(f"{name}has {size:,} bytes, which are not {claimed[:60]} of {dtype}")
+        raise ValueError(f"{name} has {size:,} bytes, and its header is of {dtype}{[*shape]}")

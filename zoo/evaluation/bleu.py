@@ -180,7 +180,7 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
         one = {"score": float, "signature": str}
         strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
     except (OSError, ValueError, UserError) as error:
-        why = str(error).removesuffix(".")
+        why = error.__cause__ or error  # of what the passport lacks
         raise UserError(
             f"{file} is not a result of translations that can be read ({why}): give one of "
             "python -m zoo translate --bleu."

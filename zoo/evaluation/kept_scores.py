@@ -77,7 +77,7 @@ def read(result: pathlib.Path, passport: dict) -> Arrays | None:
         return None
     try:
         arrays = stored.unpacked(path, _KINDS.__contains__)
-        _check(arrays)
+        _check(arrays, passport)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} holds no scores ({error}): evaluate the run again.") from error
     if digest(arrays) != expected:
@@ -88,9 +88,11 @@ def read(result: pathlib.Path, passport: dict) -> Arrays | None:
     return arrays
 
 
-def _check(arrays):
-    """ValueError unless arrays are of a text, or of answers, and fit each other."""
-    if {*arrays} not in ({"log_prob", "lengths"}, {"right"}):
+def _check(arrays, passport):
+    """ValueError unless arrays are of a text, or of answers, as the figure is, and fit each
+    other."""
+    of_answers = "accuracy" in passport.get("figures", {})
+    if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
     for name, array in arrays.items():
         stored.check(array, _KINDS[name], name)

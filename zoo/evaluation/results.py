@@ -162,6 +162,7 @@ def read_passport(path: pathlib.Path) -> dict:
         passport = strict_json.loads(path.read_text(encoding="utf-8"))
         strict_json.check(passport, {"kind": str})
         if passport["kind"] == "perplexity":
+            strict_json.check(passport, {"lexicon": dict, "model": dict | None})
             passport = old_passports.completed(passport, path)
         if passport["kind"] in _SHAPES:
             strict_json.check(passport, _SHAPES[passport["kind"]])
@@ -176,11 +177,11 @@ def _check_counts(passport):
     """ValueError for counts that no text, or no questions, have."""
     tokens, figures = passport["tokens"], passport["figures"]
     if tokens < 0:
-        raise ValueError(f"tokens is {tokens}")
+        raise ValueError(f"tokens is {tokens}, where at least 0 should be")
     if passport["kind"] in ANSWERS and not 0 <= figures["right"] <= tokens:
         raise ValueError(f"{figures['right']} answers of {tokens} are right")
     if not 0 <= float(figures.get("accuracy", 0)) <= 1:
-        raise ValueError(f"accuracy is {figures['accuracy']}")
+        raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
 
 
 def _of_kinds(folder, kinds):

@@ -53,7 +53,7 @@ def modules(recipe: dict) -> list[str] | None:
         text = _note(recipe).read_bytes()
     except (OSError, RuntimeError):
         return None
-    note = strict_json.object_or_none(text)
+    note = strict_json.object_or_none(text) or {}
     try:
         strict_json.check(note, {"modules": [str]})
     except ValueError:

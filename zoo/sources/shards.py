@@ -238,7 +238,10 @@ def _checked(folder, name, record) -> pathlib.Path:
 
 def _types(path, record) -> tuple[str, ...]:
     """The distinct words; ValueError unless they are."""
-    types = tuple(path.read_text(encoding="utf-8").split("\n"))
+    try:
+        types = tuple(path.read_text(encoding="utf-8").split("\n"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"types.txt is not UTF-8: {error}") from error
     if len(types) != record["types"]:
         raise ValueError(f"types.txt has {len(types)} lines, and types is {record['types']}")
     if len({*types}) < len(types):
