@@ -16,7 +16,7 @@ ANSWERS = ("minimal pairs", "exact match")
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
 _PERPLEXITY = {
     **_ANY,
-    "figures": {"log_perplexity": float, "perplexity": float, "bits": float | None},
+    "figures": {"log_perplexity": float, "perplexity": float},
     "counts": str,
     "head": str,
     "parameters": int,
@@ -135,6 +135,7 @@ def _read(folder):
     passports = {}
     for path, passport in _of_kinds(folder, ("perplexity",)):
         with _reading(path):
+            passport = old_passports.completed(passport, path)
             quantity(passport)
         passports[path] = passport
     if not passports:
@@ -153,7 +154,7 @@ def _reading(path):
 
 
 def read_passport(path: pathlib.Path) -> dict:
-    """The passport of a file, with the fields that have come since it was written.
+    """The passport of a file.
 
     Raises:
       UserError: it is damaged, or lacks what is read of passports of its kind.
@@ -161,15 +162,16 @@ def read_passport(path: pathlib.Path) -> dict:
     with _reading(path):
         passport = strict_json.loads(path.read_text(encoding="utf-8"))
         strict_json.check(passport, {"kind": str})
+        whole = passport
         if passport["kind"] == "perplexity":
             strict_json.check(passport, {"lexicon": dict, "model": dict | None})
-            passport = old_passports.completed(passport, path)
+            whole = old_passports.completed(passport, path)
         if passport["kind"] in _SHAPES:
-            strict_json.check(passport, _SHAPES[passport["kind"]])
-            _check_counts(passport)
+            strict_json.check(whole, _SHAPES[passport["kind"]])
+            _check_counts(whole)
             for name, shape in _WITHIN.items():
-                if passport.get(name) is not None:
-                    strict_json.check(passport[name], shape, name)
+                if whole.get(name) is not None:
+                    strict_json.check(whole[name], shape, name)
     return passport
 
 
