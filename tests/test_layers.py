@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 # A room may use those on the floors below it, and no other.
 FLOORS = (
     ("errors", "lazy", "version"),
+    ("strict_json",),
     ("arrays", "trust", "alignment", "processes"),
     ("losses", "lexicon", "recipes", "sources", "optimizers"),
     ("networks", "priors"),

@@ -201,7 +201,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
         ("{}", "has the component None"),
         ('{"component": 5}', "has the component 5"),
         ('{"component": "zoo.cores:LSTM"}', "holds a LSTM and no Experiment"),
-        ('{"component": "zoo.experiment:Experiment"}', "cannot be made"),
+        ('{"component": "zoo.experiment:Experiment"}', "has no field data"),
         ('{"component": "zoo.experiment:Experiment", "data": 3}', "data"),
         ('{"component": "zoo.experiment:Experiment", "day": 3}', "no longer the fields day"),
     ],
@@ -216,8 +216,8 @@ def test_an_experiment_that_is_none_names_its_file(tmp_path, content, said):
 def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
     workdir = Workdir(tmp_path)
     assert workdir.start() is None
-    workdir.keep_start({"workdir": "other"})
-    assert workdir.start() == {"workdir": "other"}
+    workdir.keep_start({"workdir": "other", "parts": ["core"]})
+    assert workdir.start() == {"workdir": "other", "parts": ["core"]}
     (tmp_path / "start.json").write_text(content)
     with pytest.raises(UserError, match=f"^{tmp_path}/start.json .*: put back a copy of it"):
         workdir.start()

@@ -93,7 +93,7 @@ def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
     with pytest.raises(UserError, match=r"another file .*/fetched\.json if it is meant"):
         quietly("w", folder, mirror=mirror.url)
     (folder / fetch.RECORD).write_text("[]")
-    with pytest.raises(UserError, match="no record of fetched files"):
+    with pytest.raises(UserError, match="is not the JSON that is expected"):
         quietly("w", folder, mirror=mirror.url)
 
 

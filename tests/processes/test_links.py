@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import queue
 import re
 import socket
 import threading
@@ -233,3 +234,26 @@ def test_messages_are_lines_of_json():
 
     results, _ = together(2, act)
     assert [json.loads(text) for text in results[1]] == [{"a": "\n\u2028\x00"}] * 2
+
+
+MESSAGES = {
+    "no object": b"[]",
+    "levels": b"[" * 100_000,
+    "no number of the exchange": b'{"say": "a"}',
+    "another type": b'{"all": "a", "exchange": 0}',
+    "half a message of leaving": b'{"left": 1}',
+    "lost": b'{"lost": null}',
+    "bytes": b"\xff\xfe",
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_that_is_none_ends_the_connection(name):
+    here, there = socket.socketpair()
+    ended = queue.Queue()
+    one = links.Links(1, 2, {0: here}, lambda *why: ended.put(why))
+    there.sendall(MESSAGES[name] + b"\n")
+    code, sentence = ended.get(timeout=5)
+    assert code == links.LOST and sentence.startswith("process 0 of 2 has ended, or cannot be")
+    one.close()
+    there.close()

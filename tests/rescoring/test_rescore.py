@@ -140,7 +140,7 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
             "--also-best is for --also: give both, or leave",
         ),
         ("tune dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
-        ("apply dev.nbest dev.ref", "dev.ref has no weights: write"),
+        ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),
         ("apply dev.nbest few.json", "line 1: the features are not those of the weights; without"),
         ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),
     ],

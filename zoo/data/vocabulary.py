@@ -269,6 +269,8 @@ class Vocabulary:
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
+        # The list of them, and int32 after each sentence.
+        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if has_boundary else []
         marks = len(boundaries)
         opened = self.open_words(lexicon)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from zoo import lazy
+from zoo import lazy, strict_json
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.evaluation import passport, significance
 from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
+from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
 from zoo.runs import outputs
@@ -169,14 +170,21 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
             raise UserError(f"{path} has several results, {names}: name one, with its folder.")
         (file,) = files
     try:
-        figures = json.loads(file.read_text(encoding="utf-8"))
+        figures = read_passport(file)
         lines = file.with_suffix(".txt").read_text(encoding="utf-8")
         hypotheses = lines.removesuffix("\n").split("\n")
-        if figures["kind"] != "translation" or len(hypotheses) != figures["tokens"]:
-            raise ValueError(f"{len(hypotheses)} hypotheses")
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        if figures["kind"] != "translation":
+            raise ValueError(f"it is of the kind {figures['kind']!r}")
+        if len(hypotheses) != figures["tokens"]:
+            raise ValueError(f"{len(hypotheses)} hypotheses, not {figures['tokens']}")
+        if figures["tokenizer"] not in TOKENIZERS:
+            raise ValueError(f"its tokenizer is {figures['tokenizer']!r}")
+        one = {"score": float, "signature": str}
+        strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
+    except (OSError, ValueError, UserError) as error:
+        why = error.__cause__ or error  # of what the passport lacks
         raise UserError(
-            f"{file} is not a result of translations that can be read ({error!r}): give one of "
+            f"{file} is not a result of translations that can be read ({why}): give one of "
             "python -m zoo translate --bleu."
         ) from error
     return figures, hypotheses

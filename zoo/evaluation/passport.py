@@ -15,7 +15,7 @@ import sys
 import jax
 import numpy as np
 
-from zoo import recipes
+from zoo import recipes, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
@@ -25,7 +25,7 @@ from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import seen_texts, storage, strict_json
+from zoo.runs import seen_texts, storage
 from zoo.runs.made_with import machine, revision, versions
 from zoo.runs.workdir import Workdir
 

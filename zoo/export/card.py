@@ -1,6 +1,7 @@
 """The model card of an export: what the model is, what it has seen, and its figures."""
 
 import dataclasses
+import math
 from typing import Any
 
 from zoo import recipes
@@ -114,7 +115,8 @@ def _figures(passports: list[dict]) -> list[str]:
     for one in chosen:
         figures = one["figures"]
         # Infinite ones are kept as text.
-        values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
+        loss = float(figures["log_perplexity"])
+        values = [loss, loss / math.log(2), float(figures["perplexity"])]
         lines.append(
             f"| {one['split']} | {one['policies']['state']} | {one['tokens']:,} | {values[0]:.4f} "
             f"| {values[1]:.4f} | {values[2]:.2f} |"

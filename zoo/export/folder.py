@@ -8,7 +8,6 @@
 It is a run for every command that reads one, and cannot be trained further.
 """
 
-import json
 import pathlib
 import shutil
 import tempfile
@@ -16,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from zoo import strict_json
 from zoo.errors import UserError
+from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, exported, made_with, strict_json
+from zoo.runs import digests, exported, made_with
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -123,7 +124,7 @@ def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[dict]:
     it; gives them."""
     found = []
     for file in sorted((run / "results").glob("*.json")):
-        passport = json.loads(file.read_text(encoding="utf-8"))
+        passport = read_passport(file)
         for name in ("command", "machine"):
             passport.pop(name, None)
         found.append(passport)

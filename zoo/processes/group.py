@@ -17,7 +17,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from zoo import version
+from zoo import strict_json, version
 from zoo.errors import Interrupted, UserError
 from zoo.processes import links, relay
 from zoo.processes.detect import Place
@@ -65,7 +65,8 @@ class Processes:
         """
         if not self.links:
             return value
-        return json.loads(self.exchange(json.dumps(value) if self.first else "")[0])
+        said = self.exchange(json.dumps(value) if self.first else "")[0]
+        return strict_json.loads(said, finite=False)  # a loss may be infinite
 
     def check_alike(self, **texts: str):
         """Compares what all processes must have in common, such as the recipe, by its hash.
@@ -77,7 +78,7 @@ class Processes:
           UserError: in every process, if one differs from process 0; names it.
         """
         hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
-        first, *others = map(json.loads, self.exchange(json.dumps(hashes)))
+        first, *others = map(strict_json.loads, self.exchange(json.dumps(hashes)))
         for index, other in enumerate(others, 1):
             for name in first:
                 if other.get(name) != first[name]:

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from zoo import strict_json
 from zoo.errors import UserError
 
 # Seconds from one sign of life to the next, and without any until a process counts as lost.
@@ -30,6 +31,13 @@ GRACE = 10.0
 # The exit code of a process that has lost another one: BSD's "temporary failure", sysexits.h.
 LOST = 75
 _HELLO = 5.0  # seconds for a greeting
+# What messages have, by the name that tells their kind.
+_SHAPES: dict[str, dict] = {
+    "say": {"say": str, "exchange": int},
+    "all": {"all": [str], "exchange": int},
+    "left": {"left": int, "code": int, "sentence": str},
+    "lost": {"lost": int},
+}
 
 
 def end_process(code: int, sentence: str):
@@ -150,7 +158,7 @@ class Links:
         with contextlib.suppress(OSError, ValueError), self._sockets[other].makefile("rb") as lines:
             for line in lines:
                 self._heard[other] = time.monotonic()
-                self._take(other, json.loads(line))
+                self._take(other, _message(line))
         self._gone(other)
 
     def _take(self, other, message):
@@ -282,10 +290,20 @@ def _greeting(connection) -> tuple[int, int] | None:
     """(index, count) of a process that has connected; None of something else."""
     connection.settimeout(_HELLO)
     try:
-        hello = json.loads(_line(connection))
-        return int(hello["index"]), int(hello["count"])
-    except (OSError, ValueError, KeyError, TypeError):
+        hello = _message(_line(connection), {"index": int, "count": int})
+        return hello["index"], hello["count"]
+    except (OSError, ValueError):
         return None
+
+
+def _message(line: bytes, shape: dict | None = None) -> dict:
+    """Reads a message; ValueError unless it is of the shape, or of that of some message."""
+    message = strict_json.loads(line.decode())
+    strict_json.check(message, {})
+    if shape is None:
+        shape = next((shape for name, shape in _SHAPES.items() if name in message), {})
+    strict_json.check(message, shape)
+    return message
 
 
 def _line(connection) -> bytes:
@@ -326,16 +344,15 @@ def connect(
         connection.sendall(json.dumps({"index": index, "count": count}).encode() + b"\n")
         # Process 0 waits as long as this one, and may have begun later.
         connection.settimeout(limit + _HELLO)
-        answer = json.loads(_line(connection))
-        welcome, why = answer["welcome"], answer["why"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        answer = _message(_line(connection), {"welcome": bool, "why": str})
+    except (OSError, ValueError) as error:
         connection.close()
         raise UserError(
             f"what answers at {address[0]}:{address[1]} is no process 0 of a run, or has left: "
             "give another --coordinator, or start again."
         ) from error
     connection.settimeout(None)
-    if not welcome:
+    if not answer["welcome"]:
         connection.close()
-        raise UserError(str(why))
+        raise UserError(answer["why"])
     return Links(index, count, {0: connection}, end)

@@ -94,6 +94,20 @@ class Checkpoints:
         """The steps of the checkpoints that are there, the newest first."""
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
+    def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
+        """The shapes of the newest checkpoint's arrays, none of which is read; None if they cannot
+        be told: `restore` says why."""
+        for step in self.steps(kind):
+            try:
+                folder = self.folder / kind / str(step) / "arrays"
+                metadata = ocp.StandardCheckpointHandler().metadata(folder)
+                tree = getattr(metadata, "tree", metadata)
+                leaves = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+                return [tuple(leaf.shape) for leaf in leaves.values()]
+            except Exception:  # a damaged file shows itself in many ways
+                continue
+        return None
+
     def progress_file(self, kind: str, step: int) -> pathlib.Path:
         """Where the progress of a checkpoint is kept, for messages."""
         return self.folder / kind / str(step) / "progress" / "metadata"

@@ -10,11 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from zoo import strict_json
 from zoo.errors import UserError
-from zoo.runs import digests, storage
+from zoo.runs import digests
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
+_RECORD = {"checkpoint": int, "digests": dict, "data": str | None}
 
 
 def is_exported(path: pathlib.Path) -> bool:
@@ -41,8 +43,25 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def record(path: pathlib.Path) -> dict:
-    """What was noted of an export: checkpoint (step), digests, platforms, versions."""
-    return storage.read_object(path / RECORD)
+    """What was noted of an export: checkpoint (step), digests, platforms, versions.
+
+    Raises:
+      UserError: it cannot be read, or lacks one of these.
+    """
+    return strict_json.read(path / RECORD, _RECORD)
+
+
+def shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
+    """The shapes of the parameters, none of which is read; None if they cannot be told:
+    `read_params` says why."""
+    import safetensors
+
+    try:
+        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
+            names = file.keys()
+            return [tuple(file.get_slice(name).get_shape()) for name in names]
+    except Exception:  # safetensors has errors of its own, and those of the system
+        return None
 
 
 def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
@@ -73,7 +92,7 @@ def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
                 f"{file} is of another model: {name} is {there} there, and {here} in the recipe; "
                 "put back a copy of the export."
             )
-    if digests.of_arrays(arrays) != kept.get("digests"):
+    if digests.of_arrays(arrays) != kept["digests"]:
         raise UserError(f"{file} is not as it was written: put back a copy of it.")
     leaves = [arrays[name] for name in names]
-    return int(kept["checkpoint"]), jax.tree.unflatten(jax.tree.structure(like), leaves)
+    return kept["checkpoint"], jax.tree.unflatten(jax.tree.structure(like), leaves)

@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from zoo import lazy
+from zoo import lazy, strict_json
 from zoo.errors import UserError
 from zoo.runs import made_here, ownership
 
@@ -188,11 +188,12 @@ class Bucket:
 
     def _owner(self) -> dict:
         path = _remote(self.path) / OWNER
+        value = strict_json.object_or_none(path.read_bytes()) if path.exists() else None
         try:
-            value = json.loads(path.read_text()) if path.exists() else {}
+            strict_json.check(value, {"time": float})
         except ValueError:  # half of it
-            value = {}
-        return value if isinstance(value, dict) else {}
+            return {}
+        return value or {}
 
     def _sign(self):
         _remote(self.path).mkdir(parents=True, exist_ok=True)

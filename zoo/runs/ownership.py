@@ -23,8 +23,9 @@ import threading
 import time
 import uuid
 
+from zoo import strict_json
 from zoo.errors import UserError
-from zoo.runs import storage, strict_json
+from zoo.runs import storage
 
 FILE = "training.lock"
 # Seconds from one sign of life to the next, and without any until an owner counts as dead.
@@ -179,7 +180,7 @@ def _lives(owner) -> bool | None:
         return None
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # a number that no process has
         return False
     except OSError:  # another user's
         pass
@@ -220,7 +221,7 @@ def _read(path) -> tuple[dict | None, float]:
     """
     try:
         with open(path, "rb") as file:
-            return strict_json.read_object(file.read()) or {}, os.fstat(file.fileno()).st_mtime
+            return strict_json.object_or_none(file.read()) or {}, os.fstat(file.fileno()).st_mtime
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
             return None, 0.0

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import json
 import os
 import pathlib
 import uuid
@@ -87,14 +86,3 @@ def check_writable(path: pathlib.Path):
     """UserError if a folder or file that is there cannot be written to."""
     if path.exists() and not os.access(path, os.W_OK):
         raise UserError(f"{path} cannot be written to: make it writable or give another folder.")
-
-
-def read_object(path: pathlib.Path) -> dict:
-    """The JSON object of a file; UserError, which names the file, for anything else."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is no JSON ({error}): put back a copy of it.") from error
-    if not isinstance(value, dict):
-        raise UserError(f"{path} holds no JSON object: put back a copy of it.")
-    return value

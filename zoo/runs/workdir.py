@@ -22,17 +22,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes
+from zoo import recipes, strict_json
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, made_here, ownership, storage
+from zoo.runs import digests, exported, made_here, ownership, sizes, storage
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
 METRICS = "metrics.jsonl"
+_START = {"workdir": str, "parts": [str]}
 
 
 class Workdir:
@@ -135,8 +136,8 @@ class Workdir:
 
     def _read_experiment(self):
         try:
-            return storage.read_object(self._experiment_file)
-        except (OSError, UserError) as error:
+            return strict_json.read(self._experiment_file)
+        except UserError as error:
             raise UserError(
                 f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
                 "the folder of a training run."
@@ -202,7 +203,7 @@ class Workdir:
         """The start that `keep_start` recorded; None for a run that began with values of its
         own."""
         path = self.path / "start.json"
-        return storage.read_object(path) if path.exists() else None
+        return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
         """Records the texts that the run, as it begins, is going to see."""
@@ -233,7 +234,7 @@ class Workdir:
         """The digest of the training and validation text in the last checkpoint, or that an
         exported run kept; "" if there is none."""
         if exported.is_exported(self.path):
-            return str(exported.record(self.path).get("data", ""))
+            return exported.record(self.path).get("data") or ""
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
@@ -258,14 +259,21 @@ class Workdir:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
-        like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
+
+        def like():
+            model = experiment.model
+            return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
+
         if exported.is_exported(self.path):
-            return *exported.read_params(self.path, like), {}
+            exported.safetensors()  # if it is missing
+            sizes.check(experiment, exported.shapes(self.path), str(self.path))
+            return *exported.read_params(self.path, like()), {}
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                restored = checkpoints.restore("best", {"params": like}, log)
+                sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
+                restored = checkpoints.restore("best", {"params": like()}, log)
             finally:
                 checkpoints.close()
         if restored is None:

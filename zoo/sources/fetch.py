@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
 
+from zoo import strict_json
 from zoo.errors import UserError
 from zoo.sources import dataset_rows, free
 
@@ -66,7 +67,8 @@ def fetch(
 
     def listing(url):
         try:
-            found = json.loads(_bytes_at(url, mirror))
+            found = strict_json.loads(_bytes_at(url, mirror).decode())
+            strict_json.check(found, list)
             return [entry for entry in found if isinstance(entry, dict)]
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
@@ -204,11 +206,12 @@ def read_record(folder: pathlib.Path) -> dict:
     path = folder / RECORD
     if not path.exists():
         return {}
+    found = strict_json.read(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {str(name): dict(entry) for name, entry in found.items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is no record of fetched files ({error}): remove it.") from error
+        strict_json.check(found, {name: {"sha256": str} for name in found})
+    except ValueError as error:
+        raise UserError(f"{path} is not a record of fetched files ({error}): remove it.") from error
+    return found
 
 
 def _record(folder, file, fetched, release):

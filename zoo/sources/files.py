@@ -207,10 +207,15 @@ def _decompressed(content, path):
         # ValueError of a bzip2 file that is cut short.
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
+    check_readable(content, path)
+    return content
+
+
+def check_readable(content: bytes, path: pathlib.Path):
+    """UserError for a file that begins as one that is not read; says what to do instead."""
     for prefix, what in OTHERS:
         if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
-    return content
 
 
 def _pieces(file, path) -> Iterator[bytes]:

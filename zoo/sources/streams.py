@@ -25,9 +25,7 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
     try:
         with open(file, "rb") as raw:
             start = raw.peek(16)[:16]
-            for magic, what in files.OTHERS:
-                if start.startswith(magic):
-                    raise UserError(f"{file} {what} first.")
+            files.check_readable(start, file)
             opens = files.opener(start)
             text = raw if opens is None else opens(raw)
             pieces = iter(functools.partial(text.readline, files.LONGEST_LINE + 1), b"")

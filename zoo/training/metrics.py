@@ -7,8 +7,8 @@ import pathlib
 import sys
 import time
 
-from zoo import lazy
-from zoo.runs import storage, strict_json
+from zoo import lazy, strict_json
+from zoo.runs import storage
 from zoo.runs.workdir import METRICS
 
 with lazy.extra():
@@ -109,7 +109,7 @@ def _until(step, text, path, log):
     """The lines of a file up to a step, those that are none left out."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines, 1):
-        at = (strict_json.read_object(line) or {}).get("step")
+        at = (strict_json.object_or_none(line) or {}).get("step")
         if isinstance(at, int):
             if at <= step:
                 yield line

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from zoo import lazy
+from zoo import lazy, strict_json
 from zoo.errors import UserError, printable
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.runs import outputs, strict_json
+from zoo.runs import outputs
 
 with lazy.extra():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -36,6 +36,8 @@ _BESIDE: dict[str, Any] = {
     "va": "bottom",
     "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
 }
+# A line of metrics.jsonl on a validation.
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "epoch_training_loss": float}
 _GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
 
@@ -87,10 +89,16 @@ def _save(figure, file):
 def _validations(path):
     """The lines of a metrics.jsonl that stand for validations."""
     losses = []
-    for line in pathlib.Path(path).read_bytes().splitlines():
+    for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
         # Of a run that was killed, the last line may be none.
-        values = strict_json.read_object(line) or {}
+        values = strict_json.object_or_none(line) or {}
         if "validation_log_perplexity" in values:
+            try:
+                strict_json.check(values, _VALIDATION)
+            except ValueError as error:
+                raise UserError(
+                    f"{path}, line {number}, is not of a validation ({error}): take it out."
+                ) from error
             losses.append(values)
     return losses
 
@@ -123,7 +131,7 @@ def training_curves(
         )
         axes.plot(
             steps,
-            [line["epoch_training_loss"] for line in lines],
+            [float(line["epoch_training_loss"]) for line in lines],
             color=colour,
             linestyle="--",
             linewidth=1,
