@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace):
     from zoo.runs import outputs
 
     folder = options.folder_of(arguments)
+    passport.check(folder)
     for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
         outputs.check(file)
     if arguments.pairs_table and len(arguments.minimal_pairs) != 1:

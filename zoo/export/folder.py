@@ -20,7 +20,7 @@ from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, exported, made_with, strict_json
+from zoo.runs import digests, exported, made_with, storage, strict_json
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -64,9 +64,10 @@ def write(
     except OSError as error:
         raise UserError(f"{out} cannot be made ({error.strerror}): give another folder.") from error
     try:
-        _write(run, unfinished, out.name, licence, platforms)
-        unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
-        unfinished.replace(out)
+        with storage.making(out):
+            _write(run, unfinished, out.name, licence, platforms)
+            unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
+            unfinished.replace(out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return out
@@ -82,9 +83,10 @@ def _write(run, folder, name, licence, platforms):
         if key.startswith(_PARAMS)
     }
     tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
-    save = exported.safetensors().save_file
-    save(params, str(folder / exported.PARAMS))
-    save(tables, str(folder / "tables.safetensors"))
+    # Not by save_file: its file is the user's alone, and its errors do not say that a disk is full.
+    save = exported.safetensors().save
+    (folder / exported.PARAMS).write_bytes(save(params))
+    (folder / "tables.safetensors").write_bytes(save(tables))
     (folder / "programs").mkdir()
     files = {key: f"programs/{key}.jax" for key in made.programs}
     for key, file in files.items():

@@ -5,7 +5,7 @@ import tempfile
 from typing import Any
 
 from zoo.errors import UserError
-from zoo.runs import exported
+from zoo.runs import exported, storage
 
 # What an export consists of: nothing else of a repository is fetched.
 FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
@@ -70,11 +70,14 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as unfinished:
         whole = pathlib.Path(unfinished) / "export"
-        try:
-            hub.snapshot_download(repository, local_dir=str(whole), allow_patterns=list(FILES))
-        except Exception as error:
-            raise _refused(repository, error) from error
-        if not exported.is_exported(whole):
-            raise UserError(f"{repository} is there and holds no export of this zoo.")
-        whole.replace(out)
+        with storage.making(out):
+            try:
+                hub.snapshot_download(repository, local_dir=str(whole), allow_patterns=list(FILES))
+            except Exception as error:
+                if isinstance(error, OSError) and error.errno in storage.FULL:
+                    raise
+                raise _refused(repository, error) from error
+            if not exported.is_exported(whole):
+                raise UserError(f"{repository} is there and holds no export of this zoo.")
+            whole.replace(out)
     return out

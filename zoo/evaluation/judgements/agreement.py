@@ -197,6 +197,8 @@ def report(workdirs: list[str], splits: list[str], file: str, log=print):
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
+    for workdir in workdirs:
+        passport.check(workdir)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     accuracies: dict = {}
     answers_of: dict = {}
