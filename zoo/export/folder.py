@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
@@ -47,11 +48,14 @@ def write(
 
     Raises:
       UserError: there is something at `out`, or no trained model of words at `path`.
+      lazy.MissingExtra: safetensors or flatbuffers is not installed.
     """
     out = pathlib.Path(out)
     if out.exists() and not (out.is_dir() and not any(out.iterdir())):
         raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     exported.safetensors()  # before any work begins, if it is missing
+    with lazy.extra():
+        import flatbuffers  # noqa: F401 (jax.export serialises with it)
     run = Run.load(path)
     if type(run.experiment.model) not in _PROGRAMS:
         raise UserError(

@@ -4,6 +4,7 @@ import pathlib
 import tempfile
 from typing import Any
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.runs import exported, storage
 
@@ -12,13 +13,8 @@ FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax"
 
 
 def _hub() -> Any:
-    try:
+    with lazy.extra():
         import huggingface_hub
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "huggingface_hub is not installed, which the hub needs: "
-            "pip install 'zoo-language-models[hub]'."
-        ) from error
     return huggingface_hub
 
 
@@ -38,7 +34,8 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
       private: whether one that is made is seen by its owner alone.
 
     Raises:
-      UserError: the folder is no export, the package is missing, or the hub refuses.
+      UserError: the folder is no export, or the hub refuses.
+      lazy.MissingExtra: huggingface_hub is not installed.
     """
     folder = pathlib.Path(folder)
     if not exported.is_exported(folder):
@@ -60,8 +57,8 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
       out: the folder to make.
 
     Raises:
-      UserError: there is something at `out`, the package is missing, the hub refuses, or what is
-        there is no export.
+      UserError: there is something at `out`, the hub refuses, or what is there is no export.
+      lazy.MissingExtra: huggingface_hub is not installed.
     """
     out = pathlib.Path(out)
     if out.exists():

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from zoo import lazy
 from zoo.errors import UserError
 from zoo.runs import digests, storage
 
@@ -23,14 +24,9 @@ def is_exported(path: pathlib.Path) -> bool:
 
 
 def safetensors() -> Any:
-    """The module `safetensors.numpy`; UserError where that package is not installed."""
-    try:
+    """The module `safetensors.numpy`; `lazy.MissingExtra` where that package is not installed."""
+    with lazy.extra():
         import safetensors.numpy
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "safetensors is not installed, which exported runs need: "
-            "pip install 'zoo-language-models[export]'."
-        ) from error
     return safetensors.numpy
 
 
@@ -53,13 +49,13 @@ def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
       like: a pytree of shapes, those of the model.
 
     Raises:
-      UserError: the file is damaged, or of another model, or safetensors is not installed.
+      UserError: the file is damaged, or of another model.
+      lazy.MissingExtra: safetensors is not installed.
     """
     file, kept = path / PARAMS, record(path)
+    load = safetensors().load_file
     try:
-        arrays = safetensors().load_file(str(file))
-    except UserError:
-        raise
+        arrays = load(str(file))
     except Exception as error:  # safetensors has errors of its own, and those of the system
         raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
     names = digests.leaf_names(like)

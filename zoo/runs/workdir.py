@@ -27,7 +27,6 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.runs import digests, exported, made_here, ownership, storage
-from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -234,6 +233,8 @@ class Workdir:
         exported run kept; "" if there is none."""
         if exported.is_exported(self.path):
             return str(exported.record(self.path).get("data", ""))
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
@@ -261,6 +262,8 @@ class Workdir:
         like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
         if exported.is_exported(self.path):
             return *exported.read_params(self.path, like), {}
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
