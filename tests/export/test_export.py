@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -123,6 +124,32 @@ def test_programs_are_for_all_platforms(exports):
         program = export.deserialize(bytearray(content))
         assert program.platforms == programs.PLATFORMS == ("cpu", "cuda", "tpu")
         assert "rows" in str(program.in_avals[-1].shape)
+
+
+def test_files_have_the_modes_of_the_users_other_files(exports, tmp_path):
+    path, _ = exports("log-linear")
+    before = os.umask(0o027)
+    try:
+        out = folder.write(path, tmp_path / "out")
+    finally:
+        os.umask(before)
+    files = [file for file in out.rglob("*") if file.is_file()]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o640}
+    assert out / "params.safetensors" in files and out / "tables.safetensors" in files
+
+
+def test_few_programs_are_compiled_for_many_lengths(exports):
+    path, out = exports("softmax")
+    alone, random = standalone.Model(out), np.random.default_rng(0)
+    sentences = [[f"word{n}" for n in random.integers(11, size=size)] for size in range(17)]
+    expected = zoo.load(path).score(sentences)
+    for first, last in ((0, 17), (3, 4), (4, 5), (5, 6), (7, 8), (9, 12), (9, 13), (12, 16)):
+        found = alone.log_prob(sentences[first:last])
+        np.testing.assert_allclose(found, expected[first:last], rtol=1e-5)
+    # 32 rows of 32 positions, 1 of 4, 1 of 8, and 4 of 16.
+    assert alone._programs["score"]._cache_size() == 4
+    nothing = alone.log_prob([])
+    assert nothing.shape == (0,) and nothing.dtype == np.float64
 
 
 def test_the_card_says_what_is_known(exports, tmp_path):

@@ -8,6 +8,7 @@
 It is a run for every command that reads one, and cannot be trained further.
 """
 
+import hashlib
 import json
 import pathlib
 import shutil
@@ -29,6 +30,7 @@ _PROGRAMS: dict[type, Any] = {
     LanguageModel: programs.of_language_model,
     SequenceToSequence: programs.of_sequence_to_sequence,
 }
+TABLES = "tables.safetensors"
 _PARAMS = "params/"
 
 
@@ -90,7 +92,7 @@ def _write(run, folder, name, licence, platforms):
     # Not by save_file: its file is the user's alone, and its errors do not say that a disk is full.
     save = exported.safetensors().save
     (folder / exported.PARAMS).write_bytes(save(params))
-    (folder / "tables.safetensors").write_bytes(save(tables))
+    (folder / TABLES).write_bytes(save(tables))
     (folder / "programs").mkdir()
     files = {key: f"programs/{key}.jax" for key in made.programs}
     for key, file in files.items():
@@ -103,20 +105,22 @@ def _write(run, folder, name, licence, platforms):
     text = card.card(run, name, licence, passports, size)
     (folder / "README.md").write_text(text, encoding="utf-8")
     shutil.copyfile(standalone_file(), folder / "load.py")
-    _write_json(
-        folder / exported.RECORD,
-        {
-            "checkpoint": run.checkpoint,
-            "data": Workdir(run.path).data_digest(),
-            "platforms": list(platforms),
-            "programs": files,
-            "carry": sum(key.startswith("carry/") for key in tables),
-            "boundary_marks": run.experiment.vocabulary.boundary_marks,
-            "order": getattr(model, "order", None),
-            "digests": digests.of_arrays(params),
-            "versions": made_with.versions(),
+    record = {
+        "checkpoint": run.checkpoint,
+        "data": Workdir(run.path).data_digest(),
+        "platforms": list(platforms),
+        "programs": files,
+        "carry": sum(key.startswith("carry/") for key in tables),
+        "boundary_marks": run.experiment.vocabulary.boundary_marks,
+        "order": getattr(model, "order", None),
+        "sha256": {
+            file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
+            for file in (exported.PARAMS, TABLES, *files.values(), "lexicon.npz", "source.npz")
+            if (folder / file).exists()
         },
-    )
+        "versions": made_with.versions(),
+    }
+    _write_json(folder / exported.RECORD, {**record, "digest": digests.of_json(record)})
 
 
 def standalone_file() -> pathlib.Path:
