@@ -90,18 +90,9 @@ class Exported(Words):
         file = self._folder / "export.json"
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
-            digest = record.pop("digest")
-        except (
-            OSError,
-            ValueError,
-            RecursionError,
-            LookupError,
-            AttributeError,
-            TypeError,
-        ) as error:
-            raise ValueError(
-                f"{file} cannot be read ({error!r}): put back a copy of it."
-            ) from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
+        digest = record.pop("digest", None) if isinstance(record, dict) else None
         if digest != _sha256(json.dumps(record, sort_keys=True).encode()):
             raise ValueError(f"{file} is not as it was written: put back a copy of it.")
         return record
@@ -112,9 +103,7 @@ class Exported(Words):
         try:
             content = file.read_bytes()
         except OSError as error:
-            raise ValueError(
-                f"{file} cannot be read ({error!r}): put back a copy of it."
-            ) from error
+            raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
         if self.record["sha256"].get(name) != _sha256(content):
             raise ValueError(f"{file} is not as it was written: put back a copy of it.")
         return content

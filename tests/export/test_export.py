@@ -340,3 +340,28 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match="pip install 'huggingface-hub>=1'"):
         hub.pull("me/model", tmp_path / "no")
+
+
+@pytest.mark.slow
+def test_load_py_says_in_one_line_what_is_wrong(exports, tmp_path):
+    _, out = exports("softmax")
+    copy = shutil.copytree(out, tmp_path / "copy")
+    tables = copy / "tables.safetensors"
+    content = tables.read_bytes()
+    tables.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    command = [sys.executable, str(copy / "load.py"), "word1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    told = f"error: {tables} is not as it was written: put back a copy of it.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+def test_an_export_over_other_words_is_refused(exports, tmp_path):
+    """They fit the arrays, and would have the probabilities of others."""
+    path, out = exports("softmax")
+    copy = shutil.copytree(out, tmp_path / "copy")
+    lexicon = Run.load(path).lexicon
+    turned = dataclasses.replace(lexicon, words=(*lexicon.words[:2], *lexicon.words[:1:-1]))
+    turned.save(copy / "lexicon.npz")
+    for load in (zoo.load, standalone.Model):
+        with pytest.raises((UserError, ValueError), match=r"lexicon\.npz is not as it was written"):
+            load(copy)

@@ -9,7 +9,6 @@ It is a run for every command that reads one, and cannot be trained further.
 """
 
 import hashlib
-import json
 import pathlib
 import shutil
 import tempfile
@@ -128,15 +127,17 @@ def standalone_file() -> pathlib.Path:
     return pathlib.Path(__file__).parent / "standalone.py"
 
 
-def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
     """Copies the passports without what they say of the machine, its folders in command lines among
-    it; gives them."""
-    found = []
+    it; gives them by the files of the run."""
+    found = {}
     for file in sorted((run / "results").glob("*.json")):
-        passport = json.loads(file.read_text(encoding="utf-8"))
+        if not file.is_file():
+            continue
+        passport = storage.read_object(file)
         for name in ("command", "machine"):
             passport.pop(name, None)
-        found.append(passport)
+        found[file] = passport
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)
     return found

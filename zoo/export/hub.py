@@ -38,7 +38,7 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
       lazy.MissingExtra: huggingface_hub is not installed.
     """
     folder = pathlib.Path(folder)
-    if not exported.is_exported(folder):
+    if not exported.is_whole(folder):
         raise UserError(f"{folder} is no export: make one with `zoo export DIR OUT`.")
     hub = _hub()
     try:
@@ -74,7 +74,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
                 if isinstance(error, OSError) and error.errno in storage.FULL:
                     raise
                 raise _refused(repository, error) from error
-            if not exported.is_exported(whole):
+            if not exported.is_whole(whole):
                 raise UserError(f"{repository} is there and holds no export of this zoo.")
             whole.replace(out)
     return out

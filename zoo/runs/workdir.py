@@ -188,6 +188,8 @@ class Workdir:
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
         """Reads a lexicon of the run; that of a language model is its only one."""
+        if exported.is_exported(self.path):
+            exported.check(self.path, f"{name}.npz")
         return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
