@@ -149,6 +149,8 @@ def test_every_command_that_keeps_results_is_tried():
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_the_place_of_results_is_looked_at(tmp_path, kind):
     passport.check(tmp_path / "nothing")  # Run.load says what is wrong
+    (tmp_path / "file").touch()
+    passport.check(tmp_path / "file")
     if kind == "folder":
         (tmp_path / "results").mkdir()
         passport.check(tmp_path)

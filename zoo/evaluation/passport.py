@@ -324,10 +324,14 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
 
 
 def check(folder: str | pathlib.Path):
-    """UserError if no result could be kept in the folder of a run; makes and changes nothing."""
+    """UserError if no result could be kept in the folder of a run; makes and changes nothing.
+
+    Where there is no folder of a run, `Run.load` says so.
+    """
     results = pathlib.Path(folder) / "results"
     place = results if results.exists() else results.parent
-    if place.exists() and not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+    is_file = results.exists() and not results.is_dir()
+    if is_file or (place.is_dir() and not os.access(place, os.W_OK | os.X_OK)):
         raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
 
 
