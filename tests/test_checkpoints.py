@@ -202,10 +202,18 @@ def fill_the_disk(monkeypatch, checkpoints, kind, message):
     monkeypatch.setattr(checkpoints._managers[kind], "save", save)
 
 
-def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "the user's share of the disk is used up"),
+        (errno.EFBIG, "a file would be larger than is allowed"),
+    ],
+)
+def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch, code, told):
     checkpoints.save("last", 1, state_of(1), {})
-    fill_the_disk(monkeypatch, checkpoints, "last", os.strerror(errno.ENOSPC))
-    with pytest.raises(UserError, match="the disk is full: the checkpoint of step 2") as caught:
+    fill_the_disk(monkeypatch, checkpoints, "last", f"[{os.strerror(code)}; source: tensorstore]")
+    with pytest.raises(UserError, match=f"{told}: the checkpoint of step 2 could") as caught:
         checkpoints.save("last", 2, state_of(2), {})
     assert "\n" not in str(caught.value)
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore("last", STATE)[1], state_of(1))

@@ -33,14 +33,14 @@ def raising(error):
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/a"),
             2,
-            "error: the disk is full (runs/a): make room and start again; earlier checkpoints are "
-            "whole.\n",
+            "error: the disk is full (runs/a): make room and start again; files and checkpoints "
+            "that were finished before are whole.\n",
         ),
         (
             OSError(errno.EDQUOT, "Disk quota exceeded"),
             2,
-            "error: the disk is full (no file named): make room and start again; earlier "
-            "checkpoints are whole.\n",
+            "error: the user's share of the disk is used up (standard output): make room and start "
+            "again; files and checkpoints that were finished before are whole.\n",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_output_to_a_full_disk_is_no_traceback():
         source = "cli.leave(cli.run(lambda: print('much')))"
         finished = process(source, stdout=full, stderr=subprocess.PIPE)
     assert finished.returncode == 2
-    assert finished.stderr.startswith("error: the disk is full")
+    assert finished.stderr.startswith("error: the disk is full (standard output): make room and ")
     assert finished.stderr.count("\n") == 1
 
 

@@ -72,10 +72,13 @@ def read(path: pathlib.Path, shape: dict | None = None) -> dict:
     try:
         value = loads(path.read_text(encoding="utf-8"))
         check(value, shape or {})
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
+    except OSError as error:
         raise UserError(
-            f"{path} is not the JSON that is expected ({why}): put back a copy of it."
+            f"{path} cannot be read ({error.strerror}): put back a copy of it."
+        ) from error
+    except ValueError as error:
+        raise UserError(
+            f"{path} is not the JSON that is expected ({error}): put back a copy of it."
         ) from error
     return value
 

@@ -19,6 +19,8 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation.run import Run, splits_of
     from zoo.runs import outputs
 
+    for workdir in arguments.workdirs:
+        passport.check(workdir)
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
     answers: dict = {}
     for workdir, splits in chosen.items():

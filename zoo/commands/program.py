@@ -77,9 +77,11 @@ def run(main) -> int:
     except OSError as error:
         if error.errno not in storage.FULL:
             raise
+        what, remedy = storage.FULL[error.errno]
+        where = error.filename or "standard output"  # files are named: storage.naming
         _tell(
-            f"error: the disk is full ({error.filename or 'no file named'}): make room and start "
-            "again; earlier checkpoints are whole."
+            f"error: {what} ({where}): {remedy} and start again; files and checkpoints that were "
+            "finished before are whole."
         )
         return 2
     return 0

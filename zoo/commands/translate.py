@@ -133,7 +133,7 @@ def run(arguments: argparse.Namespace):
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
-    _check_files(arguments)
+    _check_files(folders[0], arguments)
     search = _search(arguments)
     translator = _translator(folders, arguments)
     restoring = _restoring(translator, arguments)
@@ -203,10 +203,13 @@ def _check(arguments):
         )
 
 
-def _check_files(arguments):
+def _check_files(folder, arguments):
     """UserError if a file that is yet to be made could not be written."""
+    from zoo.evaluation import passport
     from zoo.runs import outputs
 
+    if arguments.bleu:
+        passport.check(folder)
     outputs.check_each(
         (arguments.output, "the translations"),
         (arguments.alignments, "the alignments"),

@@ -6,6 +6,7 @@ same checkpoint and compared when it is read.
 """
 
 import dataclasses
+import os
 import pathlib
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from zoo import lazy
 from zoo.errors import UserError
-from zoo.runs import digests
+from zoo.runs import digests, storage
 
 with lazy.extra():
     import orbax.checkpoint as ocp
@@ -82,12 +83,13 @@ class Checkpoints:
         try:
             manager.save(step, args=arguments, force=True)
         except Exception as error:
-            # orbax and tensorstore wrap the system's error in their own; only its text remains.
-            if not any(text in str(error).lower() for text in ("no space left", "quota exceeded")):
+            number = _full(error)
+            if number is None:
                 raise
+            what, remedy = storage.FULL[number]
             raise UserError(
-                f"the disk is full: the checkpoint of step {step} could not be written to "
-                f"{self.folder / kind}; the earlier ones are whole; make room and start again."
+                f"{what}: the checkpoint of step {step} could not be written to "
+                f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
             ) from error
 
     def steps(self, kind: str) -> list[int]:
@@ -179,6 +181,15 @@ class Checkpoints:
         """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
+
+
+def _full(error: Exception) -> int | None:
+    """Which of `storage.FULL` an error is; None if none.
+
+    orbax and tensorstore wrap the system's error in their own; only its text remains.
+    """
+    text = str(error).lower()
+    return next((n for n in storage.FULL if os.strerror(n).lower() in text), None)
 
 
 def _parts(leaf) -> ocp.SaveArgs:

@@ -61,7 +61,8 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
     check(path, what)
     with _writing(path, what):
         if _is_stream(path):
-            write(path)
+            with storage.naming(path):
+                write(path)
         else:
             storage.write_whole(path, write)
 

@@ -229,4 +229,5 @@ def _read(path) -> tuple[dict | None, float]:
 
 
 def _write(path, record):
-    path.write_text(json.dumps(record), encoding="utf-8")
+    with storage.naming(path):
+        path.write_text(json.dumps(record), encoding="utf-8")

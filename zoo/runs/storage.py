@@ -8,8 +8,13 @@ import uuid
 
 from zoo.errors import UserError
 
-# A disk without room, and a user's share of it used up.
-FULL = (errno.ENOSPC, errno.EDQUOT)
+# What keeps a file from growing, and what to do: a disk without room, a user's share of it that is
+# used up, a limit of the process or of the file system on the size of a file.
+FULL = {
+    errno.ENOSPC: ("the disk is full", "make room"),
+    errno.EDQUOT: ("the user's share of the disk is used up", "make room"),
+    errno.EFBIG: ("a file would be larger than is allowed", "raise the limit (ulimit -f)"),
+}
 # File systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 # The suffix of files that are not whole yet.
@@ -44,13 +49,44 @@ def _finished(path, write):
     """The file beside `path` that was written, on the disk, until it has another name."""
     unfinished = partial(path)
     try:
-        write(unfinished)
-        with unfinished.open("r+b") as file:
-            os.fsync(file.fileno())
-        yield unfinished
+        with naming(path):
+            write(unfinished)
+            with unfinished.open("r+b") as file:
+                os.fsync(file.fileno())
+            yield unfinished
     finally:
         unfinished.unlink(missing_ok=True)
     _keep_names(path.parent)
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str]):
+    """Around the writing of a file or folder: the error of a full disk names it. By itself that of
+    a write names nothing, and that of a copy a file that will not be there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            error.filename = str(path)
+        raise
+
+
+@contextlib.contextmanager
+def making(folder: pathlib.Path):
+    """Around the making of a folder that is given its name when it is whole; see `naming`.
+
+    Raises:
+      UserError: another process has made a folder of this name meanwhile.
+    """
+    try:
+        with naming(folder):
+            yield
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        raise UserError(
+            f"{folder} was made by another process just now: look at it, or give another folder."
+        ) from error
 
 
 def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:

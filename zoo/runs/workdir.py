@@ -27,7 +27,6 @@ from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.runs import digests, exported, made_here, ownership, sizes, storage
-from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -190,6 +189,8 @@ class Workdir:
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
         """Reads a lexicon of the run; that of a language model is its only one."""
+        if exported.is_exported(self.path):
+            exported.check(self.path, f"{name}.npz")
         return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
@@ -235,6 +236,8 @@ class Workdir:
         exported run kept; "" if there is none."""
         if exported.is_exported(self.path):
             return exported.record(self.path).get("data") or ""
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
@@ -268,6 +271,8 @@ class Workdir:
             exported.safetensors()  # if it is missing
             sizes.check(experiment, exported.shapes(self.path), str(self.path))
             return *exported.read_params(self.path, like()), {}
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)

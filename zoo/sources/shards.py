@@ -97,8 +97,12 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
     total = 0
 
     def put(name, values):
+        values = np.array(values, np.int32)
         with open(folder / name, "wb") as file:
-            np.save(file, np.array(values, np.int32))
+            # As np.save does, whose errors do not say that a disk is full.
+            header = np.lib.format.header_data_from_array_1_0(values)
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(values.data)
         digests[name] = _digest(folder / name)
 
     for line in lines:

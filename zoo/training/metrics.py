@@ -56,8 +56,9 @@ class Metrics:
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
-        self._file.write(strict_json.dumps(line) + "\n")
-        self._file.flush()
+        with storage.naming(self._file.name):
+            self._file.write(strict_json.dumps(line) + "\n")
+            self._file.flush()
         own_name = self._loss_name.replace(" ", "_")
         for name, value in values.items():
             if math.isfinite(value):
@@ -65,7 +66,8 @@ class Metrics:
 
     def sync(self):
         """Has the disk keep all lines, so that they outlast a loss of power."""
-        os.fsync(self._file.fileno())
+        with storage.naming(self._file.name):
+            os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
         """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the

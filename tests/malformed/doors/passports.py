@@ -48,7 +48,7 @@ PASSPORTS = {
         **{"kind": "translation", "tokens": 1, "tokenizer": "none", "figures": _BLEU},
     },
 }
-_EXPORT = {"checkpoint": 3, "digests": {}, "data": ""}
+_EXPORT = {"checkpoint": 3, "sha256": {}, "data": ""}
 _SHAPES = [(8, 2), (8,), (2, 12), (3, 12), (12,), (8, 3)]  # of EXPERIMENT
 
 

@@ -201,6 +201,8 @@ def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
+    for workdir in workdirs:
+        passport.check(workdir)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
     counts: dict = {}
     answers_of: dict = {}

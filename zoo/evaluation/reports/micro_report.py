@@ -75,6 +75,8 @@ def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
       UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
         one, or are not judged alike; or the plots cannot be written.
     """
+    for workdir in workdirs:
+        passport.check(workdir)
     named = zip(short_names(workdirs), workdirs, strict=True)
     runs = {name: Run.load(path) for name, path in named}
     language = _language_of(runs)
