@@ -399,7 +399,7 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "--look-ahead", 0), "look-ahead 0.0 and most"),
         (("l.txt", "--weight", "nan"), "weight is nan: give a finite number"),
         (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
-        (("l.txt", "--run", trained), "a folder of a run is named twice"),
+        (("l.txt", "--run", trained), "are one folder: give each run once"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):

@@ -1,6 +1,7 @@
 """zoo bleu: translations of a split by several runs, against the first, by paired bootstrap."""
 
 import argparse
+import os
 import pathlib
 
 from zoo.errors import UserError
@@ -45,7 +46,7 @@ def run(arguments: argparse.Namespace):
         raise UserError(f"--samples {arguments.samples}: give at least 1.")
     results = [bleu.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
-    experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
+    experiment = Workdir(folder if os.path.isdir(folder) else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     if arguments.by_length is not None:
         _by_length(arguments, results, experiment, corpus)

@@ -17,7 +17,9 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation import passport
     from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
+    from zoo.runs.workdir import check_folders
 
+    check_folders(arguments.workdirs)
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
     answers: dict = {}
     for workdir, splits in chosen.items():

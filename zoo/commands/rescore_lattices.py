@@ -68,8 +68,6 @@ def run(arguments: argparse.Namespace):
         raise UserError(f"--together {arguments.together}: give at least 1.")
     folders = [arguments.workdir, *arguments.run]
     names = short_names(folders)
-    if len({*names}) < len(names):
-        raise UserError("a folder of a run is named twice: give each once.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     if mean is not None and {*mean.weights} != {*names}:
         raise UserError(

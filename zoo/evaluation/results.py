@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, old_passports
 from zoo.evaluation.comparable import quantity
+from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match")
@@ -79,8 +81,11 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
 
     Raises:
-      UserError: a run has none, a file cannot be read, or two of one run are of one column.
+      UserError: a run has none or is given twice, a file cannot be read, or two of one run are of
+        one column.
     """
+    folders = [*folders]
+    check_folders(folders)
     passports = {folder: _read(pathlib.Path(folder)) for folder in folders}
     every = [passport for of_run in passports.values() for passport in of_run.values()]
     old_passports.align_words(every)
@@ -112,6 +117,8 @@ def _reading(path):
 
 def _of_kinds(folder, kinds):
     """(path, passport) of the results of some kinds."""
+    if not os.path.isdir(folder):  # which pathlib does not ask of a name that is too long
+        return
     for path in sorted((folder / "results").glob("*.json")):
         with _reading(path):
             passport = json.loads(path.read_text(encoding="utf-8"))
@@ -132,8 +139,10 @@ def read_answers(
     of the accuracies of runs.
 
     Raises:
-      UserError: a file cannot be read.
+      UserError: a file cannot be read, or a run is given twice.
     """
+    folders = [*folders]
+    check_folders(folders)
     answers: dict = {}
     for folder in folders:
         for path, passport in _of_kinds(pathlib.Path(folder), ANSWERS):

@@ -11,7 +11,6 @@ It is a run for every command that reads one, and cannot be trained further.
 import json
 import pathlib
 import shutil
-import tempfile
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
 from zoo.models import LanguageModel, SequenceToSequence
+from zoo.processes import unfinished
 from zoo.runs import digests, exported, made_with, strict_json
 from zoo.runs.workdir import Workdir
 
@@ -48,28 +48,16 @@ def write(
     Raises:
       UserError: there is something at `out`, or no trained model of words at `path`.
     """
-    out = pathlib.Path(out)
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     exported.safetensors()  # before any work begins, if it is missing
-    run = Run.load(path)
-    if type(run.experiment.model) not in _PROGRAMS:
-        raise UserError(
-            f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
-            "exported of a LanguageModel or a SequenceToSequence: give a run of one."
-        )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"{out} cannot be made ({error.strerror}): give another folder.") from error
-    try:
-        _write(run, unfinished, out.name, licence, platforms)
-        unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
-        unfinished.replace(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return out
+    with unfinished.folder(out) as folder:
+        run = Run.load(path)
+        if type(run.experiment.model) not in _PROGRAMS:
+            raise UserError(
+                f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
+                "exported of a LanguageModel or a SequenceToSequence: give a run of one."
+            )
+        _write(run, folder, pathlib.Path(out).name, licence, platforms)
+    return pathlib.Path(out)
 
 
 def _write(run, folder, name, licence, platforms):

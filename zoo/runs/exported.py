@@ -4,6 +4,7 @@ An exported run has no optimiser state and cannot be trained further; all else t
 reads it. Digests of the arrays are kept beside them and compared when they are read.
 """
 
+import os
 import pathlib
 from typing import Any
 
@@ -19,7 +20,8 @@ RECORD = "export.json"
 
 def is_exported(path: pathlib.Path) -> bool:
     """Whether a folder holds an exported run."""
-    return (path / RECORD).is_file() and (path / PARAMS).is_file()
+    # Not by pathlib, which raises an error for a name that is too long.
+    return os.path.isfile(path / RECORD) and os.path.isfile(path / PARAMS)
 
 
 def safetensors() -> Any:

@@ -7,9 +7,12 @@ first use"): from then on, and for all who have that file, the same address has 
 
 import contextlib
 import hashlib
+import http.client
 import io
 import json
+import os
 import pathlib
+import re
 import urllib.error
 import urllib.request
 import zipfile
@@ -23,6 +26,7 @@ RECORD = "fetched.json"
 # Some hosts refuse the name that urllib gives itself.
 _HEADERS = {"User-Agent": "zoo (python-urllib)"}
 TIMEOUT = 60.0
+_ADDRESS = re.compile(r"(https?|ftp|file)://.", re.IGNORECASE)
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
@@ -73,14 +77,19 @@ def fetch(
         except OSError as error:
             raise UserError(_not_had(url, error, folder / name)) from error
 
+    if mirror and not _ADDRESS.match(mirror):
+        raise UserError(
+            f"--mirror {mirror} is not an address: give one such as https://HOST/PATH or "
+            "file:///FOLDER."
+        )
     corpus = free.corpus(name, release, listing)
     log(f"{name}: {corpus.about}")
     archives: dict[str, bytes] = {}
     fetched = []
     for file in corpus.files:
         path = folder / file.path
-        if path.exists():
-            one = _checked(folder, file, path.read_bytes(), release, there=True)
+        if (content := _there(path)) is not None:
+            one = _checked(folder, file, content, release, there=True)
         else:
             content = _through_datasets(corpus, file) if through_datasets and not mirror else None
             if content is None:
@@ -91,6 +100,24 @@ def fetch(
         log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
         fetched.append(one)
     return fetched
+
+
+def _there(path) -> bytes | None:
+    """What is in a file; None if it is yet to be fetched, and its folder can be written to."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        above = next(above for above in path.absolute().parents if above.exists())
+        if os.access(above, os.W_OK | os.X_OK):
+            return None
+        raise UserError(
+            f"{path} cannot be written ({above} may not be written to): give another folder by "
+            "--into."
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}): give another folder by --into."
+        ) from error
 
 
 _HOW = {
@@ -135,9 +162,12 @@ def _bytes_at(url: str, mirror: str | None) -> bytes:
     """What is at an address, or at its place in a mirror; OSError if it cannot be had."""
     if mirror:
         url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
-    request = urllib.request.Request(url, headers=_HEADERS)
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-        return answer.read()
+    try:
+        request = urllib.request.Request(url, headers=_HEADERS)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return answer.read()
+    except (ValueError, http.client.HTTPException) as error:  # no address, or half an answer
+        raise urllib.error.URLError(str(error) or type(error).__name__) from error
 
 
 def _through_datasets(corpus, file) -> bytes | None:
@@ -202,12 +232,12 @@ def read_record(folder: pathlib.Path) -> dict:
       UserError: the record cannot be read.
     """
     path = folder / RECORD
-    if not path.exists():
-        return {}
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): dict(entry) for name, entry in found.items()}
-    except (ValueError, TypeError, AttributeError) as error:
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is no record of fetched files ({error}): remove it.") from error
 
 
