@@ -9,6 +9,8 @@ from etils.epath import backend, gpath
 class Store(fsspec.AbstractFileSystem):
     """What etils asks of gs://; folders are the beginnings of names, up to a slash."""
 
+    cachable = False  # or one with equal objects is the same one
+
     def __init__(self, objects):
         """Takes {bucket/name: bytes}, which stays the store's content."""
         super().__init__()

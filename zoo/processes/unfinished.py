@@ -37,10 +37,13 @@ def is_of(path: pathlib.Path, whole: pathlib.Path) -> bool:
 
 def clear(whole: pathlib.Path):
     """Removes what processes that are dead left of a path beside it, as far as that can be."""
-    made_by = {path: _made_by(path, whole) for path in whole.parent.iterdir()}
-    for path, match in made_by.items():
+    beside: list[pathlib.Path] = []
+    with contextlib.suppress(OSError):  # a folder that may be written to, and not listed
+        beside += whole.parent.iterdir()
+    for path in beside:
+        made_by = _made_by(path, whole)
         with contextlib.suppress(OSError):  # another process removes it, too
-            if match is not None and _is_left(path, match):
+            if made_by is not None and _is_left(path, made_by):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -61,6 +64,7 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
     with _making(out):
         if not replace:
             _check_new(out)
+        check_place(out)
         made = [above for above in out.parents if not above.exists()]
         out.parent.mkdir(parents=True, exist_ok=True)
         clear(out)
@@ -79,6 +83,16 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
         for above in made:
             with contextlib.suppress(OSError):  # it has something in it
                 above.rmdir()
+
+
+def check_place(path: pathlib.Path, instead: str = "another folder"):
+    """UserError if a file or folder cannot be made for the sake of what is above it; OSError if its
+    path cannot be looked up."""
+    whole = path.absolute()
+    above = next(above for above in whole.parents if above.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        reason = "may not be written to" if above.is_dir() else "is a file"
+        raise UserError(f"{path} cannot be made ({above} {reason}): give {instead}.")
 
 
 @contextlib.contextmanager

@@ -31,6 +31,8 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 OWNER = "training.owner.json"
 # Seconds from one copy to the next, and without any until an owner counts as dead.
 EVERY, SILENCE = 30.0, 180.0
+# Of a run the first to be copied: without it a bucket holds none.
+_EXPERIMENT = "experiment.json"
 # Seconds from one look at another owner to the next.
 _LOOK = 5.0
 # What is of no use elsewhere, or not whole yet.
@@ -45,7 +47,9 @@ def is_one(path: str) -> bool:
 
 
 def check_folder(path: str | pathlib.Path):
-    """UserError for the path of a bucket, where a folder of this machine is read."""
+    """UserError for an address, where a folder of this machine is read."""
+    if str(path).startswith("file://"):
+        raise UserError(f"{path} is an address: give the path of a folder, without file://.")
     if is_one(str(path)):
         raise UserError(
             f"{path} is in a bucket, and runs are read from folders: fetch it with `zoo pull "
@@ -97,7 +101,7 @@ def fetch(path: str, out: str | pathlib.Path) -> pathlib.Path:
     bucket = Bucket(path)
     with unfinished.folder(out) as folder:
         names = bucket.names()
-        if "experiment.json" not in names:
+        if _EXPERIMENT not in names:
             raise UserError(f"{path} holds no run: give the address of one.")
         bucket.download(names, folder)
     return pathlib.Path(out)
@@ -108,18 +112,22 @@ def _remote(path: str) -> Any:
     with lazy.extra():
         from etils import epath
 
-    try:
-        return epath.Path(path)
-    except KeyError as error:
-        raise UserError(
-            f"{path}: {error.args[0]} is not the beginning of a bucket's address: give one such as "
-            "gs://BUCKET/RUN, s3://BUCKET/RUN or az://BUCKET/RUN."
-        ) from error
+    return epath.Path(path)
 
 
 def _check_address(path: str):
     """UserError unless an address names a bucket, and each folder in it in the only way."""
-    if remote_names.leads_out(path.partition("://")[2]):
+    with lazy.extra():
+        from etils import epath
+
+    try:
+        epath.Path(path)
+    except KeyError as error:
+        raise UserError(
+            f"{shortened(path)}: {error.args[0]} is not the beginning of a bucket's address: give "
+            "one such as gs://BUCKET/RUN, s3://BUCKET/RUN or az://BUCKET/RUN."
+        ) from error
+    if remote_names.leads_out(path.partition("://")[2].removesuffix("/")):
         raise UserError(
             f"{shortened(path)} is not an address of a run: give a bucket and names with one slash "
             "between them, without . and .., as in gs://BUCKET/RUN."
@@ -131,7 +139,7 @@ class Bucket:
 
     def __init__(self, path: str, log=print):
         """Names both, and looks at neither; UserError for an address that names no bucket."""
-        _check_address(path.removesuffix("/"))
+        _check_address(path)
         self.path, self._log = path.removesuffix("/"), log
         digest = hashlib.sha256(self.path.encode()).hexdigest()[:8]
         name = f"{self.path.rpartition('/')[2][:50]}-{digest}"  # file systems take 255 bytes
@@ -167,6 +175,10 @@ class Bucket:
         if _steps(names) < _steps(_files(self.folder, str(self.folder))):
             self._log(f"{self.folder} is further than {self.path}: going on with it.")
         elif names:
+            if _EXPERIMENT not in names:
+                raise UserError(
+                    f"{self.path} has objects and is not a run of this zoo: give another address."
+                )
             with unfinished.folder(self.folder, replace=True) as folder:
                 self.download(names, folder)
         else:
@@ -186,12 +198,13 @@ class Bucket:
             try:
                 there.parent.mkdir(parents=True, exist_ok=True)
                 there.write_bytes(content)
-            except OSError as error:
-                if error.errno in storage.FULL:
+            except (OSError, ValueError) as error:  # ValueError: a zero character, half a pair
+                if getattr(error, "errno", None) in storage.FULL:
                     raise
+                why = getattr(error, "strerror", None) or error
                 raise UserError(
                     f"{self.path} has an object called {shortened(name)!r}, which cannot be a file "
-                    f"of this machine ({error.strerror}): delete or rename that object."
+                    f"of this machine ({why}): delete or rename that object."
                 ) from error
             self._copied[name] = _state(there)
 
@@ -284,8 +297,7 @@ def _delete(remote, name: str):
 
 
 def _files(folder, where: str) -> list[str]:
-    """Names of the files below a folder or bucket, checkpoints first: what is begun without the
-    rest of them is of no use.
+    """Names of the files below a folder or bucket, the experiment first, and then checkpoints.
 
     Raises:
       UserError: a name leads out of the folder, or has an empty part; names the place by `where`.
@@ -306,7 +318,9 @@ def _files(folder, where: str) -> list[str]:
                     todo.append((path, f"{name}/"))
                 else:
                     found.append(name)
-    return sorted(found, key=lambda name: (not name.startswith("checkpoints/"), name))
+    return sorted(
+        found, key=lambda name: (name != _EXPERIMENT, not name.startswith("checkpoints/"), name)
+    )
 
 
 def _steps(names: list[str]) -> int:

@@ -102,6 +102,7 @@ class Ownership:
                     os.utime(self._path)
 
     def _take(self):
+        unfinished.clear(self._path)
         own = unfinished.place(self._path)
         try:
             _write(own, self._record)

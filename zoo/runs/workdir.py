@@ -107,11 +107,10 @@ class Workdir:
             raise UserError(
                 f"{self.path} is there and is not a run of this zoo: give another folder."
             )
-        whole = self.path.absolute()
-        above = next(path for path in (whole, *whole.parents) if path.exists())
-        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-            reason = "may not be written to" if above.is_dir() else "is a file"
-            raise UserError(f"{self.path} cannot be made ({above} {reason}): give another folder.")
+        if self.path.exists():
+            storage.check_writable(self.path)
+        else:
+            unfinished.check_place(self.path)
         if experiment.init_from:  # which a run that was begun no longer needs
             start = Workdir(experiment.init_from)
             try:

@@ -10,7 +10,6 @@ import hashlib
 import http.client
 import io
 import json
-import os
 import pathlib
 import re
 import urllib.error
@@ -19,7 +18,8 @@ import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
 
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
+from zoo.processes import unfinished
 from zoo.sources import dataset_rows, free
 
 RECORD = "fetched.json"
@@ -75,7 +75,7 @@ def fetch(
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
         except OSError as error:
-            raise UserError(_not_had(url, error, folder / name)) from error
+            raise UserError(_not_had(url, error, folder / name, mirror)) from error
 
     if mirror and not _ADDRESS.match(mirror):
         raise UserError(
@@ -107,13 +107,8 @@ def _there(path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        above = next(above for above in path.absolute().parents if above.exists())
-        if os.access(above, os.W_OK | os.X_OK):
-            return None
-        raise UserError(
-            f"{path} cannot be written ({above} may not be written to): give another folder by "
-            "--into."
-        ) from None
+        unfinished.check_place(path, "another folder by --into")
+        return None
     except OSError as error:
         raise UserError(
             f"{path} cannot be read ({error.strerror}): give another folder by --into."
@@ -136,7 +131,7 @@ def _content(file, mirror, folder, archives) -> bytes:
             if url not in archives:
                 archives[url] = _bytes_at(url, mirror)
         except OSError as error:  # urllib's errors are of this kind
-            raise UserError(_not_had(url, error, folder / file.path)) from error
+            raise UserError(_not_had(url, error, folder / file.path, mirror)) from error
         parts.append(archives[url] if file.member else archives.pop(url))
     if not file.member:
         return b"".join(parts)
@@ -150,8 +145,13 @@ def _content(file, mirror, folder, archives) -> bytes:
         ) from error
 
 
-def _not_had(url, error, path):
+def _not_had(url, error, path, mirror):
     why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    if mirror:
+        return (
+            f"{url} cannot be fetched from --mirror {shortened(mirror)} ({why}): give another one, "
+            f"or fetch the file where there is a network and put it at {path}."
+        )
     return (
         f"{url} cannot be fetched ({why}): fetch it where there is a network and put it at {path}, "
         "or give --mirror with a copy of the addresses."
