@@ -62,8 +62,8 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
         raise UserError(f"{out} is not a folder of this machine: give the path of one.")
     out = pathlib.Path(out)
     with _making(out):
-        if not replace:
-            _check_new(out)
+        if not replace and not _is_free(out):
+            raise UserError(f"{out} is there already: give a folder that is yet to be made.")
         check_place(out)
         made = [above for above in out.parents if not above.exists()]
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -75,8 +75,11 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
         with _making(out):
             if replace:
                 shutil.rmtree(out, ignore_errors=True)
-            else:
-                _check_new(out)  # another process may have made it meanwhile
+            elif not _is_free(out):
+                raise UserError(
+                    f"{out} was made by another process just now: look at it, or give another "
+                    "folder."
+                )
             own.replace(out)
     finally:
         shutil.rmtree(own, ignore_errors=True)
@@ -104,9 +107,9 @@ def _making(out):
         raise UserError(f"{out} cannot be made ({why}): give another folder.") from error
 
 
-def _check_new(out):
-    if os.path.lexists(out) and not (out.is_dir() and not any(out.iterdir())):
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
+def _is_free(out) -> bool:
+    """Whether a folder can be made at a path: nothing is there, or an empty folder."""
+    return not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir()))
 
 
 def _made_by(path, whole):
