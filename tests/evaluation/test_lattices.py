@@ -396,7 +396,7 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
         (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
         (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
         (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
-        (("l.txt", "--run", trained), "a folder of a run is named twice"),
+        (("l.txt", "--run", trained), "are one folder: give each run once"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):

@@ -295,6 +295,7 @@ class FakeHub(types.ModuleType):
     def __init__(self, place):
         super().__init__("huggingface_hub")
         self.place = place
+        self.further: list[str] = []  # names of files that no folder can have
 
     def HfApi(self):
         return self
@@ -308,11 +309,18 @@ class FakeHub(types.ModuleType):
         shutil.copytree(folder_path, self.place / repo_id, dirs_exist_ok=True)
         return f"hub/{repo_id}"
 
-    def snapshot_download(self, repository, local_dir, allow_patterns):
-        import pathlib
-
+    def repo_info(self, repository):
         if not (self.place / repository).exists():
             raise ConnectionError("nothing there")
+        files = [path for path in (self.place / repository).rglob("*") if path.is_file()]
+        names = [str(path.relative_to(self.place / repository)) for path in files]
+        files = [types.SimpleNamespace(rfilename=name) for name in names + self.further]
+        return types.SimpleNamespace(sha="c0ffee", siblings=files)
+
+    def snapshot_download(self, repository, revision, local_dir, allow_patterns):
+        import pathlib
+
+        assert revision == "c0ffee"  # whose names were checked
         for file in (self.place / repository).rglob("*"):
             name = file.relative_to(self.place / repository)
             if file.is_file() and any(name.match(pattern) for pattern in allow_patterns):
@@ -336,6 +344,9 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     (tmp_path / "hub/me/empty").mkdir()
     with pytest.raises(UserError, match="holds no export"):
         hub.pull("me/empty", tmp_path / "no")
+    sys.modules["huggingface_hub"].further = ["results/../../x.json"]
+    with pytest.raises(UserError, match=r"me/model has an object .* 'results/../../x.json'"):
+        hub.pull("me/model", tmp_path / "no")
     assert not (tmp_path / "no").exists()
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(MissingExtra, match="pip install 'huggingface-hub>=1'"):

@@ -1,6 +1,7 @@
 """zoo bleu: scores of translations of a split with their intervals, of one run or of several."""
 
 import argparse
+import os
 import pathlib
 
 from zoo.commands import options
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace):
         plots.check_file(arguments.plot)
     results = [bleu.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
-    experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
+    experiment = Workdir(folder if os.path.isdir(folder) else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     if arguments.by_length is not None:
         _by_length(arguments, results, experiment, corpus)

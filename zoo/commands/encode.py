@@ -1,7 +1,6 @@
 """zoo encode: text that is larger than the memory, as shards that runs map."""
 
 import argparse
-import pathlib
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -19,11 +18,9 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Makes the folder, and says what is in it."""
-    from zoo.runs import storage
     from zoo.sources import shards
 
-    with storage.making(pathlib.Path(arguments.output)):
-        record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
+    record = shards.write(arguments.texts, arguments.output, arguments.keep_blank_lines)
     print(
         f"{arguments.output}: {record['words']:,} words, {record['types']:,} of them distinct, in "
         f"{record['sentences']:,} sentences; train on it: --set data.train={arguments.output}"

@@ -18,7 +18,9 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
     from zoo.runs import outputs
+    from zoo.runs.workdir import check_folders
 
+    check_folders(arguments.workdirs)
     for workdir in arguments.workdirs:
         passport.check(workdir)
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}

@@ -10,15 +10,15 @@ import sys
 import threading
 import traceback
 
+from zoo import unfinished
 from zoo.commands import allocator
 from zoo.errors import Interrupted, UserError
 from zoo.lazy import MissingExtra
-from zoo.runs import storage
 
 
 def _thread_failed(failure):
     """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
-    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in storage.FULL):
+    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in unfinished.FULL):
         threading.__excepthook__(failure)
 
 
@@ -75,12 +75,12 @@ def run(main) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno not in storage.FULL:
+        if error.errno not in unfinished.FULL:
             raise
-        what, remedy = storage.FULL[error.errno]
-        where = error.filename or "standard output"  # files are named: storage.naming
+        what, remedy = unfinished.FULL[error.errno]
+        place = error.filename or "standard output"  # files are named: unfinished.naming
         _tell(
-            f"error: {what} ({where}): {remedy} and start again; files and checkpoints that were "
+            f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
             "finished before are whole."
         )
         return 2

@@ -258,8 +258,6 @@ def _runs(arguments):
     from zoo.evaluation.run import short_names
 
     names = short_names(arguments.run)
-    if len({*names}) < len(names):
-        raise UserError("--run names a folder twice: give each once.")
     return {
         name: options.run_with_words(path, arguments)
         for name, path in zip(names, arguments.run, strict=True)

@@ -99,8 +99,6 @@ def run(arguments: argparse.Namespace):
         raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
     folders = [arguments.workdir, *arguments.run]
     names = short_names(folders)
-    if len({*names}) < len(names):
-        raise UserError("a folder of a run is named twice: give each once.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     if mean is not None and {*mean.weights} != {*names}:
         raise UserError(

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
-from zoo.runs import outputs
+from zoo.runs import object_storage, outputs
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -157,8 +158,9 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     Raises:
       UserError: there is none, there are several, or they cannot be read.
     """
+    object_storage.check_folder(path)
     file = path = pathlib.Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # which is false, and not an error, for too long a name
         files = sorted((path / "results").glob(f"translation-{split}.*.json"))
         if not files:
             raise UserError(

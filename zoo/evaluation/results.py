@@ -1,6 +1,7 @@
 """Results of runs, read and put in columns: figures of one column are of the same quantity."""
 
 import contextlib
+import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, old_passports
 from zoo.evaluation.comparable import quantity
+from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match")
@@ -122,8 +124,11 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
 
     Raises:
-      UserError: a run has none, a file cannot be read, or two of one run are of one column.
+      UserError: a run has none or is given twice, a file cannot be read, or two of one run are of
+        one column.
     """
+    folders = [*folders]
+    check_folders(folders)
     passports = {folder: _read(pathlib.Path(folder)) for folder in folders}
     every = [passport for of_run in passports.values() for passport in of_run.values()]
     old_passports.align_words(every)
@@ -188,6 +193,8 @@ def _check_counts(passport):
 
 def _of_kinds(folder, kinds):
     """(path, passport) of the results of some kinds."""
+    if not os.path.isdir(folder):  # which pathlib does not ask of a name that is too long
+        return
     for path in sorted((folder / "results").glob("*.json")):
         passport = read_passport(path)
         if passport["kind"] in kinds:
@@ -206,8 +213,10 @@ def read_answers(
     of the accuracies of runs.
 
     Raises:
-      UserError: a file cannot be read.
+      UserError: a file cannot be read, or a run is given twice.
     """
+    folders = [*folders]
+    check_folders(folders)
     answers: dict = {}
     for folder in folders:
         for path, passport in _of_kinds(pathlib.Path(folder), ANSWERS):

@@ -11,18 +11,17 @@ It is a run for every command that reads one, and cannot be trained further.
 import hashlib
 import pathlib
 import shutil
-import tempfile
 from typing import Any
 
 import numpy as np
 
-from zoo import lazy, strict_json
+from zoo import lazy, strict_json, unfinished
 from zoo.errors import UserError
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, exported, made_with, storage
+from zoo.runs import digests, exported, made_with
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -52,31 +51,18 @@ def write(
       UserError: there is something at `out`, or no trained model of words at `path`.
       lazy.MissingExtra: safetensors or flatbuffers is not installed.
     """
-    out = pathlib.Path(out)
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     exported.safetensors()  # before any work begins, if it is missing
     with lazy.extra():
         import flatbuffers  # noqa: F401 (jax.export serialises with it)
-    run = Run.load(path)
-    if type(run.experiment.model) not in _PROGRAMS:
-        raise UserError(
-            f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
-            "exported of a LanguageModel or a SequenceToSequence: give a run of one."
-        )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"{out} cannot be made ({error.strerror}): give another folder.") from error
-    try:
-        with storage.making(out):
-            _write(run, unfinished, out.name, licence, platforms)
-            unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
-            unfinished.replace(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return out
+    with unfinished.folder(out) as folder:
+        run = Run.load(path)
+        if type(run.experiment.model) not in _PROGRAMS:
+            raise UserError(
+                f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
+                "exported of a LanguageModel or a SequenceToSequence: give a run of one."
+            )
+        _write(run, folder, pathlib.Path(out).name, licence, platforms)
+    return pathlib.Path(out)
 
 
 def _write(run, folder, name, licence, platforms):

@@ -8,17 +8,21 @@ same checkpoint and compared when it is read.
 import dataclasses
 import os
 import pathlib
+import shutil
 from typing import Any
 
 import jax
 import numpy as np
 
-from zoo import lazy
+from zoo import lazy, unfinished
 from zoo.errors import UserError
-from zoo.runs import digests, storage
+from zoo.runs import digests
 
 with lazy.extra():
     import orbax.checkpoint as ocp
+
+# Where a checkpoint goes first, by one renaming, that is to be deleted.
+DELETED = "deleted"
 
 
 def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
@@ -36,13 +40,21 @@ class Checkpoints:
         kinds: tuple[str, ...] = ("last", "best"),
         read_only: bool = False,
     ):
-        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed."""
+        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed.
+
+        Otherwise this process alone writes there, and removes what a kill has left: a checkpoint
+        that was not yet whole, or that was being deleted.
+        """
         self.folder = folder.absolute()
+        if not read_only:
+            for kind in kinds:
+                _remove_leftovers(self.folder / kind)
         # orbax's own `read_only` has two warnings for each folder that is opened, and holds back
         # what nobody asks for here: nothing is saved or deleted but by `save`.
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else 2,
             create=not read_only,
+            todelete_subdir=None if read_only else DELETED,
             enable_async_checkpointing=False,
         )
         if jax.process_count() > 1:
@@ -69,6 +81,7 @@ class Checkpoints:
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
+            self._empty(kind)
         # orbax takes no arrays that lie on the devices of one of several processes.
         as_they_lie = jax.process_count() == 1
         parts = jax.tree.map(_parts, arrays)
@@ -86,11 +99,16 @@ class Checkpoints:
             number = _full(error)
             if number is None:
                 raise
-            what, remedy = storage.FULL[number]
+            what, remedy = unfinished.FULL[number]
             raise UserError(
                 f"{what}: the checkpoint of step {step} could not be written to "
                 f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
             ) from error
+        self._empty(kind)
+
+    def _empty(self, kind):
+        """Deletes what orbax has put aside to be deleted."""
+        shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
 
     def steps(self, kind: str) -> list[int]:
         """The steps of the checkpoints that are there, the newest first."""
@@ -184,12 +202,19 @@ class Checkpoints:
 
 
 def _full(error: Exception) -> int | None:
-    """Which of `storage.FULL` an error is; None if none.
+    """Which of `unfinished.FULL` an error is; None if none.
 
     orbax and tensorstore wrap the system's error in their own; only its text remains.
     """
     text = str(error).lower()
-    return next((n for n in storage.FULL if os.strerror(n).lower() in text), None)
+    return next((n for n in unfinished.FULL if os.strerror(n).lower() in text), None)
+
+
+def _remove_leftovers(folder: pathlib.Path):
+    """Removes what a killed process left among checkpoints, as far as that can be."""
+    for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _parts(leaf) -> ocp.SaveArgs:

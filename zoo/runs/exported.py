@@ -6,6 +6,7 @@ reads it. The SHA-256 of its files are kept beside them and compared when they a
 
 import contextlib
 import hashlib
+import os
 import pathlib
 from typing import Any
 
@@ -23,12 +24,13 @@ _RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
 
 def is_exported(path: pathlib.Path) -> bool:
     """Whether a folder holds an exported run, whole or damaged."""
-    return (path / RECORD).exists() or (path / PARAMS).exists()
+    # Not by pathlib, which raises an error for a name that is too long.
+    return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
 
 
 def is_whole(path: pathlib.Path) -> bool:
     """Whether a folder holds an exported run with its record and its parameters."""
-    return (path / RECORD).is_file() and (path / PARAMS).is_file()
+    return os.path.isfile(path / RECORD) and os.path.isfile(path / PARAMS)
 
 
 def safetensors() -> Any:

@@ -12,6 +12,7 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
+from zoo import unfinished
 from zoo.errors import UserError, printable
 from zoo.runs import storage
 
@@ -61,7 +62,7 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
     check(path, what)
     with _writing(path, what):
         if _is_stream(path):
-            with storage.naming(path):
+            with unfinished.naming(path):
                 write(path)
         else:
             storage.write_whole(path, write)
@@ -134,7 +135,7 @@ def _writing(path, what):
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
         raise
     except OSError as error:
-        if error.errno in storage.FULL:
+        if error.errno in unfinished.FULL:
             raise
         raise UserError(
             f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "

@@ -15,18 +15,18 @@ import hashlib
 import json
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes, strict_json
+from zoo import recipes, strict_json, unfinished
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, made_here, ownership, sizes, storage
+from zoo.runs import digests, exported, made_here, object_storage, ownership, sizes, storage
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -35,12 +35,25 @@ METRICS = "metrics.jsonl"
 _START = {"workdir": str, "parts": [str]}
 
 
+def check_folders(paths: Iterable[str | pathlib.Path]):
+    """UserError if one of the folders of runs is in a bucket, or two of them, however their paths
+    are written, are the same: it would count as two runs."""
+    first: dict[str, str | pathlib.Path] = {}
+    for path in paths:
+        object_storage.check_folder(path)
+        whole = os.path.realpath(path)
+        if whole in first:
+            raise UserError(f"{first[whole]} and {path} are one folder: give each run once.")
+        first[whole] = path
+
+
 class Workdir:
     """A run's folder."""
 
     def __init__(self, path: str | pathlib.Path):
         """Names the folder; it need not be there yet."""
         self.path = pathlib.Path(path)
+        self._given = str(path)  # a path has one slash where the address of a bucket has two
 
     @property
     def _experiment_file(self):
@@ -69,7 +82,7 @@ class Workdir:
             )
         self.name(experiment)
         new = recipes.to_json(experiment)
-        if self._experiment_file.exists():
+        if self.exists():
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))
             difference = recipes.first_difference(old, new)
@@ -93,11 +106,16 @@ class Workdir:
             raise UserError(
                 f"{self.path} is there and is not a run of this zoo: give another folder."
             )
-        whole = self.path.absolute()
-        above = next(path for path in (whole, *whole.parents) if path.exists())
-        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-            reason = "may not be written to" if above.is_dir() else "is a file"
-            raise UserError(f"{self.path} cannot be made ({above} {reason}): give another folder.")
+        if self.path.exists():
+            storage.check_writable(self.path)
+        else:
+            unfinished.check_place(self.path)
+        if experiment.init_from:  # which a run that was begun no longer needs
+            start = Workdir(experiment.init_from)
+            try:
+                start._read_experiment()
+            except UserError as error:
+                raise UserError(f"init_from: {error}") from error
 
     @staticmethod
     def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
@@ -107,14 +125,14 @@ class Workdir:
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
         return self.path.is_dir() and all(
-            storage.is_partial(path, self._experiment_file) for path in self.path.iterdir()
+            unfinished.is_of(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
         """Makes the folder and keeps the experiment there, and notes that the run is the user's
         own (`zoo.runs.made_here`); raises what `check` raises."""
         self.check(experiment)
-        if not self._experiment_file.exists():
+        if not self.exists():
             self._write(experiment)
         made_here.keep(self._read_experiment(), self.path)
 
@@ -122,7 +140,7 @@ class Workdir:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in storage.FULL:
+            if error.errno in unfinished.FULL:
                 raise
             raise UserError(
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
@@ -134,6 +152,7 @@ class Workdir:
             self.check(experiment)  # another process began a run here just now
 
     def _read_experiment(self):
+        object_storage.check_folder(self._given)
         try:
             return strict_json.read(self._experiment_file)
         except UserError as error:
@@ -143,8 +162,13 @@ class Workdir:
             ) from error
 
     def exists(self) -> bool:
-        """Whether the folder holds an experiment."""
-        return self._experiment_file.exists()
+        """Whether the folder holds an experiment; UserError if that cannot be known."""
+        try:
+            return self._experiment_file.exists()
+        except OSError as error:  # a name that is too long, or a folder that may not be looked into
+            raise UserError(
+                f"{self.path} cannot be looked up ({error.strerror}): give another folder."
+            ) from error
 
     def experiment(self) -> Experiment:
         """The experiment that the folder holds.
@@ -224,7 +248,7 @@ class Workdir:
     def recipe_digest_but_seed(self) -> str:
         """A hash of the recipe without its seed and its devices, which runs of several seeds have
         in common; "" without a recipe."""
-        if not self._experiment_file.exists():
+        if not self.exists():
             return ""
         recipe = self._read_experiment()
         recipe = {name: value for name, value in recipe.items() if name != "parallel"}

@@ -15,13 +15,11 @@ import hashlib
 import itertools
 import json
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from zoo import strict_json
+from zoo import strict_json, unfinished
 from zoo.arrays import stored
 from zoo.errors import UserError
 from zoo.sources import files, folders, streams
@@ -64,27 +62,15 @@ def write(
     Raises:
       UserError: a file is no plain text in UTF-8, none has words, or there is something at `out`.
     """
-    out = pathlib.Path(out)
-    if out.exists():
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     members = [member for path in paths for member in folders.text_files(path)]
     for member in members:
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"{out} cannot be made ({error.strerror}): give another.") from error
-    try:
+    with unfinished.folder(out) as folder:
         lines = itertools.chain.from_iterable(map(_lines, members))
-        record = _write(lines, unfinished, keep_blank_lines, size)
+        record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")
-        unfinished.chmod(0o755)
-        unfinished.replace(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return record
 
 

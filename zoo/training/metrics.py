@@ -7,7 +7,7 @@ import pathlib
 import sys
 import time
 
-from zoo import lazy, strict_json
+from zoo import lazy, strict_json, unfinished
 from zoo.runs import storage
 from zoo.runs.workdir import METRICS
 
@@ -56,7 +56,7 @@ class Metrics:
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
-        with storage.naming(self._file.name):
+        with unfinished.naming(self._file.name):
             self._file.write(strict_json.dumps(line) + "\n")
             self._file.flush()
         own_name = self._loss_name.replace(" ", "_")
@@ -66,7 +66,7 @@ class Metrics:
 
     def sync(self):
         """Has the disk keep all lines, so that they outlast a loss of power."""
-        with storage.naming(self._file.name):
+        with unfinished.naming(self._file.name):
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
