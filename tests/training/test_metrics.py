@@ -79,6 +79,19 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
 
 
+@pytest.mark.parametrize("tokens, expected", [(4.0, (1.5, 0.5)), (1.0, (6, 2)), (0.0, (6, 2))])
+def test_a_step_has_its_means_of_loss_and_penalty(tmp_path, tokens, expected):
+    results = StepMetrics(loss=6.0, tokens=tokens, gradient_norm=1.25, penalty=2.0)
+    with Metrics(tmp_path, 0) as metrics:
+        metrics.step(199, Progress(), results)  # one of every hundred is written
+        metrics.step(200, Progress(), results)
+        metrics.step(300, Progress(), results._replace(penalty=0.0))
+    with_penalty, without = small.metrics(tmp_path)
+    assert with_penalty["step"] == 200 and with_penalty["gradient_norm"] == 1.25
+    assert (with_penalty["training_loss"], with_penalty["penalty"]) == expected
+    assert without["step"] == 300 and "penalty" not in without
+
+
 def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
     """However short the epoch: of a run without a penalty nothing is said of one."""
     progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)
