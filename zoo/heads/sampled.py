@@ -67,9 +67,9 @@ class SampledHead(SoftmaxScores):
     draws_noise = True
 
     @property
-    def array_shapes(self) -> Shapes | None:
-        params = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
-        return Shapes(params, {"log_q": "V", "threshold": "V", "alias": "int V"})
+    def array_shapes(self) -> Shapes:
+        params: dict[str, str | None] = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
+        return Shapes(params, {}, {"log_q": "V", "threshold": "V", "alias": "int V"})
 
     def __post_init__(self):
         check_least(self, samples=1)

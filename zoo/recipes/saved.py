@@ -52,9 +52,16 @@ def from_json(value: Any, renewed: bool = False) -> Any:
                 f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
+        if lacks := [name for name in walk.required_fields(component) if name not in fields]:
+            raise UserError(
+                f"{value['component']} cannot be made from the saved recipe (it has no field "
+                f"{lacks[0]!r}): use the version that saved it."
+            )
         try:
             return component(**fields)
         except TypeError as error:
+            if not public_names.in_zoo(component.__module__):
+                raise  # an error of the user's own class
             raise UserError(
                 f"{value['component']} cannot be made from the saved recipe ({error}): use the "
                 "version that saved it."
