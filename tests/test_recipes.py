@@ -329,7 +329,7 @@ def test_an_error_of_ones_own_component_is_let_through():
     with pytest.raises(TypeError, match=r"^mine$"):
         recipes.from_json(saved | {"scale": 0})
     with pytest.raises(
-        UserError, match=r"Picky cannot be made from the saved recipe .*field scale"
+        UserError, match=r"Picky cannot be made from the saved recipe .*field 'scale'"
     ):
         recipes.from_json({"component": saved["component"]})
 

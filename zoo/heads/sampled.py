@@ -68,7 +68,7 @@ class SampledHead(SoftmaxScores):
 
     @property
     def array_shapes(self) -> Shapes:
-        params: dict[str, str | None] = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
+        params = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
         return Shapes(params, {}, {"log_q": "V", "threshold": "V", "alias": "int V"})
 
     def __post_init__(self):
