@@ -77,6 +77,9 @@ def load(name: str) -> Experiment:
     except Exception as error:
         if path.resolve() in paths().values():  # one of ours, which has to be right
             raise
+        frames = traceback.walk_tb(error.__traceback__)
+        if any(user_modules.is_own(frame.f_globals["__name__"]) for frame, _ in frames):
+            raise  # of another module of the user's, which keeps its traceback
         kind = type(error).__name__
         raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
     if not isinstance(experiment, Experiment):
