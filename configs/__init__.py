@@ -10,13 +10,14 @@ import ast
 import difflib
 import hashlib
 import importlib.util
+import os
 import pathlib
 import re
 import sys
 import traceback
 
 from zoo import Experiment
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 from zoo.trust import user_modules
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -53,14 +54,15 @@ def load(name: str) -> Experiment:
         path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)
     if name.endswith(".py"):
         path = pathlib.Path(name)
-        if not path.is_file():
-            raise UserError(f"there is no config file {name}.")
+        if not os.path.isfile(path):  # which is false, and not an error, for too long a name
+            raise UserError(f"there is no config file {shortened(name)}.")
     elif path is None:
-        if pathlib.Path(f"{name}.py").is_file():
+        if os.path.isfile(f"{name}.py"):
             raise UserError(f"there is no config {name!r}, but a file: give --config {name}.py.")
         close = difflib.get_close_matches(name, names(), n=3, cutoff=0.3) or names()
         raise UserError(
-            f"there is no config {name!r}; the nearest are {', '.join(close)} (--list shows all)."
+            f"there is no config {shortened(name)!r}; the nearest are {', '.join(close)} (--list "
+            "shows all)."
         )
     spec = importlib.util.spec_from_file_location(_module_name(path.resolve()), path)
     module = importlib.util.module_from_spec(spec)
@@ -75,6 +77,9 @@ def load(name: str) -> Experiment:
     except Exception as error:
         if path.resolve() in paths().values():  # one of ours, which has to be right
             raise
+        frames = traceback.walk_tb(error.__traceback__)
+        if any(user_modules.is_own(frame.f_globals["__name__"]) for frame, _ in frames):
+            raise  # of another module of the user's, which keeps its traceback
         kind = type(error).__name__
         raise UserError(f"{path}, line {_line(error, path)}: {kind}: {error}.") from error
     if not isinstance(experiment, Experiment):

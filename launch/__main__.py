@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from launch import jobset, runs_file, slurm, tpu_vm
-from zoo.commands import program
+from zoo.commands import options, program
 from zoo.errors import UserError
 
 WAYS = {"slurm": slurm, "jobset": jobset, "tpu-vm": tpu_vm}
@@ -22,6 +22,7 @@ def main(words: Sequence[str] | None = None):
         module.add_to(way)
         way.set_defaults(way=module)
     arguments = parser.parse_args(words)
+    options.check_given(arguments)
     script = arguments.way.render(runs_file.read(arguments.runs), arguments)
     command = arguments.way.COMMAND
     if arguments.dry_run:
@@ -29,7 +30,7 @@ def main(words: Sequence[str] | None = None):
         sys.stdout.write(script)
         return
     try:
-        code = subprocess.run(command, input=script, text=True).returncode
+        code = subprocess.run(command, input=script, encoding="utf-8").returncode
     except FileNotFoundError as error:
         raise UserError(f"there is no program {command[0]} here: see --dry-run.") from error
     if code:

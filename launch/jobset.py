@@ -7,12 +7,11 @@ volume, or a bucket.
 
 import argparse
 import json
-import re
 import shlex
 
-from launch import tpus
+from launch import runs_file, tpus
 from launch.runs_file import Run
-from zoo.errors import UserError
+from zoo.commands import options
 
 _HEADER = """apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -78,20 +77,29 @@ _MEET = 3600
 def add_to(parser: argparse.ArgumentParser):
     """Adds the options of Kubernetes."""
     add = parser.add_argument
-    add("--image", required=True, help="with this repository as its working folder, and jax[tpu]")
+    image = runs_file.word(
+        r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255
+    )
+    add(
+        "--image",
+        type=image,
+        required=True,
+        help="with this repository as its working folder, and jax[tpu]",
+    )
     add("--tpu", choices=tpus.SLICES, default="v5e")
-    add("--chips", type=int, default=4, help="of a run; from 16, 4 on each host")
-    add("--restarts", type=int, default=3, help="of the whole set, after failures")
-    add("--grace", type=int, default=300, metavar="SECONDS", help="from SIGTERM to the end")
+    add("--chips", type=options.whole(1), default=4, help="of a run; from 16, 4 on each host")
+    add("--restarts", type=options.whole(0), default=3, help="of the whole set, after failures")
+    add(
+        "--grace",
+        type=options.whole(1, 65_535),
+        default=300,
+        metavar="SECONDS",
+        help="from SIGTERM to the end",
+    )
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The manifest that kubectl takes."""
-    if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", arguments.name):
-        raise UserError(
-            f"--name {arguments.name}: give small letters, digits and -, 40 at most, a letter "
-            "first."
-        )
     kind, topology, hosts = tpus.find(arguments.tpu, arguments.chips)
     several = hosts > 1
     further = ["--meet-within", str(_MEET)] if several else []
@@ -106,18 +114,23 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
             "accelerator": kind.kubernetes,
             "topology": topology,
             "hosts": hosts,
-            "image": json.dumps(arguments.image),  # JSON is YAML
-            "command": json.dumps(f"exec {command}"),
+            "image": _quoted(arguments.image),
+            "command": _quoted(f"exec {command}"),
             "environment": environment if several else "",
             "chips": arguments.chips // hosts,
         }
         jobs.append(_JOB.format(**values))
     header = _HEADER.format(
-        name=arguments.name,
+        name=_quoted(arguments.name),  # "no" and "null" are names, too
         restarts=arguments.restarts,
         annotations=_ANNOTATIONS if several else "",
     )
     return header + "".join(jobs)
+
+
+def _quoted(text: str) -> str:
+    """A text in YAML, as JSON is; without its escapes of two halves, which YAML does not have."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 COMMAND = ("kubectl", "apply", "-f", "-")

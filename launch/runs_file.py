@@ -7,14 +7,17 @@ Blank lines are skipped.
 """
 
 import argparse
-import pathlib
+import os
+import re
 import shlex
+from collections.abc import Callable
 from typing import NamedTuple
 
 import configs
 from zoo import recipes
 from zoo.commands import options, train
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
+from zoo.sources import streams
 
 
 class Run(NamedTuple):
@@ -31,22 +34,18 @@ def read(path: str) -> list[Run]:
       UserError: the file cannot be read or has no runs, a line is no command line of `zoo train`,
         its config or a setting is wrong, or two runs have one folder.
     """
-    try:
-        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path} cannot be read ({error}): give a file with a line a run."
-        ) from error
     runs: list[Run] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in streams.read_lines(path):
         where = f"{path}, line {number}"
         try:
             words = shlex.split(line, comments=True)
             if words:
                 runs.append(_run(words))
-        except (ValueError, UserError) as error:
+        except ValueError as error:  # of shlex
+            raise UserError(f"{where}: {error}: write the words as for a shell.") from error
+        except UserError as error:
             raise UserError(f"{where}: {error}") from error
-        if len({run.folder for run in runs}) < len(runs):
+        if len({_place(run.folder) for run in runs}) < len(runs):
             raise UserError(
                 f"{where}: {runs[-1].folder} is the folder of a run above: give another."
             )
@@ -55,6 +54,11 @@ def read(path: str) -> list[Run]:
             f"{path} has no runs: write the arguments of `zoo train` on a line for each."
         )
     return runs
+
+
+def _place(folder: str) -> str:
+    """The folder in one spelling: runs/a of runs//a/."""
+    return folder.rstrip("/") if "://" in folder else os.path.normpath(folder)
 
 
 class _Parser(options.Parser):
@@ -85,4 +89,22 @@ def add_to(parser: argparse.ArgumentParser):
         help="a file: on each line the arguments of `zoo train`",
     )
     add("--dry-run", action="store_true", help="prints what would run, and starts nothing")
-    add("--name", default="zoo", help="of the job: small letters, digits and -")
+    job = word(
+        r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
+        "a name of small letters, digits and - between them, a letter first",
+    )
+    add("--name", type=job, default="zoo", help="of the job: small letters, digits and -")
+
+
+def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:
+    """Makes the type of an option that takes what matches a pattern, described by `what`, and has
+    `most` characters, so that a script or manifest can hold it."""
+
+    def read(text: str) -> str:
+        if len(text) > most or not re.fullmatch(pattern, text):
+            raise argparse.ArgumentTypeError(
+                f"{shortened(text, 60)!r} is not {what}, of at most {most} characters"
+            )
+        return text
+
+    return read

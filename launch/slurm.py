@@ -9,8 +9,10 @@ all GPUs of the node.
 import argparse
 import shlex
 
+from launch import runs_file
 from launch.runs_file import Run
-from zoo.errors import UserError
+from zoo.commands import options
+from zoo.errors import shortened
 
 _SCRIPT = """#!/bin/bash
 #SBATCH --job-name={name}
@@ -41,13 +43,36 @@ exit "$code"
 def add_to(parser: argparse.ArgumentParser):
     """Adds the options of SLURM."""
     add = parser.add_argument
-    add("--time", default="24:00:00", help="of each task; it is queued again when it is over")
-    add("--at-once", type=int, default=0, metavar="N", help="tasks that run at a time; 0: any")
-    add("--nodes", type=int, default=1, metavar="N", help="of a run, a process on each")
-    add("--grace", type=int, default=300, metavar="SECONDS", help="from SIGTERM to the end")
+    time = runs_file.word(
+        r"([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2}", "[days-]hours:minutes:seconds, or minutes"
+    )
+    add(
+        "--time",
+        type=time,
+        default="24:00:00",
+        help="of each task; it is queued again when it is over",
+    )
+    add(
+        "--at-once",
+        type=options.whole(0),
+        default=0,
+        metavar="N",
+        help="tasks that run at a time; 0: any",
+    )
+    add(
+        "--nodes", type=options.whole(1), default=1, metavar="N", help="of a run, a process on each"
+    )
+    add(
+        "--grace",
+        type=options.whole(1, 65_535),
+        default=300,
+        metavar="SECONDS",
+        help="from SIGTERM to the end",
+    )
     add("--python", default=".venv/bin/python", help="the program that runs train.py")
     add(
         "--sbatch",
+        type=_sbatch,
         action="append",
         default=["--gres=gpu:1", "--cpus-per-task=4", "--mem=32G"],
         metavar="OPTION",
@@ -55,10 +80,22 @@ def add_to(parser: argparse.ArgumentParser):
     )
 
 
+# Options of sbatch without which a run would not be stopped in time and queued again.
+_OWN = ("--array", "-a", "--signal", "--no-requeue")
+
+
+def _sbatch(text: str) -> str:
+    """An option of sbatch on a line of the script."""
+    if not text.startswith("-") or not text.isprintable() or text.partition("=")[0] in _OWN:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 60)!r} is not one option of sbatch beside {', '.join(_OWN)}: write "
+            "it as --sbatch=--partition=gpu"
+        )
+    return text
+
+
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The script that sbatch takes."""
-    if arguments.nodes < 1:
-        raise UserError(f"--nodes {arguments.nodes}: give at least 1.")
     several = arguments.nodes > 1
     # srun passes signals on, and ends with the greatest exit code.
     program = [*(["srun"] if several else []), arguments.python, "train.py"]

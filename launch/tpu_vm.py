@@ -3,8 +3,9 @@
 import argparse
 import shlex
 
-from launch import tpus
+from launch import runs_file, tpus
 from launch.runs_file import Run
+from zoo.commands import options
 from zoo.errors import UserError
 
 _SCRIPT = """#!/bin/bash
@@ -35,17 +36,18 @@ exit $failed
 def add_to(parser: argparse.ArgumentParser):
     """Adds the options of Cloud TPU."""
     add = parser.add_argument
-    add("--zone", required=True, help="such as us-west4-a")
+    zone = runs_file.word(r"[a-z][a-z0-9-]*", "a zone of small letters, digits and -")
+    add("--zone", type=zone, required=True, help="such as us-west4-a")
     add("--repository", required=True, metavar="URL", help="of this project, for git clone")
     add("--tpu", choices=tpus.SLICES, default="v5e")
-    add("--chips", type=int, default=4, help="of a run; from 16, 4 on each host")
+    add("--chips", type=options.whole(1), default=4, help="of a run; from 16, 4 on each host")
     add("--on-demand", action="store_true", help="machines that are not taken away, at their price")
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The script that bash runs."""
     kind, _, hosts = tpus.find(arguments.tpu, arguments.chips)
-    lost = [run.folder for run in runs if "://" not in run.folder]
+    lost = [run.folder for run in runs if "://" not in run.folder or run.folder.startswith("file:")]
     if lost:
         raise UserError(
             f"{lost[0]} is a folder of the machine, which is deleted at the end: give one in a "

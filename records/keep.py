@@ -8,10 +8,10 @@ interval that they give stands in the figures.
 import argparse
 import pathlib
 
+from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, significance
-from zoo.runs import storage, strict_json
 
 FOLDER = pathlib.Path(__file__).parent / "runs"
 
@@ -28,10 +28,10 @@ def keep(run: pathlib.Path, into: pathlib.Path = FOLDER) -> pathlib.Path:
         raise UserError(f"{run} has no results: evaluate it first.")
     folder = into / run.name
     (folder / "results").mkdir(parents=True, exist_ok=True)
-    experiment = storage.read_object(run / "experiment.json")
+    experiment = strict_json.read(run / "experiment.json")
     _write(folder / "experiment.json", experiment)
     for path in passports:
-        passport = storage.read_object(path)
+        passport = strict_json.read(path)
         check(passport, path)
         scores = kept_scores.read(path, passport)
         if scores is not None and "log_prob" in scores:

@@ -13,11 +13,11 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from records import rows as rows_of
+from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.micro_report import PAIRS
-from zoo.runs import storage
 from zoo.sources.micro.micro import Micro
 
 FOLDER = pathlib.Path(__file__).parent / "runs"
@@ -27,7 +27,7 @@ _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", 
 
 def passports(run: str) -> dict[str, dict]:
     """{split: passport} of a record, over the words that it was trained on."""
-    found = map(storage.read_object, sorted((FOLDER / run / "results").glob("*.json")))
+    found = map(strict_json.read, sorted((FOLDER / run / "results").glob("*.json")))
     return {passport["split"]: passport for passport in found if not passport.get("spread_unknown")}
 
 
@@ -139,7 +139,7 @@ def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, f
     it is the first, has translated."""
     found = {}
     for path in sorted((FOLDER / run / "results").glob(f"translation-{split}.*.json")):
-        passport = storage.read_object(path)
+        passport = strict_json.read(path)
         if len(passport["decoding"]["runs"]) == models:
             beam = passport["decoding"]["search"]["beam"]
             found[beam] = {name: of["score"] for name, of in passport["figures"].items()}

@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
 
@@ -17,6 +18,8 @@ from tests import examples
 from zoo.sources import files
 from zoo.trust import permissions
 
+# Programs that tests start find zoo in the working folder, wherever the tests were started.
+os.chdir(pathlib.Path(__file__).parents[1])
 # Most of a test's time is compilation: code for small arrays need not be the fastest.
 FLAGS = ["--xla_backend_optimization_level=0"]
 if jax.__version_info__ < (0, 11):  # later ones know the first of these no more, and would abort
@@ -34,6 +37,8 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = f"{CACHE.name}/programs"
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+# What datasets reads of a table, which may not be kept in the user's own folder.
+os.environ["HF_HOME"] = f"{CACHE.name}/huggingface"
 # Runs of the tests are noted as one's own there, not among the user's.
 os.environ["XDG_STATE_HOME"] = f"{CACHE.name}/state"
 
@@ -112,6 +117,20 @@ def random():
 def lexicon():
     """Thirteen words with overlapping real-valued features and a background; see examples."""
     return examples.lexicon()
+
+
+@pytest.fixture
+def signals():
+    """Signals that stop a program are ignored by none that the test starts, as they may be by this
+    one: SIGHUP under nohup, SIGINT behind & in a script."""
+    kept = {
+        number: signal.signal(number, lambda *_: None)  # not passed on, unlike SIG_IGN
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_IGN
+    }
+    yield
+    for number, before in kept.items():
+        signal.signal(number, before)
 
 
 @pytest.fixture

@@ -56,6 +56,34 @@ def test_a_checkpoint_of_the_same_step_is_replaced(checkpoints):
     jax.tree.map(np.testing.assert_array_equal, arrays, state_of(5))
 
 
+def test_what_a_kill_leaves_is_no_checkpoint_and_is_removed(tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def half(folder, **_):
+        """Deletes some of a folder, and no more."""
+        if "checkpoints" in str(folder) and pathlib.Path(folder).exists():
+            next(path for path in pathlib.Path(folder).rglob("*") if path.is_file()).unlink()
+            raise Killed
+
+    folder = tmp_path / "checkpoints"
+    killed = Checkpoints(folder)
+    for step in (1, 2):
+        killed.save("last", step, state_of(step), {})
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", half)
+        with pytest.raises(Killed):
+            killed.save("last", 3, state_of(3), {})
+    (folder / "best/4.orbax-checkpoint-tmp/arrays").mkdir(parents=True)
+    names = lambda kind: sorted(path.name for path in (folder / kind).iterdir())  # noqa: E731
+    assert names("last") == ["2", "3", "deleted"]
+    reading = Checkpoints(folder, read_only=True)
+    assert (reading.steps("last"), reading.steps("best")) == ([3, 2], [])
+    assert names("last") == ["2", "3", "deleted"]  # it may be another process that deletes it
+    Checkpoints(folder).close()
+    assert (names("last"), names("best")) == (["2", "3"], [])
+
+
 @pytest.mark.parametrize("part", ["arrays", "progress", "."])
 @pytest.mark.parametrize("size", [0, 20])
 def test_one_that_is_cut_short_is_passed_over_and_said_so(checkpoints, part, size):
@@ -202,10 +230,18 @@ def fill_the_disk(monkeypatch, checkpoints, kind, message):
     monkeypatch.setattr(checkpoints._managers[kind], "save", save)
 
 
-def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch):
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EDQUOT, "the user's share of the disk is used up"),
+        (errno.EFBIG, "a file would be larger than is allowed"),
+    ],
+)
+def test_a_full_disk_is_said_in_one_sentence(checkpoints, monkeypatch, code, told):
     checkpoints.save("last", 1, state_of(1), {})
-    fill_the_disk(monkeypatch, checkpoints, "last", os.strerror(errno.ENOSPC))
-    with pytest.raises(UserError, match="the disk is full: the checkpoint of step 2") as caught:
+    fill_the_disk(monkeypatch, checkpoints, "last", f"[{os.strerror(code)}; source: tensorstore]")
+    with pytest.raises(UserError, match=f"{told}: the checkpoint of step 2 could") as caught:
         checkpoints.save("last", 2, state_of(2), {})
     assert "\n" not in str(caught.value)
     jax.tree.map(np.testing.assert_array_equal, checkpoints.restore("last", STATE)[1], state_of(1))

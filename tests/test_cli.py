@@ -3,6 +3,7 @@
 import errno
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
 import sys
@@ -32,14 +33,14 @@ def raising(error):
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/a"),
             2,
-            "error: the disk is full (runs/a): make room and start again; earlier checkpoints are "
-            "whole.\n",
+            "error: the disk is full (runs/a): make room and start again; files and checkpoints "
+            "that were finished before are whole.\n",
         ),
         (
             OSError(errno.EDQUOT, "Disk quota exceeded"),
             2,
-            "error: the disk is full (no file named): make room and start again; earlier "
-            "checkpoints are whole.\n",
+            "error: the user's share of the disk is used up (standard output): make room and start "
+            "again; files and checkpoints that were finished before are whole.\n",
         ),
     ],
 )
@@ -59,12 +60,13 @@ def test_a_bug_keeps_its_traceback(error):
         program.run(raising(error))
 
 
-def process(source, **options):
+def process(source, arguments=(), **options):
     """A process of its own, with `cli` there to call."""
     command = [
         sys.executable,
         "-c",
         "from zoo.commands import program as cli\n" + textwrap.dedent(source),
+        *arguments,
     ]
     return subprocess.run(command, capture_output="stdout" not in options, text=True, **options)
 
@@ -153,7 +155,7 @@ def test_output_to_a_full_disk_is_no_traceback():
         source = "cli.leave(cli.run(lambda: print('much')))"
         finished = process(source, stdout=full, stderr=subprocess.PIPE)
     assert finished.returncode == 2
-    assert finished.stderr.startswith("error: the disk is full")
+    assert finished.stderr.startswith("error: the disk is full (standard output): make room and ")
     assert finished.stderr.count("\n") == 1
 
 
@@ -192,3 +194,97 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
         text=True,
     )
     assert (finished.returncode, finished.stdout) == (0, "not yet\nfound\n")
+
+
+def test_code_that_ends_the_program_is_named(tmp_path):
+    """As one that has done nothing, although its author says that all is well."""
+    config = tmp_path / "config.py"
+    config.write_text("import sys\n\nsys.exit(0)\n")
+    finished = process(
+        "import train, sys\ncli.program(lambda: train.main(['--config', sys.argv[1], 'run']))",
+        arguments=[str(config)],
+    )
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr == (
+        f"error: {config}, line 3 ends the program (SystemExit: 0), which has not done its work: "
+        "take that out.\n"
+    )
+    helped = process("import train\ncli.program(lambda: train.main(['--help']))")
+    assert (helped.returncode, helped.stderr) == (0, "")
+    assert helped.stdout.startswith("usage: ")
+
+
+@pytest.mark.parametrize(
+    ("closed", "printed", "noted"),
+    [
+        ("<&-", "printed\necho\n", "note\n"),
+        (">&-", "", "note\n"),
+        ("2>&-", "printed\necho\n", ""),
+        ("<&- >&- 2>&-", "", ""),
+    ],
+)
+def test_a_stream_that_is_closed_is_empty(closed, printed, noted, tmp_path):
+    """A file that is opened does not take its place, and get what is printed."""
+    source = textwrap.dedent(
+        """
+        import os, pathlib, sys
+        from zoo.commands import program
+
+        def main():
+            with open("file", "w") as file:
+                print(sys.stdin.read() + "printed", flush=True)
+                print("note", file=sys.stderr)
+                os.system("echo echo")  # of another program
+                file.write("written")
+
+        program.program(main)
+        """
+    )
+    (tmp_path / "program.py").write_text(source)
+    root = pathlib.Path(program.__file__).parents[2]
+    finished = subprocess.run(
+        f"{shlex.quote(sys.executable)} program.py {closed}",
+        shell=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        text=True,
+    )
+    assert (tmp_path / "file").read_text() == "written"
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, printed, noted)
+
+
+LETTERS = r"""
+def main():
+    print("gr\xf6\xdfer \u4f60 \udcff")
+    print("gr\xf6\xdfer", file=cli.sys.stderr)
+
+cli.program(main)
+"""
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "printed"),
+    [
+        (ASCII, "größer \u4f60 \\udcff\n"),  # a file or pipe gets what the zoo reads itself
+        ({"PYTHONIOENCODING": "ascii"}, "gr\\xf6\\xdfer \\u4f60 \\udcff\n"),
+        ({"PYTHONIOENCODING": "utf-8"}, "größer \u4f60 \\udcff\n"),
+    ],
+)
+def test_letters_that_an_encoding_does_not_have_end_no_program(environment, printed):
+    others = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "LC_"))}
+    finished = process(LETTERS, env=others | environment, encoding="utf-8")
+    assert (finished.returncode, finished.stdout) == (0, printed)
+    assert finished.stderr in ("größer\n", "gr\\xf6\\xdfer\n")
+
+
+def test_a_terminal_of_another_encoding_gets_escapes():
+    """Of letters that it could not show."""
+    ours, terminal = os.openpty()
+    finished = process(LETTERS, stdout=terminal, stderr=subprocess.PIPE, env=os.environ | ASCII)
+    os.close(terminal)
+    assert finished.returncode == 0
+    assert os.read(ours, 100) == b"gr\\xf6\\xdfer \\u4f60 \\udcff\r\n"
+    os.close(ours)

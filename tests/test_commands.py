@@ -1,12 +1,14 @@
 """python -m zoo: each command hands on what its line says."""
 
+import argparse
 import pathlib
 import sys
 
 import pytest
 
+from launch import __main__ as launch
 from zoo import __main__ as commands
-from zoo.commands import invocation, options, train
+from zoo.commands import command_line, invocation, options, train
 from zoo.errors import UserError
 from zoo.evaluation import run
 from zoo.evaluation.judgements import agreement
@@ -123,3 +125,21 @@ def test_a_script_is_a_command_of_its_name(script):
     assert text.count("\n") < 30
     command = script.removesuffix(".py")
     assert f"from zoo.commands import {command}" in text and f"{command}.main(words)" in text
+
+
+def test_every_number_of_the_command_line_has_its_bounds():
+    """Those that a parser would read without any, such as nan, are found by their type."""
+
+    def parsers(parser):
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from parsers(inner)
+
+    tops = [module.add_to for module, _ in command_line.COMMANDS.values()]
+    for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
+        parser = argparse.ArgumentParser()
+        add_to(parser)
+        for inner in parsers(parser):
+            assert not [a.dest for a in inner._actions if a.type in (int, float)]

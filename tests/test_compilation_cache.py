@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 
+import filelock
 import jax
 import pytest
 
@@ -147,19 +148,21 @@ def test_a_cache_that_the_user_has_chosen_is_left_alone(changed, monkeypatch, tm
     assert jax.config.jax_compilation_cache_max_size == before
 
 
-@pytest.mark.parametrize("home", ["a file", "missing", "locked"])
+@pytest.mark.parametrize("home", ["a file", "missing", "locked", "no filelock"])
 def test_without_a_folder_to_write_to_nothing_is_kept(changed, monkeypatch, tmp_path, home):
     if home == "a file":
         changed.rmdir()
         changed.touch()
     elif home == "missing":
         monkeypatch.setattr(pathlib.Path, "home", lambda: pathlib.Path(os.devnull) / "nobody")
+    elif home == "no filelock":
+        monkeypatch.setitem(sys.modules, "filelock", None)
     else:
 
         def refuse(*arguments, **options):
             raise PermissionError
 
-        monkeypatch.setattr(compilation_cache.filelock.FileLock, "acquire", refuse)
+        monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
     assert compilation_cache.use() is None
     assert jax.config.jax_compilation_cache_dir is None
 

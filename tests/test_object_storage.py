@@ -1,5 +1,6 @@
 """Runs in a bucket, for which a local folder stands: fetched, copied, taken over."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -9,12 +10,15 @@ import time
 import pytest
 from etils import epath
 
+from tests import object_store
 from tests.training import small
 from zoo.commands import command_line, program, train
 from zoo.errors import Interrupted, UserError
 from zoo.runs import object_storage
+from zoo.runs.workdir import Workdir
 from zoo.training.metrics import Metrics
 
+pytestmark = pytest.mark.usefixtures("signals")
 PATH = "gs://bucket/runs/a"
 
 
@@ -85,6 +89,7 @@ def test_what_is_further_is_gone_on_with(bucket, tmp_path):
     one = object_storage.Bucket(PATH, log=lambda line: None)
     checkpoint(one.folder, 10)
     checkpoint(bucket, 7)
+    (bucket / "experiment.json").write_text("{}")
     one.fetch()
     assert [path.name for path in (one.folder / "checkpoints/last").iterdir()] == ["10"]
     one.copy()
@@ -155,3 +160,90 @@ def test_which_paths_are_buckets():
     assert not any(map(object_storage.is_one, ("runs/a", "/runs/a", "C:\\a", "a:b//c", "")))
     with object_storage.as_folder("runs/a") as folder:
         assert folder == "runs/a" and not pathlib.Path(folder).exists()
+
+
+BESIDE = {"b/run/experiment.json": b"{}", "b/run/checkpoints/last/10/arrays": b"1"}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """gs:// as objects, {bucket/name: bytes}."""
+    objects = dict(BESIDE)
+    object_store.stand_in(monkeypatch, objects)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return objects
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../file",
+        "../experiment.json",
+        "checkpoints/last/../../../file",
+        "checkpoints/./file",
+        "checkpoints//file",
+        "/etc/file",
+        "checkpoints/",
+        "..",
+        "..\\file",
+        "C:\\file",
+    ],
+)
+def test_no_object_is_written_outside_the_folder(store, tmp_path, name):
+    (tmp_path / "file").write_text("mine")
+    store[f"b/run/{name}"] = b"yours"
+    before = dict(store)
+    sentence = "gs://b/run has an object whose name, at .*, is absolute or has an empty part, . or"
+    with pytest.raises(UserError, match=sentence):
+        object_storage.fetch("gs://b/run", tmp_path / "real/b/c/out")
+    with pytest.raises(UserError, match=sentence), object_storage.as_folder("gs://b/run"):
+        pytest.fail("trained")
+    assert [path.name for path in tmp_path.rglob("*")] == ["file"]
+    assert (tmp_path / "file").read_text() == "mine"
+    assert store == before  # the note of who trains there, too, has gone
+
+
+def test_a_run_comes_and_goes_as_it_is(store, tmp_path):
+    with object_storage.as_folder("gs://b/run/") as folder:
+        (pathlib.Path(folder) / "checkpoints/last/10/arrays").unlink()
+        added = pathlib.Path(folder) / "checkpoints/last/20/arrays"
+        added.parent.mkdir()
+        added.write_bytes(b"2")
+    assert store == {"b/run/experiment.json": b"{}", "b/run/checkpoints/last/20/arrays": b"2"}
+    out = object_storage.fetch("gs://b/run", tmp_path / "new/out")
+    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert files == {"experiment.json", "checkpoints/last/20/arrays"}
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_what_breaks_off_is_not_there(store, tmp_path, monkeypatch):
+    one = object_storage.Bucket("gs://b/run")
+    one.fetch()
+    store["b/run/checkpoints/last/20/arrays"] = b"2"
+    store["b/run/lexicon.npz"] = b"3"
+    read = object_store.Store._open
+
+    def stop(self, path, mode="rb", **options):
+        if path.endswith("lexicon.npz"):
+            raise ConnectionError("reset by peer")
+        return read(self, path, mode, **options)
+
+    monkeypatch.setattr(object_store.Store, "_open", stop)
+    with pytest.raises(UserError, match=r"cannot be read \(ConnectionError: reset by peer\)"):
+        object_storage.fetch("gs://b/run", tmp_path / "out")
+    with pytest.raises(UserError, match=r"cannot be read .*; what is here is in .*run-"):
+        one.fetch()
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    kept = [path.name for path in (one.folder / "checkpoints/last").iterdir()]
+    assert kept == ["10"] and [*one.folder.parent.iterdir()] == [one.folder]
+
+
+def test_a_bucket_is_named_by_its_whole_address(store, monkeypatch):
+    for path in ("gs://b/run", "gs://elsewhere/run"):
+        with pytest.raises(UserError, match=f"{path} is in a bucket, .*`zoo pull {path} DIR`"):
+            Workdir(path).experiment()
+        start = dataclasses.replace(small.experiment(), init_from=path)
+        with pytest.raises(UserError, match=f"^init_from: {path} is in a bucket"):
+            Workdir("new").check(start)
+        with pytest.raises(UserError, match=f"^{path} is in a bucket"):
+            command_line.main(["compare", path])

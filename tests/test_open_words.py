@@ -102,6 +102,12 @@ def test_classes_stand_for_their_strings_in_training():
     assert OPEN.lexicon.feature_names == LEXICON.feature_names
 
 
+def test_a_class_has_a_hundredth_of_the_background_unless_told_otherwise():
+    classes = DigitStrings(("Number:any",)), LetterStrings(("Class:name",), name="<name>")
+    found = np.exp(OpenWords.of(LEXICON, classes).lexicon.log_background)
+    np.testing.assert_allclose(found, [0.49, *[0.098] * 5, 0.01, 0.01])
+
+
 def test_new_strings_are_sampled_with_their_probabilities(model):
     params, tables, hidden = model
     draws = 1500

@@ -48,9 +48,26 @@ def test_schedules_by_hand():
     np.testing.assert_allclose(rates, [1, 1, 0.5, 0.5, 0.25, 0.125])
 
 
+def test_the_decay_is_that_of_zaremba_unless_told_otherwise():
+    # Their medium model: six epochs at the full rate, then divided by 1.2 after each.
+    schedule = Decay().build(1.0, 10, 390)
+    rates = [float(schedule(jnp.array(step))) for step in (0, 59, 60, 70, 80)]
+    np.testing.assert_allclose(rates, [1, 1, 1 / 1.2, 1 / 1.2**2, 1 / 1.2**3], rtol=1e-5)
+
+
 def test_a_warm_up_longer_than_the_training_is_refused():
     with pytest.raises(UserError, match="warmup=20 steps leave nothing of the 20 steps"):
         Cosine(warmup=20).build(1.0, 5, 20)
+
+
+def test_adagrad_keeps_its_history_unless_told_otherwise():
+    optimizer = Adagrad(learning_rate=1.0).build(3, 100)
+    params = {"x": jnp.zeros(2)}
+    state, found = optimizer.init(params), []
+    for _ in range(10):
+        updates, state = optimizer.update({"x": jnp.ones(2)}, state, params)
+        found.append(float(updates["x"][0]))
+    np.testing.assert_allclose(found, [-((0.1 + n) ** -0.5) for n in range(1, 11)], rtol=1e-5)
 
 
 def test_adagrad_forgets_its_history_at_resets():

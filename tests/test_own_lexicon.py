@@ -155,3 +155,31 @@ def test_a_background_learns_from_a_text():
 
 def test_example_of_counts():
     run_docstring(Lexicon.from_counts.__doc__, {"Lexicon": Lexicon})
+
+
+@pytest.mark.parametrize(
+    ("counts", "limits", "message"),
+    [
+        ({"a": 2, "b": -1}, {}, r"^counts has -1 for 'b': give whole numbers, at least 0$"),
+        ({"a": 2.5}, {}, r"^counts has 2.5 for 'a': give whole"),
+        ({"a": 2}, {"minimum_count": -1}, r"^minimum_count is -1: give at least 0$"),
+        ({"a": 2}, {"maximum_size": -1}, r"^maximum_size is -1: give at least 0$"),
+    ],
+)
+def test_what_is_no_count_is_named(counts, limits, message):
+    with pytest.raises(ValueError, match=message):
+        Lexicon.from_counts(counts, **limits)
+
+
+def test_words_of_another_lexicon_are_named():
+    with pytest.raises(ValueError, match=r"^'dog': not in the lexicon, so leave them out$"):
+        Lexicon.from_counts({"cat": 2}).of_words(("cat", "dog"))
+
+
+def test_negative_ids_of_a_tokenizer_are_named():
+    class Tokenizer:
+        def get_vocab(self):
+            return {"a": 0, "b": -1}
+
+    with pytest.raises(ValueError, match=r"^the tokenizer has 'b' with the id -1: ids are from 0$"):
+        Lexicon.from_tokenizer(Tokenizer())

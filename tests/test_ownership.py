@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from zoo import alive
 from zoo.errors import UserError
 from zoo.runs import ownership
 from zoo.runs.ownership import FILE, Ownership, check_free
@@ -32,9 +33,9 @@ def owner_elsewhere(folder, **changed):
 def process(folder):
     """A process that the folder's lock names as its owner."""
     started = subprocess.Popen(["sleep", "60"])
-    record = ownership._this_process() | {
+    record = alive.this_process() | {
         "pid": started.pid,
-        "began": ownership._began(started.pid),
+        "began": alive.began(started.pid),
     }
     (folder / FILE).write_text(json.dumps(record | {"token": "theirs"}))
     return started
@@ -60,7 +61,7 @@ def test_a_killed_owner_owns_nothing(tmp_path):
     with pytest.raises(UserError, match=f"by process {other.pid} on "):
         Ownership(tmp_path).__enter__()
     other.kill()
-    while ownership._began(other.pid):  # until it is a zombie, which nobody has waited for yet
+    while alive.began(other.pid):  # until it is a zombie, which nobody has waited for yet
         time.sleep(0.01)
     check_free(tmp_path)
     with Ownership(tmp_path, pytest.fail):
@@ -79,7 +80,7 @@ def test_a_stopped_owner_owns(tmp_path):
 
 
 def test_a_number_that_was_given_again_is_another_process(tmp_path):
-    record = ownership._this_process() | {"began": "1", "token": "theirs"}
+    record = alive.this_process() | {"began": "1", "token": "theirs"}
     (tmp_path / FILE).write_text(json.dumps(record))
     check_free(tmp_path)
     with Ownership(tmp_path, pytest.fail):
@@ -88,7 +89,7 @@ def test_a_number_that_was_given_again_is_another_process(tmp_path):
 
 @pytest.mark.parametrize("name", ["boot", "namespace"])
 def test_the_same_number_in_another_container_says_nothing(tmp_path, fast, name):
-    record = ownership._this_process() | {name: "other", "token": "theirs"}
+    record = alive.this_process() | {name: "other", "token": "theirs"}
     (tmp_path / FILE).write_text(json.dumps(record))
     check_free(tmp_path)  # which waits for nobody
     said = []
@@ -166,7 +167,7 @@ def test_one_of_many_gets_the_folder(tmp_path, dead):
         folder = tmp_path / str(attempt)
         folder.mkdir()
         if dead:
-            record = ownership._this_process() | {"began": "1", "token": "dead"}
+            record = alive.this_process() | {"began": "1", "token": "dead"}
             (folder / FILE).write_text(json.dumps(record))
         owners = [Ownership(folder) for _ in range(8)]
         together = threading.Barrier(len(owners))

@@ -14,9 +14,11 @@ import tomllib
 
 import pytest
 
+import zoo
 from configs import rare_words_log_linear
 from zoo import lazy
 from zoo.commands import program
+from zoo.export import folder
 from zoo.trust import shipped
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -67,7 +69,6 @@ def test_zoo_needs_its_dependencies_and_no_others():
     others = PROJECT["optional-dependencies"]
     extras = (others[name] for name in ("flax", "train", "export", "hub"))
     needed = names(sum(extras, PROJECT["dependencies"]))
-    needed.remove("flatbuffers")  # which jax.export imports
     assert packages_of(ROOT / "zoo") == needed
     assert names(others["flax"]) == {"flax"}
     rooms = [room for room in (ROOT / "zoo").iterdir() if room.is_dir()]
@@ -178,16 +179,19 @@ def test_what_is_no_recipe_is_not_taken_for_one():
 
 
 def test_the_extras_are_those_of_the_package():
-    of_module = {"orbax": "orbax-checkpoint", "tensorboardX": "tensorboardx"}
-    for name, modules in lazy.EXTRAS.items():
-        wanted = names(PROJECT["optional-dependencies"][name])
-        assert {of_module.get(module, module) for module in modules} == wanted
+    others = {name: sorted(wanted) for name, wanted in PROJECT["optional-dependencies"].items()}
+    del others["dev"]
+    assert {name: sorted(found.values()) for name, found in lazy.EXTRAS.items()} == others
+    modules = importlib.metadata.packages_distributions()
+    for packages in lazy.EXTRAS.values():
+        for module, requirement in packages.items():
+            assert names([requirement]) <= names(modules[module])
 
 
 def test_packages_of_extras_are_imported_where_their_lack_is_told():
     """Anywhere else, it would be a traceback of whatever was imported first."""
     extras = {module for modules in lazy.EXTRAS.values() for module in modules}
-    for path in (ROOT / "zoo").rglob("*.py"):
+    for path in {*(ROOT / "zoo").rglob("*.py")} - {folder.standalone_file()}:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         told = {
             inside
@@ -209,17 +213,17 @@ def test_packages_of_extras_are_imported_where_their_lack_is_told():
 def test_a_package_that_is_not_there_is_named(capsys):
     def main():
         with lazy.extra():
-            raise ModuleNotFoundError("No module named 'orbax'", name="orbax.checkpoint")
+            raise ModuleNotFoundError("No module named 'flatbuffers'", name="flatbuffers.table")
 
     said = (
-        "orbax is not installed, which this part of zoo needs: "
-        "pip install 'zoo-language-models[train]'."
+        "flatbuffers is not installed, which this part of zoo needs: "
+        "pip install 'flatbuffers>=25' 'safetensors>=0.5'."
     )
     assert program.run(main) == 2
     assert capsys.readouterr().err == f"error: {said}\n"
     with pytest.raises(ModuleNotFoundError) as raised:
         main()
-    assert (str(raised.value), raised.value.name) == (said, "orbax.checkpoint")
+    assert (str(raised.value), raised.value.name) == (said, "flatbuffers.table")
     # Modules that no package of ours is are somebody's mistake.
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'zoo\.nothing'$"):
         program.run(lambda: importlib.import_module("zoo.nothing"))
@@ -227,35 +231,95 @@ def test_a_package_that_is_not_there_is_named(capsys):
         raise ModuleNotFoundError("mine", name="mine")
 
 
+def installed_bare():
+    """The modules of the packages that `pip install .` brings: the dependencies, and theirs."""
+    todo, found = names(PROJECT["dependencies"]), set()
+    while todo:
+        package = todo.pop()
+        found.add(package)
+        required = importlib.metadata.requires(package) or []
+        todo |= names(line for line in required if "extra ==" not in line) - found
+    modules = importlib.metadata.packages_distributions()
+    return {module for module, packages in modules.items() if names(packages) & found}
+
+
+def bare(source, *more):
+    """A process in which no package can be imported but those of `installed_bare`, and `more`."""
+    absent = {*importlib.metadata.packages_distributions()} - installed_bare() - {"zoo", *more}
+    source = (
+        "import importlib.abc, runpy, sys\n"
+        f"absent = {absent}\n"
+        "class Missing(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in absent:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "def program(name, *arguments):\n"
+        "    sys.argv = [name, *arguments]\n"
+        "    run = runpy.run_path if name.endswith('.py') else runpy.run_module\n"
+        "    run(name, run_name='__main__')\n" + source
+    )
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+SCORE = "import zoo; print(*zoo.load('models/micro').score(['la souleur']))"
+
+
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "package"),
     [
-        ("runpy.run_path('train.py', run_name='__main__')", "error: "),
-        ("runpy.run_path('evaluate.py', run_name='__main__')", "error: "),
-        ("runpy.run_module('zoo', run_name='__main__')", "error: "),
-        ("from zoo.interop import linen", "flax is"),
-        ("from zoo.data import Conllu", "conllu is"),
+        ("program('train.py', '--config', 'micro_softmax', DIR)", "orbax"),
+        ("program('zoo', 'export', 'models/micro', DIR)", "safetensors"),
+        ("program('zoo', 'pull', 'a/b', DIR)", "huggingface_hub"),
+        ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm"),
+        ("program('zoo', 'rank', 'models/micro')", "matplotlib"),
+        ("from zoo.interop import linen", "flax"),
+        ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu"),
+        (SCORE, "safetensors"),
     ],
 )
 @pytest.mark.slow
-def test_without_the_extras_a_sentence_says_which(source, said):
-    """As they are where `pip install zoo-language-models` was all."""
-    missing = [module for modules in lazy.EXTRAS.values() for module in modules]
-    source = (
-        "import importlib.abc, runpy, sys\n"
-        "class Missing(importlib.abc.MetaPathFinder):\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name.partition('.')[0] in {missing}:\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Missing())\n"
-        "sys.argv = ['program', '--help']\n" + source
-    )
-    command = [sys.executable, "-c", source]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    last = done.stderr.splitlines()[-1]
-    assert said in last and " not installed, which this part of zoo needs: pip install '" in last
-    if said.startswith("error"):
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, tmp_path):
+    treebank = tmp_path / "bank.conllu"
+    treebank.write_text("1\tle\tle\tDET\t_\t_\t0\troot\t_\t_\n\n")
+    for name, path in (("DIR", tmp_path / "new"), ("CONLLU", treebank)):
+        source = source.replace(name, repr(str(path)))
+    done = bare(source)
+    (packages,) = (packages for packages in lazy.EXTRAS.values() if package in packages)
+    wanted = " ".join(f"'{requirement}'" for requirement in packages.values())
+    said = f"{package} is not installed, which this part of zoo needs: pip install {wanted}."
+    assert done.stderr.splitlines()[-1].endswith(said), done.stderr
+    if source.startswith("program"):
+        assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("program('zoo', '--help')", "fetches free corpora"),
+        ("program('train.py', '--help')", "--coordinator"),
+        ("program('evaluate.py', '--help')", "--surprisal"),
+        ("program('zoo', 'train', '--list')", "micro_softmax"),
+        ("program('zoo', 'words', 'models/micro')", '"dalmaibait"'),
+        ("from zoo.data import Conllu; print(Conllu)", "Conllu"),
+    ],
+)
+@pytest.mark.slow
+def test_after_a_bare_install_what_needs_no_more_works(source, printed):
+    # Parameters of exports are read with safetensors.
+    done = bare(source, *["safetensors"] * ("models/" in source))
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout
+
+
+@pytest.mark.slow
+def test_an_export_needs_safetensors_beside_a_bare_install():
+    done = bare(SCORE, "safetensors")
+    assert done.returncode == 0, done.stderr
+    (expected,) = zoo.load(ROOT / "models/micro").score(["la souleur"])
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_console_script_is_there():

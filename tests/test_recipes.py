@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import math
+import sys
 
 import pytest
 
@@ -19,7 +20,7 @@ from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp
 from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
 from zoo.priors.strings import LetterStrings
 from zoo.recipes import walk
-from zoo.trust import public_names
+from zoo.trust import public_names, user_modules
 
 RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
 
@@ -257,7 +258,10 @@ def test_fields_that_have_come_since_take_their_defaults():
         ({"component": 3}, "has the component 3, which is no name"),
         ({"size": 3}, "has the component None, which is no name"),
         ({"component": "zoo.heads:Softmax", "old": 1}, "has no longer the fields old of the saved"),
-        ({"component": "zoo.data:Text", "train": "a"}, "'validation'.*use the version that saved"),
+        (
+            {"component": "zoo.data:Text", "train": "a"},
+            "no field validation .*version that saved",
+        ),
     ],
 )
 def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
@@ -310,6 +314,36 @@ def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, text):
     with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
         configs.load(str(path))
     assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
+
+
+def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(user_modules, "_folders", [])
+    (tmp_path / "helping_config.py").write_text("def head():\n    return {}['mine']\n")
+    path = tmp_path / "mine.py"
+    path.write_text("import helping_config\n\ndef get_config():\n    helping_config.head()\n")
+    with pytest.raises(KeyError, match=r"^'mine'$"):
+        configs.load(str(path))
+
+
+def test_an_error_of_ones_own_component_is_let_through():
+    saved = recipes.to_json(Picky(scale=1))
+    assert recipes.from_json(saved) == Picky(scale=1)
+    with pytest.raises(TypeError, match=r"^mine$"):
+        recipes.from_json(saved | {"scale": 0})
+    with pytest.raises(
+        UserError, match=r"Picky cannot be made from the saved recipe .*field 'scale'"
+    ):
+        recipes.from_json({"component": saved["component"]})
+
+
+@dataclasses.dataclass(frozen=True)
+class Picky(Softmax):
+    scale: int = dataclasses.field(kw_only=True)
+
+    def __post_init__(self):
+        if not self.scale:
+            raise TypeError("mine")
 
 
 def test_a_description_has_every_field():

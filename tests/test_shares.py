@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import examples
-from zoo.lexicon.shares import shares
+from zoo.lexicon.shares import NoUnknownWord, shares
 
 TRAINED, OTHER = examples.trained_and_other()
 
@@ -18,6 +18,6 @@ def test_marks_stand_for_marks_and_new_words_for_the_unknown_one():
     evenly = np.where(found.shared, -np.log(4), 0)  # x, y, z and the unknown word itself
     np.testing.assert_allclose(found.log_share, evenly, rtol=1e-6)
     without = dataclasses.replace(TRAINED, unknown=None)
-    with pytest.raises(LookupError, match="x"):
+    with pytest.raises(NoUnknownWord, match="x"):
         shares(without, OTHER)
     assert shares(without, without).word_ids.tolist() == [0, 1, 2, 3, 4]

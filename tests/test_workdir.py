@@ -71,8 +71,9 @@ def test_what_a_kill_leaves_is_no_other_run(tmp_path, monkeypatch):
         with pytest.raises(Killed):
             Workdir(tmp_path).claim(RECIPE)
     (left,) = tmp_path.iterdir()
-    assert re.fullmatch(r"experiment\.json\.\w+\.partial", left.name)
-    left.rename(tmp_path / "experiment.json.1.partial")  # another process had another number
+    assert re.fullmatch(r"\.experiment\.json\.[\w-]+\.partial", left.name)
+    # That of a process on another machine.
+    left.rename(tmp_path / ".experiment.json.7-1-00000000-00000000.partial")
     Workdir(tmp_path).claim(RECIPE)
     assert (tmp_path / "experiment.json").exists()
     assert Workdir(tmp_path).experiment() == RECIPE
@@ -201,7 +202,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
         ("{}", "has the component None"),
         ('{"component": 5}', "has the component 5"),
         ('{"component": "zoo.cores:LSTM"}', "holds a LSTM and no Experiment"),
-        ('{"component": "zoo.experiment:Experiment"}', "cannot be made"),
+        ('{"component": "zoo.experiment:Experiment"}', "has no field data"),
         ('{"component": "zoo.experiment:Experiment", "data": 3}', "data"),
         ('{"component": "zoo.experiment:Experiment", "day": 3}', "no longer the fields day"),
     ],
@@ -216,8 +217,8 @@ def test_an_experiment_that_is_none_names_its_file(tmp_path, content, said):
 def test_a_record_of_the_start_that_is_none_names_its_file(tmp_path, content):
     workdir = Workdir(tmp_path)
     assert workdir.start() is None
-    workdir.keep_start({"workdir": "other"})
-    assert workdir.start() == {"workdir": "other"}
+    workdir.keep_start({"workdir": "other", "parts": ["core"]})
+    assert workdir.start() == {"workdir": "other", "parts": ["core"]}
     (tmp_path / "start.json").write_text(content)
     with pytest.raises(UserError, match=f"^{tmp_path}/start.json .*: put back a copy of it"):
         workdir.start()

@@ -19,7 +19,7 @@ import numpy as np
 from zoo.data import Source
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.lexicon.shares import shares
+from zoo.lexicon.shares import NoUnknownWord, shares
 from zoo.models import LanguageModel
 from zoo.priors import ContextualBackground
 from zoo.runs.workdir import Workdir
@@ -101,7 +101,7 @@ class Trained(ContextualBackground):
         _, theirs, params, _ = self._run
         try:
             shared = shares(theirs, lexicon)
-        except LookupError as error:
+        except NoUnknownWord as error:
             word = error.args[0]
             raise UserError(
                 f"the model of {self.workdir} does not know {word!r}, nor any unknown word: give "

@@ -16,8 +16,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str):
-        line = " ".join(message.splitlines())
-        line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+        line = printable(" ".join(message.splitlines()))
         if len(line) > LONGEST:
             line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
         super().__init__(line)
@@ -98,6 +97,12 @@ class ProcessLost(Exception):
 
 # The exit code of a process that has lost another one: BSD's "temporary failure", sysexits.h.
 LOST = 75
+
+
+def printable(text: str) -> str:
+    """The text with characters escaped that a terminal would obey or cannot show, but for the ends
+    of lines."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def shortened(text: str, most: int = 200) -> str:

@@ -12,13 +12,23 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-# Extras of the package, as pyproject.toml has them: what to install for which modules.
+# What pip installs for which modules, by the extras of pyproject.toml: packages by their own names,
+# for whoever has zoo from a checkout or a wheel has no index that knows zoo and its extras.
 EXTRAS = {
-    "flax": ("flax",),
-    "train": (
-        *("orbax", "etils", "datasets", "conllu", "filelock", "sacrebleu", "tqdm", "tensorboardX"),
-        "matplotlib",
-    ),
+    "flax": {"flax": "flax>=0.12,<0.15"},
+    "train": {
+        "orbax": "orbax-checkpoint>=0.12,<0.14",
+        "etils": "etils>=1.9",
+        "datasets": "datasets>=5,<6",
+        "conllu": "conllu>=6,<7",
+        "filelock": "filelock>=3.15",
+        "sacrebleu": "sacrebleu>=2.5,<3",
+        "tqdm": "tqdm>=4.66",
+        "tensorboardX": "tensorboardX>=2.6.4",
+        "matplotlib": "matplotlib>=3.10",
+    },
+    "export": {"flatbuffers": "flatbuffers>=25", "safetensors": "safetensors>=0.5"},
+    "hub": {"huggingface_hub": "huggingface-hub>=1"},
 }
 
 
@@ -38,11 +48,12 @@ def extra() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        for name, packages in EXTRAS.items():
+        for packages in EXTRAS.values():
             if package in packages:
+                wanted = " ".join(f"'{requirement}'" for requirement in packages.values())
                 raise MissingExtra(
                     f"{package} is not installed, which this part of zoo needs: "
-                    f"pip install 'zoo-language-models[{name}]'.",
+                    f"pip install {wanted}.",
                     name=error.name,
                 ) from None
         raise

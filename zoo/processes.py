@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import pathlib
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -23,12 +24,14 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo import version
-from zoo.errors import ProcessLost, UserError
+from zoo.errors import ProcessLost, UserError, shortened
 
 # Seconds without a sign of life until a process counts as lost, and in which all have to leave when
 # one does. The signs come from a thread that neither Python nor a compilation holds up.
 HEARTBEAT, LEAVING = 30, 10
 AUTO = "auto"
+_PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"  # 1 to 65535
+_ADDRESS = re.compile(rf"([^\s\[\]:/]+|\[[0-9a-fA-F:.]+\]):{_PORT}", re.ASCII)
 # How messages of failed collectives and of the coordinator begin: not those of too little memory.
 _STATUS = ("UNKNOWN", "UNAVAILABLE", "INTERNAL", "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED")
 
@@ -52,7 +55,7 @@ def joined(coordinator: str | None, count: int | str | None, index: int | None) 
       UserError: the processes cannot meet.
       ProcessLost: another process has ended.
     """
-    if not _several(coordinator, count, index):
+    if not several(coordinator, count, index):
         yield
         return
     _initialize(coordinator, None if count == AUTO else count, index)
@@ -82,26 +85,35 @@ def _lost(error: BaseException | None) -> str:
     return ""
 
 
-def _several(coordinator, count, index) -> bool:
-    """Whether options ask for several processes; UserError for some without the others."""
+def several(coordinator: str | None, count: int | str | None, index: int | None) -> bool:
+    """Whether options ask for several processes; see `joined`.
+
+    Raises:
+      UserError: some options lack others, or there is no such process or address.
+    """
+    if coordinator is not None and not _ADDRESS.fullmatch(coordinator):
+        raise UserError(
+            f"--coordinator {shortened(coordinator, 80)}: give HOST:PORT, the machine of process 0 "
+            "and a port that is free there."
+        )
     given = {"--coordinator": coordinator, "--process": index}
     if count in (None, 1):
         for option, value in given.items():
-            if value and count is None:
+            if value is not None and count is None:
                 raise UserError(f"{option} needs --processes, the number of processes or {AUTO}.")
         if index:
             raise UserError(f"--process {index} is not one of 1 process: give 0, or leave it out.")
         return False
     if count == AUTO:
         return True
+    if not isinstance(count, int) or count < 1:
+        raise UserError(f"--processes {count}: give at least 1, or {AUTO}.")
     for option, value in given.items():
         if value is None:
             raise UserError(
                 f"--processes {count} needs {option}: give it, or --processes {AUTO} where SLURM, "
                 "Open MPI, Kubernetes or a slice of TPUs starts the processes."
             )
-    if not isinstance(count, int) or count < 1:
-        raise UserError(f"--processes {count}: give at least 1, or {AUTO}.")
     if index is not None and not 0 <= index < count:
         raise UserError(
             f"--process {index} is not one of {count} processes: they are numbered from 0 to "
@@ -114,11 +126,6 @@ def _initialize(coordinator, count, index):
     bind = None
     if coordinator is not None:
         host, _, port = coordinator.rpartition(":")
-        if not host or not port.isdecimal() or not 0 < int(port) < 2**16:
-            raise UserError(
-                f"--coordinator {coordinator}: give HOST:PORT, the machine of process 0 and a port "
-                "that is free there."
-            )
         # Otherwise on all interfaces of its machine.
         bind = coordinator if host in ("localhost", "127.0.0.1") else None
         if index == 0:
@@ -157,8 +164,8 @@ def _check_free(host: str, port: int):
         socket.create_server((host, port)).close()
     except OSError as error:
         raise UserError(
-            f"process 0 cannot listen at port {port} ({os.strerror(error.errno or 0)}): give --coordinator with a "
-            "port that is free on its machine."
+            f"process 0 cannot listen at port {port} ({os.strerror(error.errno or 0)}): give "
+            "--coordinator with a port that is free on its machine."
         ) from error
 
 

@@ -1,5 +1,6 @@
-"""Loads the model of this folder with jax, numpy and safetensors, and nothing else.
+"""Loads the model of this folder with jax, numpy, flatbuffers and safetensors, and nothing else.
 
+    pip install jax flatbuffers safetensors
     python load.py "a sentence" "another one"
 
 prints the log-probability of each, in nats. From Python:
@@ -16,9 +17,13 @@ Of a folder with an encoder-decoder, whose arguments are a source, its translati
     log_probs, carry = model.step(ids, carry, constant)  # [rows, V], of the next word
 
 The programs run on the platforms that export.json names. What a text is made of, and how its words
-were read in training, says README.md; this file takes words as they are.
+were read in training, says README.md; this file takes words as they are. A program is compiled for
+each new shape of its arguments: `log_prob` pads them to powers of two, so that few are. A folder
+that is damaged is a ValueError.
 """
 
+import hashlib
+import io
 import json
 import pathlib
 import sys
@@ -41,39 +46,67 @@ class Words:
       unknown: the word that stands for all others, or None.
     """
 
-    def __init__(self, file):
-        """Reads the file of a lexicon."""
-        with np.load(file) as lexicon:
+    def __init__(self, content: bytes):
+        """Reads the content of the file of a lexicon."""
+        with np.load(io.BytesIO(content)) as lexicon:
             self.words, (self.unknown, self.boundary) = (
                 json.loads(lexicon[name].tobytes().decode()) for name in ("words", "marks")
             )
         self._ids = {word: number for number, word in enumerate(self.words)}
 
     def ids(self, words: Sequence[str]) -> list[int]:
-        """The ids of words; KeyError for one that the model has no way to read."""
-        return [
-            self._ids[word if word in self._ids or self.unknown is None else self.unknown]
-            for word in words
-        ]
+        """The ids of words; ValueError for one that the model has no way to read."""
+        if self.unknown is None:
+            for word in words:
+                if word not in self._ids:
+                    raise ValueError(f"{word!r} is not among the words of the model.")
+        return [self._ids[word if word in self._ids else self.unknown] for word in words]
 
 
 class Exported(Words):
-    """What all exported models are: programs, arrays, and the words that they predict."""
+    """What all exported models are: programs, arrays, and the words that they predict.
+
+    Attributes:
+      record: what export.json says.
+    """
 
     def __init__(self, folder):
         """Reads programs, parameters and words of a folder."""
-        folder = pathlib.Path(folder)
-        super().__init__(folder / "lexicon.npz")
-        self.record = json.loads((folder / "export.json").read_text(encoding="utf-8"))
-        params = safetensors.numpy.load_file(folder / "params.safetensors")
-        others = safetensors.numpy.load_file(folder / "tables.safetensors")
+        self._folder = pathlib.Path(folder)
+        self.record = self._read_record()
+        super().__init__(self._read("lexicon.npz"))
+        params = safetensors.numpy.load(self._read("params.safetensors"))
+        others = safetensors.numpy.load(self._read("tables.safetensors"))
         carry = [others.pop(f"carry/{number}") for number in range(self.record["carry"])]
         arrays = {f"params/{name}": array for name, array in params.items()} | others
         self._arrays, self._carry = jax.device_put((arrays, tuple(carry)))
         self._programs = {
-            name: jax.jit(export.deserialize((folder / file).read_bytes()).call)
+            name: jax.jit(export.deserialize(bytearray(self._read(file))).call)
             for name, file in self.record["programs"].items()
         }
+
+    def _read_record(self) -> dict:
+        """Reads export.json; ValueError if it is not as it was written."""
+        file = self._folder / "export.json"
+        try:
+            record = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
+        digest = record.pop("digest", None) if isinstance(record, dict) else None
+        if digest != _sha256(json.dumps(record, sort_keys=True).encode()):
+            raise ValueError(f"{file} is not as it was written: put back a copy of it.")
+        return record
+
+    def _read(self, name: str) -> bytes:
+        """Reads a file of the folder; ValueError if it is not as it was written."""
+        file = self._folder / name
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise ValueError(f"{file} cannot be read ({error}): put back a copy of it.") from error
+        if self.record["sha256"].get(name) != _sha256(content):
+            raise ValueError(f"{file} is not as it was written: put back a copy of it.")
+        return content
 
 
 class Model(Exported):
@@ -111,14 +144,10 @@ class Model(Exported):
         """
         marks = [] if self.boundary is None else [self._ids[self.boundary]]
         ends = marks * self.record["boundary_marks"]
-        rows = [marks + self.ids(words) + ends for words in sentences]
-        longest = max(map(len, rows))
-        padded = np.array([row + [0] * (longest - len(row)) for row in rows], np.int32)
-        words, targets = padded[:, :-1], padded[:, 1:]
-        there = np.arange(longest - 1) < np.array([len(row) - 1 for row in rows])[:, None]
-        reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(rows))
+        words, targets, there = _positions([marks + self.ids(words) + ends for words in sentences])
+        reset, carry = np.zeros(words.shape, bool), self.initial_carry(len(words))
         log_prob, _, _ = self.score(words, targets, reset, carry)
-        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)
+        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(sentences)]
 
 
 class Translator(Exported):
@@ -131,14 +160,14 @@ class Translator(Exported):
     def __init__(self, folder):
         """Reads programs, parameters and the words of both sides of a folder."""
         super().__init__(folder)
-        self.source = Words(pathlib.Path(folder) / "source.npz")
+        self.source = Words(self._read("source.npz"))
 
     def read_sources(self, sentences: Sentences) -> tuple[np.ndarray, np.ndarray]:
         """(words int32 [rows, S], in the order of the encoder, padded on the left; their numbers
         int32 [rows])."""
         order = -1 if self.record["order"] == "source_reversed" else 1
         rows = [self.source.ids(words)[::order] for words in sentences]
-        longest = max(1, *map(len, rows))
+        longest = _power_of_two(max(map(len, rows), default=1))
         padded = [[0] * (longest - len(row)) + row for row in rows]
         return np.array(padded, np.int32), np.array([max(1, len(row)) for row in rows], np.int32)
 
@@ -160,30 +189,64 @@ class Translator(Exported):
         return self._programs["step"](self._arrays, np.asarray(words, np.int32), carry, constant)
 
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
-        """log p of each translation and the boundaries after it, given its source, nats."""
+        """log p of each translation and the boundaries after it, given its source, nats; ValueError
+        if they are not as many."""
+        if len(sources) != len(translations):
+            raise ValueError(
+                f"{len(sources)} sources and {len(translations)} translations: give one of each."
+            )
         mark = [self._ids[self.boundary]]
         order = -1 if self.record["order"] == "target_reversed" else 1
         ends = mark * self.record["boundary_marks"]
         rows = [mark + self.ids(words)[::order] + ends for words in translations]
-        longest = max(map(len, rows))
-        padded = np.array([row + [0] * (longest - len(row)) for row in rows], np.int32)
-        words, targets = padded[:, :-1], padded[:, 1:]
-        there = np.arange(longest - 1) < np.array([len(row) - 1 for row in rows])[:, None]
-        given = (*self.read_sources(sources), words, targets)
+        words, targets, there = _positions(rows)
+        padding: list[list[str]] = [[]] * (len(words) - len(rows))
+        given = (*self.read_sources([*sources, *padding]), words, targets)
         log_prob, _ = self._programs["score"](self._arrays, *given)
-        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)
+        return np.where(there, np.asarray(log_prob, np.float64), 0).sum(axis=1)[: len(rows)]
+
+
+def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(the word before each position, the word at it, whether there is one), each [R, L], of rows
+    of words; R and L are powers of two, and what is not there is 0."""
+    shape = _power_of_two(len(rows)), _power_of_two(max(map(len, rows), default=1) - 1)
+    words, targets, there = (
+        np.zeros(shape, np.int32),
+        np.zeros(shape, np.int32),
+        np.zeros(shape, bool),
+    )
+    for number, row in enumerate(rows):
+        length = max(0, len(row) - 1)
+        words[number, :length], targets[number, :length] = row[:-1], row[1:]
+        there[number, :length] = True
+    return words, targets, there
+
+
+def _power_of_two(least: int) -> int:
+    """The smallest power of two that is at least so large, and at least 1."""
+    return 1 << max(0, least - 1).bit_length()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _log_probs(folder: pathlib.Path, texts: list[str]) -> np.ndarray:
+    """log p of texts, or of translations behind their sources, by the model of a folder."""
+    if not texts:
+        raise ValueError("there is nothing to score: give sentences, each in quotation marks.")
+    if (folder / "source.npz").exists():
+        return Translator(folder).log_prob(*([t.split() for t in texts[n::2]] for n in (0, 1)))
+    model = Model(folder)
+    # Where words are characters, blanks are among them.
+    split = list if any(not word.strip() for word in model.words) else str.split
+    return model.log_prob([split(text) for text in texts])
 
 
 if __name__ == "__main__":
-    here, texts = pathlib.Path(__file__).resolve().parent, sys.argv[1:]
-    if (here / "source.npz").exists():
-        pairs = Translator(here)
-        sides = [[text.split() for text in texts[side::2]] for side in (0, 1)]
-        values = pairs.log_prob(*sides)
-    else:
-        model = Model(here)
-        # Where words are characters, blanks are among them.
-        split = list if any(not word.strip() for word in model.words) else str.split
-        values = model.log_prob([split(text) for text in texts])
-    for value in values.tolist():
-        print(value)
+    try:
+        for value in _log_probs(pathlib.Path(__file__).resolve().parent, sys.argv[1:]).tolist():
+            print(value)
+    except ValueError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(2)

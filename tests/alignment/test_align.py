@@ -45,10 +45,29 @@ def test_wrong_files_are_sentences(call, tmp_path):
     code, _, errors = call("a.en", "c.fr")
     assert code == 2
     assert "a.en has 5 lines and c.fr 1: give files whose lines are translations" in errors
-    code, _, errors = call("a.en", "b.fr", "--iterations", 0)
-    assert code == 2 and "--iterations 0: give at least 1." in errors
     code, _, errors = call("a.en", "b.fr", "--output", "no/al")
     assert code == 2 and "the alignments" in errors
+    code, _, errors = call("a.en", "b.fr", "--dictionary", "no/al")
+    assert code == 2 and "the table no/al cannot be written" in errors
+
+
+def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
+    """Whatever they are called; else the second takes the place of the first."""
+    (tmp_path / "link").symlink_to("x")
+    for output, dictionary in (("x", "x"), ("x", "./x"), ("link", "x")):
+        code, printed, errors = call("a.en", "b.fr", "--output", output, "--dictionary", dictionary)
+        assert (code, printed) == (2, "") and not (tmp_path / "x").exists()
+        assert f"{dictionary} is named for two outputs, and the second would take" in errors
+    both = ("--output", "/dev/null", "--dictionary", "/dev/null")
+    assert call("a.en", "b.fr", *both)[0] == 0
+    for line in (
+        "translate x --output t.png --alignments t.png",
+        "translate x --plot-attention t.png --plot-gradients t.png",
+        "evaluate x --surprisal t.png --pairs-table t.png --minimal-pairs x",
+    ):
+        monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
+        with pytest.raises(UserError, match=r"^t.png is named for two outputs, and the second"):
+            commands.main()
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Questions and answers as pairs of an encoder-decoder."""
 
+import dataclasses
+
 import pytest
 
-from zoo.data import AsPairs, Mixed, Prefixed, Realisations, Text
+from zoo.data import AsPairs, Corpus, Mixed, Prefixed, Realisations, Source, Text
 from zoo.errors import UserError
 
 
@@ -36,3 +38,16 @@ def test_a_mixture_is_refused(tmp_path):
     asked = Prefixed(str(path), str(path))
     with pytest.raises(UserError, match="is a mixture"):
         AsPairs(Mixed(("a", "b"), (asked, asked))).read("train")
+
+
+@dataclasses.dataclass(frozen=True)
+class Short(Source):
+    """A source of one's own with two sentences, which says of one how much is given."""
+
+    def read(self, split):
+        return Corpus("mine", [["who", "all"], ["what", "none"]], prefixes=[1])
+
+
+def test_no_sentence_is_dropped_where_lengths_of_what_is_given_are_missing():
+    with pytest.raises(ValueError, match="shorter"):
+        AsPairs(Short()).read("train")

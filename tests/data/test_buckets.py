@@ -67,6 +67,11 @@ def test_sources_alone_are_laid_out_as_in_batches(random):
     np.testing.assert_array_equal(lengths, batch.lengths)
 
 
+def test_pairs_go_to_the_first_shape_that_both_sides_fit():
+    lengths = np.array([[1, 1], [2, 3], [3, 1], [1, 4], [3, 5], [6, 6], [4, 1]])
+    assert bucket_of(lengths, [(2, 3), (3, 5), (6, 6)]).tolist() == [0, 0, 1, 1, 1, 2, 2]
+
+
 @pytest.mark.parametrize("padding", [0.5, 0.35, 0.3, 0.25])
 def test_the_fewest_shapes_are_chosen(random, padding):
     lengths = random.integers(1, 7, size=(40, 2))

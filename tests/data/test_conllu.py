@@ -98,7 +98,7 @@ def test_unknown_fused_forms_are_told(bank):
         "for text as it is written train with data.fused=surface"
     )
     assert lexicon.fused_note(["zèbre", "le"]) is None
-    with pytest.raises(UserError, match=r"'du'; leave them out.*data\.fused=surface\)\.$"):
+    with pytest.raises(UserError, match=r"'du'; leave it out.*data\.fused=surface\)\.$"):
         Vocabulary(unknown="refused").encode(Corpus("text", [["Il", "parle", "du"]]), lexicon)
 
 

@@ -70,6 +70,15 @@ def test_a_file_of_known_content_is_fetched_once(texts, mirror, tmp_path):
         quietly("plays", tmp_path / "data", mirror=mirror.url)
 
 
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_network_is_asked(
+    texts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("asked"))
+    with pytest.raises(UserError, match=rf"\({tmp_path} may not be written to\).* by --into"):
+        quietly("plays", tmp_path / "data")
+
+
 def test_another_content_is_refused_and_not_kept(texts, mirror, tmp_path):
     mirror("a.org/plays/input.txt", b"to bee\n")
     with pytest.raises(UserError, match=r"https://a\.org/.* another file .* get a copy"):
@@ -93,7 +102,7 @@ def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
     with pytest.raises(UserError, match=r"another file .*/fetched\.json if it is meant"):
         quietly("w", folder, mirror=mirror.url)
     (folder / fetch.RECORD).write_text("[]")
-    with pytest.raises(UserError, match="no record of fetched files"):
+    with pytest.raises(UserError, match="is not the JSON that is expected"):
         quietly("w", folder, mirror=mirror.url)
 
 

@@ -160,11 +160,11 @@ def test_what_cannot_be_encoded_is_said(tmp_path, text):
         assert not (tmp_path / "new").exists()
 
     refused("is there already", out="shards")
-    refused("is not UTF-8", b"one\n\xff\n")
-    refused("line 2, is binary", b"one\n\0\n")
+    refused("line 2: not UTF-8", b"one\n\xff\n")
+    refused("line 2: binary", b"one\n\0\n")
     refused("has no words", b"\n \n")
     refused("is a table", name="b.csv")
-    refused("cannot be read", gzip.compress(b"one two three" * 99)[:30])
+    refused("cannot be decompressed", gzip.compress(b"one two three" * 99)[:30])
     refused("cannot be made", out="a.txt/shards")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -178,7 +178,7 @@ def test_damaged_shards_are_refused(text, tmp_path):
         Text(train=text[1], validation=text[0]).read("train")
     path.write_bytes(whole)
     (folder / "shards.json").write_text(json.dumps({"words": 3}))
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match=r"shards.json is not the JSON .*sentences is missing"):
         Text(train=text[1], validation=text[0]).read("train")
 
 
@@ -191,5 +191,5 @@ def test_what_needs_each_string_is_refused(text):
         vocabulary.encode(corpora["train"], lexicon)
     lexicon, _ = built(Vocabulary(unknown="refused"), text[1] + "[:9]", text[1] + "[:9]")
     corpus = Text(train=text[1], validation=text[0]).read("train")
-    with pytest.raises(UserError, match="distinct words that the lexicon has not"):
+    with pytest.raises(UserError, match=r"distinct words of .* are not in the lexicon"):
         Vocabulary(unknown="refused").encode(corpus, lexicon)

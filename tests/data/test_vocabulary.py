@@ -104,14 +104,16 @@ def test_sentences_start_after_their_boundaries():
 
 
 def test_unknown_words_are_refused_by_name():
-    with pytest.raises(UserError, match="1 distinct word that the lexicon has not: 'e'; leave"):
+    with pytest.raises(
+        UserError, match=r"1 distinct word of .* is not in the lexicon: 'e'; leave it"
+    ):
         encoded(unknown="refused")
     # The most frequent come first, ten of them.
     many = Given(validation="a zz b y\nzz " + " ".join(map(str, range(10))))
     with pytest.raises(UserError) as refusal:
         encoded(source=many, unknown="refused")
     assert str(refusal.value).startswith(
-        "validation has 12 distinct words that the lexicon has not: 'zz', 'y', '0', '1', '2', "
+        "12 distinct words of validation are not in the lexicon: 'zz', 'y', '0', '1', '2', "
         "'3', '4', '5', '6', '7', ...; leave them out, judge with --add-words FILE"
     )
 

@@ -296,3 +296,17 @@ def test_wrong_shapes_are_named():
         BeamSearch().search(step, np.zeros(3), jnp.zeros((4, 2)), boundary=0)
     with pytest.raises(ValueError, match=r"shape \(36, 1, 3\) for 36 rows"):
         BeamSearch().search(step, np.zeros(3), jnp.zeros(3), boundary=0)
+
+
+def test_ends_compete_with_all_ways_to_go_on():
+    # Whole numbers, so that many are equal: of equals an end comes first, and of ends the first.
+    generator = np.random.default_rng(3)
+    ends = generator.integers(-6, 0, (40, 4)).astype(np.float32)
+    longer = -np.sort(-generator.integers(-6, 0, (40, 4)), axis=1).astype(np.float32)
+    found = np.asarray(beam._competing(jnp.asarray(ends), jnp.asarray(longer)))
+    for row in range(40):
+        ways = [(-value, "end", place) for place, value in enumerate(ends[row])]
+        ways += [(-value, "longer", place) for place, value in enumerate(longer[row])]
+        kept = sorted(ways)[:4]
+        expected = [(-value, "end", place) in kept for place, value in enumerate(ends[row])]
+        assert found[row].tolist() == expected

@@ -65,7 +65,9 @@ def test_unknown_words_of_a_prompt_are_the_vocabularys_matter(params):
     )
     assert text[:2] == ["a", "zzz"]
     refusing = Vocabulary(unknown="refused")
-    with pytest.raises(UserError, match="lexicon has not: 'zzz'; leave them out of --prompt, or "):
+    with pytest.raises(
+        UserError, match="not in the lexicon: 'zzz'; leave them out of --prompt, or "
+    ):
         generate(MODEL, params, examples.NO_TABLES, LEXICON, refusing, prompt="a zzz")
 
 

@@ -113,3 +113,7 @@ def test_no_words_have_no_vectors(embedding_case, lexicon, random, shape):
     vectors, gradients = apply(params)
     assert (vectors.shape, vectors.dtype) == ((*shape, SIZE), jnp.float32)
     assert not any(np.any(leaf) for leaf in jax.tree.leaves(gradients))
+
+
+def test_sizes_that_a_recipe_need_not_say():
+    assert (Lookup().size, Features().size, CharCNN().size) == (256, 256, 128)

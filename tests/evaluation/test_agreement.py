@@ -1,5 +1,6 @@
 """Agreement pairs of a treebank of a few lines."""
 
+import csv
 import dataclasses
 import json
 import math
@@ -13,10 +14,11 @@ from tests import examples
 from tests.training import small
 from zoo.data import Conllu
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores
+from zoo.evaluation import kept_scores, sentence_scores
 from zoo.evaluation.judgements import agreement
 from zoo.evaluation.judgements.minimal_pairs import PairScores
 from zoo.evaluation.reports import plots
+from zoo.evaluation.run import Run
 from zoo.runs.checkpoints import Checkpoints
 from zoo.runs.workdir import Workdir
 
@@ -152,7 +154,7 @@ def test_cases_of_several_splits_are_pooled_by_their_pairs():
         {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
         {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
     ]
-    assert agreement.pooled(splits) == {"number, 1": 0.25}
+    assert agreement.pooled(splits) == {"number, 1": (1, 4)}
 
 
 def _trained(source, path, seed=0):
@@ -183,7 +185,7 @@ def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
         (result,) = pathlib.Path(workdir).glob("results/*.json")
         cases.append(json.loads(result.read_text())["figures"]["cases"])
     for name in ("number, 1", "number, 2-4", "number, all"):
-        first, second, copied = (of_run[name]["accuracy"] for of_run in cases)
+        first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
         assert drawn["run_0 (2 seeds)"][name] == [first, second]
         assert drawn["copy"][name] == [copied]
     assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
@@ -209,6 +211,40 @@ def test_a_run_is_judged_on_its_treebank(source, tmp_path):
     right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
     assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
     assert str(result) in said[1]
+
+
+def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
+    workdir = _trained(source, tmp_path / "run")
+    picture, said = tmp_path / "agreement.png", []
+    agreement.report([str(workdir.path)], ["train"], str(picture), said.append)
+    (path,) = workdir.path.glob("results/*.tsv")
+    assert str(path) in said[1]
+    with open(path, encoding="utf-8", newline="") as file:
+        pairs = [*csv.DictReader(file, delimiter="\t")]
+    facts = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
+    # As test_pairs_with_their_distance has them.
+    assert [tuple(pair[fact] for fact in facts) for pair in pairs] == [
+        ("1", "5", "number", "3", "sont", "est"),
+        ("1", "6", "number", "1", "petites", "petite"),
+        ("2", "3", "number", "1", "est", "sont"),
+        ("2", "4", "number", "2", "petite", "petites"),
+    ]
+    for pair in pairs:
+        good, bad, place = pair["good"].split(), pair["bad"].split(), int(pair["position"]) - 1
+        assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
+        assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
+    run = Run.load(workdir.path)
+    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
+    scores = sentence_scores.score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences, "the pairs"
+    ).of_words.reshape(-1, 2)
+    kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
+    np.testing.assert_allclose(kept, scores, rtol=1e-5)
+    right = [pair["right"] == "yes" for pair in pairs]
+    assert right == [good > bad for good, bad in scores]
+    (result,) = workdir.path.glob("results/*.json")
+    assert json.loads(result.read_text())["figures"]["right"] == sum(right)
 
 
 def test_runs_without_agreement_pairs_are_refused(run, source):

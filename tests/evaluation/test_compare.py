@@ -57,6 +57,14 @@ def test_the_best_run_comes_first(tmp_path):
     assert "100 tokens: words" in lines[5]
 
 
+def test_a_run_counts_once_however_its_path_is_written(tmp_path):
+    run = keep(tmp_path / "a")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for other in (f"{tmp_path}//a", f"{run}/", f"{tmp_path}/b/../a", f"{tmp_path}/link", run):
+        with pytest.raises(UserError, match=f"^{run} and {other} are one folder: give each run"):
+            compare([run, other])
+
+
 def test_what_does_not_touch_the_figure_may_differ(tmp_path):
     changes = {"data.path": "copy.txt", "lexicon.hash": "other", "head": "LogLinear()"}
     changes |= {"parameters": 9, "checkpoint": 7, "priors_saw_this_text": ["vocabulary"]}

@@ -95,9 +95,9 @@ def test_what_is_wrong_is_a_sentence(call, tmp_path):
         code, printed, errors = call(*line.split())
         assert (code, printed) == (2, "") and message in errors
     for text, message in (
-        ("{}", "has no weights: write"),
+        ("{}", "has no weights"),
         ('{"interpolation": {"a": 0.5}}', "the weights sum to 0.5, not to 1"),
-        ('{"interpolation": {"a": -1}}', "the weight of 'a' is -1: give a number of at least 0"),
+        ('{"interpolation": {"a": -1}}', "the weight of 'a' is -1: give a number from 0 to 1"),
     ):
         (tmp_path / "w").write_text(text)
         with pytest.raises(UserError, match=message):

@@ -108,12 +108,12 @@ def test_kaldi_writes_costs(tmp_path):
         ("a=-4", "a=nan", "line 13: a= is 'nan'"),
         ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
         ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
-        ("base=10", "base=1", "line 3: base=1 is the base of no logarithm"),
-        ("base=10", "base", "line 3: 'base' is no field"),
+        ("base=10", "base=1", "line 3: base=1 is not the base of a logarithm"),
+        ("base=10", "base", "line 3: 'base' is not a field"),
         ("base=10", "start=8", "line 3: the header says start=8, and there is no such node"),
         ("base=10", "acscale=nan", "line 3: acscale is 'nan'"),
         ("J=3", "J=2", "line 13: the link 2 comes twice"),
-        ("J=4", "J=4 W", "line 14: 'W' is no field"),
+        ("J=4", "J=4 W", "line 14: 'W' is not a field"),
     ],
 )
 def test_what_is_wrong_is_named(old, new, message, tmp_path):
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_named(old, new, message, tmp_path):
 def test_two_ends_and_none_named(tmp_path):
     with pytest.raises(UserError, match=r"has 2 nodes that could be its end, 3, 4: name one"):
         read(ON_LINKS, tmp_path)
-    with pytest.raises(UserError, match="line 2: the word has no costs"):
+    with pytest.raises(UserError, match="line 2: the arc has no costs"):
         read("utt-1\n0 1 le\n1\n", tmp_path)
     with pytest.raises(UserError, match="line 1: 'two words' is neither"):
         read("two words\n", tmp_path)
@@ -347,7 +347,7 @@ def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
     (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained).run, lattice)
     np.testing.assert_allclose(path.first, -3 + 2 * (math.log(0.5) + math.log(1e-6)))
     for old, new, message in (
-        ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not between 0 and 1"),
+        ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not from 0 to 1"),
         (" p=0.5", "", r"line 6: the link has no posterior p=, and others have one"),
     ):
         with pytest.raises(UserError, match=message):
@@ -395,11 +395,8 @@ def test_the_command(trained, tmp_path, monkeypatch, capsys):
     for words, message in (
         (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
         (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
-        (("l.txt", "--together", 0), "--together 0: give at least 1"),
-        (("l.txt", "--look-ahead", 0), "look-ahead 0.0 and most"),
-        (("l.txt", "--weight", "nan"), "weight is nan: give a finite number"),
         (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
-        (("l.txt", "--run", trained), "a folder of a run is named twice"),
+        (("l.txt", "--run", trained), "are one folder: give each run once"),
         (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
         (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
     ):
@@ -421,3 +418,88 @@ def test_lattices_of_a_recogniser(trained):
         assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
         if "links" in path:
             assert np.isfinite(run.score(texts)).all()
+
+
+SILENT_SLF = """N=2 L=2
+I=0
+I=1
+J=0 S=0 E=1 W=!NULL a=-1 l=0
+J=1 S=0 E=1 W=[NOISE] a=-2 l=0
+"""
+
+
+def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch, capsys):
+    """Among others, in either form: the batch goes on, and every output has its line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.txt").write_text("utt-0\n0 1 <sil> 1,2\n1\n\n" + KALDI, encoding="utf-8")
+    (tmp_path / "s.slf").write_text(SILENT_SLF)
+
+    def call(*more):
+        line = ["zoo", "rescore", "lattices", str(trained), "l.txt", "s.slf", *more]
+        monkeypatch.setattr(sys, "argv", line)
+        assert program.run(commands.main) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert [line for line in call() if " " not in line] == ["utt-0", "s"]
+    first, *_, last = call("--nbest", "1")
+    assert first.startswith("utt-0 |||  ||| first= -3 lm= ") and last.startswith(
+        "s |||  ||| first= -1"
+    )
+    assert call("--kaldi", "--slf", ".", "--history", "1")[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
+    (again,) = read_lattices("s.slf.gz")
+    assert again.words == []
+    run = zoo.load(trained)
+    (path,) = LatticeSearch(0.5).search(run.run, next(read_lattices("s.slf")))
+    np.testing.assert_allclose(path.score, -1 + 0.5 * run.score([[], ["le"]])[0], rtol=1e-6)
+
+
+KALDI_STATES = """utt-1
+0 1 le 1,2
+0 2 les 1,2
+1 3 chat 1,2
+2 3 chats 1,2
+3
+"""
+
+
+@pytest.mark.parametrize("name", ["utt-2", "0", "1", "2", "3", "7"])
+def test_two_lattices_without_a_blank_line_are_not_one(name, tmp_path):
+    """Whatever the second is called: a number may be that of a state."""
+    second = KALDI_STATES.replace("utt-1", name)
+    assert [one.id for one in read(KALDI_STATES + "\n" + second, tmp_path)] == ["utt-1", name]
+    with pytest.raises(UserError, match=r"l.slf, line [78]: .* blank line|line 7: .* final twice"):
+        read(KALDI_STATES + second, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\n \n\n", "l.slf has no lattice"),
+        ("# none\n", "l.slf has no lattice"),
+        ("utt-1\n", "line 1: the lattice 'utt-1' has no arcs"),
+        ("utt-1\n0 b le 1,2\nb\n", "line 2: 'b' is not the number of a state"),
+        ("utt-1\n0 1 le 1,2\nN=2\n", "line 3: 'N=2' is not the number of a state"),
+        ("N=2\nutt-1\n0 1 le 1,2\n1\n", "line 2: 'utt-1' is not the number of a state"),
+        ("<!DOCTYPE html>\n<html>\n</html>\n", "line 1: '<!DOCTYPE html>' is neither the name"),
+        ("<html>\n<body>\n", "line 2: '<body>' is not the number of a state"),
+        ("<html>\n\n<body>\n", "line 1: the lattice '<html>' has no arcs"),
+        ("N=0 L=0\nstart=0\n", "l.slf: the lattice has no links J="),
+        ("N=2 L=1\nI=0\nI=b\nJ=0 S=0 E=b W=a a=1\n", "line 3: the node I=b is not a whole number"),
+        ("N=2 L=1\nbase=2\nbase=10\n", r"line 3: the field base= is in the header already"),
+        ("N=2\nI=0\nI=1\nJ=0 S=0 S=1 E=1\n", "line 4: the field S= comes twice"),
+        ("N=2\nI=0\nI=1\nJ=0 S=0 a=1\n", "line 4: the link has no E="),
+    ],
+)
+def test_files_that_are_not_lattices(text, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        read(text, tmp_path)
+
+
+def test_many_lattices_are_read_one_at_a_time(tmp_path):
+    """A line that is wrong far behind does not keep those before it from being read."""
+    text = "".join(f"utt-{n}\n0 1 le 1,2\n1\n\n" for n in range(400)) + "utt-400\nx\n"
+    (tmp_path / "l.txt").write_text(text)
+    lattices = read_lattices(str(tmp_path / "l.txt"))
+    assert [one.id for one in itertools.islice(lattices, 400)] == [f"utt-{n}" for n in range(400)]
+    with pytest.raises(UserError, match="line 1602: 'x' is not the number of a state"):
+        next(lattices)

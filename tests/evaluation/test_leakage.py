@@ -6,7 +6,7 @@ import pytest
 
 from tests import examples
 from zoo.adaptation import WithWordsOf
-from zoo.data import Conllu, Micro, Text, Vocabulary
+from zoo.data import Conllu, Micro, Mixed, Text, Vocabulary
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.experiment import Experiment
 from zoo.heads import LogLinear
@@ -88,6 +88,24 @@ def test_a_text_given_by_path_is_known_by_its_file(tmp_path, monkeypatch):
         "vocabulary"
     ]
     assert saw("data:x", "x.conllu", splits=(), background=Uniform()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "of"),
+    [
+        ("a.txt", "train"),
+        ("b.txt", "train"),
+        ("a.dev", "validation"),
+        ("b.dev", "b.validation"),  # not validated: a test
+        ("b.test", "b.test"),
+    ],
+)
+def test_a_file_of_a_mixture_is_of_the_split_that_reads_it(path, of):
+    corpora = tuple(Text(f"{name}.txt", f"{name}.dev", (f"{name}.test",)) for name in "ab")
+    source = Mixed(("a", "b"), corpora, validated=("a",))
+    for split in source.splits():
+        found = saw("data:x", path, source, splits=(split,), background=Uniform())
+        assert found == (["vocabulary"] if split == of else [])
 
 
 def test_a_text_given_by_path_is_known_by_its_content(tmp_path):

@@ -160,5 +160,5 @@ def test_an_open_lexicon_need_not_have_an_unknown_word():
     assert lexicon.unknown is None
     text = vocabulary.encode(corpora["validation"], lexicon)
     assert text.known.all()
-    with pytest.raises(UserError, match="lexicon has not: 'é'; leave them out, or train with"):
+    with pytest.raises(UserError, match="not in the lexicon: 'é'; leave it out, or train with"):
         vocabulary.encode(Corpus("new", [["é"]]), lexicon)

@@ -1,11 +1,15 @@
 """Tables are read by pandas and R as they were written, whatever words are in them."""
 
+import json
 import math
+import shutil
 
 import numpy as np
 import pytest
 
 from tests import tables
+from zoo.commands import command_line
+from zoo.evaluation import bleu
 from zoo.runs import outputs
 
 # Quotation marks, what the readers take for comments, escapes or missing values, line breaks that
@@ -63,4 +67,40 @@ def test_names_of_a_users_columns_never_stand_twice():
         "given_word",
         "x",
         "given_given_word",
+    )
+
+
+def test_a_terminal_obeys_nothing_that_a_run_from_elsewhere_says(workdir, capsys, monkeypatch):
+    red = "\x1b[31m\x07\x9b2J\u202e"
+    recipe = workdir / "experiment.json"
+    experiment = json.loads(recipe.read_text())
+    (test,) = experiment["data"]["tests"]
+    monkeypatch.chdir(workdir)
+    shutil.copy(test, f"test{red}.txt")
+    experiment["data"]["tests"] = [f"test{red}.txt"]
+    recipe.write_text(json.dumps(experiment))
+    command_line.main(["evaluate", str(workdir), "--split", "test"])
+    printed = [capsys.readouterr()]
+    (result,) = (workdir / "results").glob("*.json")
+    passport = json.loads(result.read_text())
+    passport |= {name: f"{passport[name]}{red}" for name in ("head", "counts", "split")}
+    result.write_text(json.dumps(passport))
+    picture = str(workdir / "picture.png")
+    for line in (["compare"], ["sweep", "--file", picture, "training.batch"]):
+        command_line.main([*line, str(workdir)])
+        printed.append(capsys.readouterr())
+    for out, _ in printed:
+        assert "\\x1b[31m\\x07\\x9b2J\\u202e" in out
+    assert all(c.isprintable() or c == "\n" for out, err in printed for c in out + err)
+
+
+def test_a_report_of_translations_is_printable_too(capsys):
+    red = {"score": 1.0, "signature": "a\x1b[31m"}
+    passport = {"figures": {"BLEU": red}, "tokens": 2, "counts": "é\x9b", "data": {"path": "\x07"}}
+    rows = [{"run": "one", "BLEU": {"score": 1.0, "interval": (0.5, 2.0), "p": None}}]
+    outputs.show(bleu.table(rows, passport))
+    assert capsys.readouterr().out == (
+        "one  BLEU 1.00 [0.50, 2.00]\n"
+        "2 sentences of \\x07, é\\x9b; in brackets 95 % by sentences drawn anew\n"
+        "a\\x1b[31m\n"
     )

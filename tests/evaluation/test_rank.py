@@ -59,7 +59,8 @@ def test_runs_of_one_name_are_told_apart(tmp_path, trained, monkeypatch):
     monkeypatch.setattr(plots, "spectra", lambda curves, file: drawn.update(curves))
     rank.report(folders, 3, "validation", str(tmp_path / "rank.png"), print)
     assert [*drawn] == folders
-    assert short_names(["runs/a", "runs/b", "runs/a"]) == ["a", "b", "a"]
+    with pytest.raises(UserError, match=r"^runs/a and runs//a are one folder: give each run once"):
+        short_names(["runs/a", "runs/b", "runs//a"])
 
 
 def test_no_contexts_are_refused(tmp_path):

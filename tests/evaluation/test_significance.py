@@ -71,6 +71,16 @@ def test_a_paired_test_is_that_of_all_exchanges():
     assert significance.paired_test(one, one, mean) == 1
 
 
+def test_the_same_statistics_are_alike_whatever_their_figure():
+    errors = np.array([[1.0, 0.0], [2.0, 0.0]])  # word errors without a word of reference
+
+    def rate(sums):
+        return np.where(sums[..., 1] > 0, sums[..., 0] / np.maximum(sums[..., 1], 1), np.inf)
+
+    assert significance.paired_test(errors, errors, rate) == 1
+    assert math.isnan(significance.paired_test(errors, errors + 1 - np.eye(2), rate))
+
+
 def test_a_binomial_interval_solves_its_equation():
     # The ends are the shares p at which |c/n - p| = z sqrt(p (1 - p) / n).
     for right, count in ((0, 7), (3, 10), (81, 263), (10, 10)):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from zoo.evaluation import pair_scores
 from zoo.evaluation.run import Run
 from zoo.export import folder, hub, programs, standalone
 from zoo.heads import CharLSTM, LogLinear
+from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
 from zoo.priors import NGram
 from zoo.runs.workdir import Workdir
@@ -124,6 +126,32 @@ def test_programs_are_for_all_platforms(exports):
         assert "rows" in str(program.in_avals[-1].shape)
 
 
+def test_files_have_the_modes_of_the_users_other_files(exports, tmp_path):
+    path, _ = exports("log-linear")
+    before = os.umask(0o027)
+    try:
+        out = folder.write(path, tmp_path / "out")
+    finally:
+        os.umask(before)
+    files = [file for file in out.rglob("*") if file.is_file()]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o640}
+    assert out / "params.safetensors" in files and out / "tables.safetensors" in files
+
+
+def test_few_programs_are_compiled_for_many_lengths(exports):
+    path, out = exports("softmax")
+    alone, random = standalone.Model(out), np.random.default_rng(0)
+    sentences = [[f"word{n}" for n in random.integers(11, size=size)] for size in range(17)]
+    expected = zoo.load(path).score(sentences)
+    for first, last in ((0, 17), (3, 4), (4, 5), (5, 6), (7, 8), (9, 12), (9, 13), (12, 16)):
+        found = alone.log_prob(sentences[first:last])
+        np.testing.assert_allclose(found, expected[first:last], rtol=1e-5)
+    # 32 rows of 32 positions, 1 of 4, 1 of 8, and 4 of 16.
+    assert alone._programs["score"]._cache_size() == 4
+    nothing = alone.log_prob([])
+    assert nothing.shape == (0,) and nothing.dtype == np.float64
+
+
 def test_the_card_says_what_is_known(exports, tmp_path):
     path, _ = exports("log-linear")
     judged = shutil.copytree(path, tmp_path / "run")
@@ -173,7 +201,7 @@ def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     monkeypatch.setitem(sys.modules, "safetensors", None)
     for attempt in (lambda: zoo.load(out), lambda: folder.write(path, tmp_path / "new")):
-        with pytest.raises(UserError, match=r"safetensors is not installed.*\[export\]"):
+        with pytest.raises(MissingExtra, match=r"^safetensors is not installed"):
             attempt()
     assert {one.name for one in tmp_path.iterdir()} == {"file"}
 
@@ -267,6 +295,7 @@ class FakeHub(types.ModuleType):
     def __init__(self, place):
         super().__init__("huggingface_hub")
         self.place = place
+        self.further: list[str] = []  # names of files that no folder can have
 
     def HfApi(self):
         return self
@@ -280,11 +309,18 @@ class FakeHub(types.ModuleType):
         shutil.copytree(folder_path, self.place / repo_id, dirs_exist_ok=True)
         return f"hub/{repo_id}"
 
-    def snapshot_download(self, repository, local_dir, allow_patterns):
-        import pathlib
-
+    def repo_info(self, repository):
         if not (self.place / repository).exists():
             raise ConnectionError("nothing there")
+        files = [path for path in (self.place / repository).rglob("*") if path.is_file()]
+        names = [str(path.relative_to(self.place / repository)) for path in files]
+        files = [types.SimpleNamespace(rfilename=name) for name in names + self.further]
+        return types.SimpleNamespace(sha="c0ffee", siblings=files)
+
+    def snapshot_download(self, repository, revision, local_dir, allow_patterns):
+        import pathlib
+
+        assert revision == "c0ffee"  # whose names were checked
         for file in (self.place / repository).rglob("*"):
             name = file.relative_to(self.place / repository)
             if file.is_file() and any(name.match(pattern) for pattern in allow_patterns):
@@ -308,7 +344,35 @@ def test_it_goes_over_the_hub(exports, tmp_path, monkeypatch):
     (tmp_path / "hub/me/empty").mkdir()
     with pytest.raises(UserError, match="holds no export"):
         hub.pull("me/empty", tmp_path / "no")
+    sys.modules["huggingface_hub"].further = ["results/../../x.json"]
+    with pytest.raises(UserError, match=r"me/model has an object .* 'results/../../x.json'"):
+        hub.pull("me/model", tmp_path / "no")
     assert not (tmp_path / "no").exists()
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(UserError, match=r"not installed.*\[hub\]"):
+    with pytest.raises(MissingExtra, match="pip install 'huggingface-hub>=1'"):
         hub.pull("me/model", tmp_path / "no")
+
+
+@pytest.mark.slow
+def test_load_py_says_in_one_line_what_is_wrong(exports, tmp_path):
+    _, out = exports("softmax")
+    copy = shutil.copytree(out, tmp_path / "copy")
+    tables = copy / "tables.safetensors"
+    content = tables.read_bytes()
+    tables.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    command = [sys.executable, str(copy / "load.py"), "word1"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    told = f"error: {tables} is not as it was written: put back a copy of it.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
+def test_an_export_over_other_words_is_refused(exports, tmp_path):
+    """They fit the arrays, and would have the probabilities of others."""
+    path, out = exports("softmax")
+    copy = shutil.copytree(out, tmp_path / "copy")
+    lexicon = Run.load(path).lexicon
+    turned = dataclasses.replace(lexicon, words=(*lexicon.words[:2], *lexicon.words[:1:-1]))
+    turned.save(copy / "lexicon.npz")
+    for load in (zoo.load, standalone.Model):
+        with pytest.raises((UserError, ValueError), match=r"lexicon\.npz is not as it was written"):
+            load(copy)

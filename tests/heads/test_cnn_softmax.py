@@ -71,6 +71,15 @@ def test_prepared_parameters_say_the_same(sampled, random):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_a_sampled_loss_may_have_no_bias():
+    head = CNNSoftmax(NETWORK, sampled=ImportanceSampling(samples=4, bias=False))
+    tables, params, hidden = problem(head, np.random.default_rng(0))
+    key = jax.random.key(0)
+    with_bias = dataclasses.replace(head, sampled=ImportanceSampling(samples=4))
+    wanted = with_bias.loss({**params, "bias": jnp.zeros(())}, tables, hidden, TARGETS, key=key)
+    np.testing.assert_allclose(head.loss(params, tables, hidden, TARGETS, key=key), wanted)
+
+
 def test_no_vectors_are_drawn_for_words():
     head, lexicon = CNNSoftmax(NETWORK, sampled=NCE(samples=4)), examples.plain_lexicon()
     drawn = jax.make_jaxpr(lambda key: head.init(key, SIZE, lexicon))(jax.random.key(0))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from tests import examples
 from zoo.errors import UserError
-from zoo.heads import ImportanceSampling, LogUniformNoise, UniformNoise, UnigramNoise
+from zoo.heads import NCE, ImportanceSampling, LogUniformNoise, Noise, UniformNoise, UnigramNoise
 
 
 def test_probabilities_by_hand():
@@ -29,3 +30,18 @@ def test_an_unknown_unit_of_noise_is_refused():
         UserError, match="noise_per of ImportanceSampling is 'word': give one of batch, lane, token"
     ):
         ImportanceSampling(noise_per="word")
+
+
+def test_negative_counts_are_named():
+    with pytest.raises(ValueError, match=r"^counts has -2 at \[1\]: give occurrences, at least 0$"):
+        UnigramNoise().probabilities(np.array([3, -2]))
+
+
+def test_counts_of_ones_own_noise_are_no_probabilities():
+    class Counted(Noise):
+        def probabilities(self, counts):
+            return counts
+
+    head = NCE(noise=Counted(), samples=2)
+    with pytest.raises(ValueError, match=r"^the sum of probabilities has .*: give probabilities"):
+        head.tables(examples.lexicon())

@@ -9,6 +9,7 @@ import pytest
 
 from tests import examples
 from tests.heads import head_references
+from zoo.data import with_background
 from zoo.heads import (
     NCE,
     AdaptiveSoftmax,
@@ -20,6 +21,7 @@ from zoo.heads import (
     Softmax,
     SpreadUnknown,
 )
+from zoo.priors import NGram
 
 SIZE = 3
 
@@ -90,6 +92,54 @@ def test_the_least_that_is_written_is_enough(random):
     assert WithSum().weighted_loss_and_penalty(*given, weights) == (7 * 5.5, 0)
     with pytest.raises(TypeError, match="Head has no method log_prob_and_log_z, which its use"):
         Head().log_prob(*given)
+
+
+class Mistaken(Softmax):
+    """A softmax with mistakes of its own: names that there are not."""
+
+    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+        return {}["mine"]
+
+    def prepared(self, params, tables):
+        return tables["mine"]
+
+    def penalties(self, params, hidden):
+        return params["weights"]["mine"]
+
+    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+        return params["mine"]
+
+
+@dataclasses.dataclass(frozen=True)
+class MistakenNGram(NGram):
+    """A background that looks up what there is not."""
+
+    def log_prob(self, tables, contexts, words):
+        return tables["mine"]
+
+
+def test_an_error_of_the_heads_own_is_let_through():
+    lexicon = examples.plain_lexicon(5)
+    params = Mistaken().init(jax.random.key(0), SIZE, lexicon)
+    hidden, targets = jnp.ones((2, SIZE)), jnp.zeros(2, int)
+    for call in (
+        lambda: Mistaken().loss(params, {}, hidden, targets),
+        lambda: Mistaken().prepared(params, {}),
+        lambda: Mistaken().log_probs(params, {}, hidden),
+    ):
+        with pytest.raises(KeyError, match=r"^'mine'$"):
+            call()
+    with pytest.raises(TypeError, match=r"Array|index"):  # of the array itself
+        Mistaken().penalties(params, hidden)
+
+
+def test_an_error_of_ones_own_background_is_let_through():
+    head = LogLinear(background=MistakenNGram(order=2))
+    lexicon = with_background(examples.lexicon(), head.background, [["word 1", "word 2"]])
+    params = head.init(jax.random.key(0), SIZE, lexicon)
+    given = params, head.tables(lexicon), jnp.ones((2, SIZE)), jnp.zeros(2, int)
+    with pytest.raises(KeyError, match=r"^'mine'$"):
+        head.log_prob(*given, context=jnp.zeros((2, 1), int))
 
 
 OTHER = {

@@ -173,6 +173,31 @@ def test_a_noise_word_that_is_left_out_changes_nothing(loss):
     np.testing.assert_allclose(loss(true, others, zeros[:, 0], zeros, hit), without, rtol=1e-12)
 
 
+def of_slots(loss, true, noise):
+    """The loss of one token, of corrected scores in float64."""
+    if loss is nce_loss:
+        return np.log1p(np.exp(-true)) + sum(np.log1p(np.exp(one)) for one in noise)
+    total = np.exp(true) + sum(np.exp(one) for one in noise)
+    wrong = 0.0
+    if loss is blackout_loss:
+        wrong = sum(np.log(1 - np.exp(one) / total) for one in noise)
+    return np.log(total) - true - wrong
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("loss", [importance_loss, blackout_loss, nce_loss])
+def test_sums_are_over_the_draws_of_each_token(loss, random):
+    true, noise_logits, of_true, of_noise = (
+        random.normal(size=shape) for shape in ((2, 3), (2, 3, 4), (2, 3), (2, 3, 4))
+    )
+    there = np.ones((2, 3, 4), bool)
+    given = (jnp.asarray(x) for x in (true, noise_logits, of_true, of_noise))
+    found = loss(*given, jnp.asarray(there if loss is nce_loss else ~there))
+    for place in np.ndindex(2, 3):
+        slots = true[place] - of_true[place], noise_logits[place] - of_noise[place]
+        np.testing.assert_allclose(found[place], of_slots(loss, *slots), rtol=1e-12)
+
+
 def test_a_noise_word_that_is_the_target_stays_in_nce():
     true, zero = jnp.asarray([1.5]), jnp.zeros(1)
     with_hit = nce_loss(true, true[:, None], zero, zero[:, None])

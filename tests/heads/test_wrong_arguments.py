@@ -184,6 +184,25 @@ def test_tables_that_were_cast_are_named(name):
     assert "give whole numbers" in refused(name, "weighted_loss", tables=tables)
 
 
+@pytest.mark.parametrize("name", HEADS)
+def test_what_is_not_there_is_named(name):
+    head, given = arguments(name)
+    for group in ("params", "tables"):
+        for left_out in given[group]:
+            rest = {key: value for key, value in given[group].items() if key != left_out}
+            if group == "tables" and not read(head, left_out):
+                continue
+            message = refused(name, "weighted_loss", **{group: rest})
+            assert f"{group} have no '{left_out}" in message
+
+
+def read(head, table):
+    """Whether the loss reads a table whatever the form of the scores; a head of letters that are
+    drawn has no tables of words."""
+    shapes = head.array_shapes
+    return table in {path.partition("/")[0] for path in (*shapes.tables, *shapes.loss_tables)}
+
+
 @pytest.mark.parametrize("name", ["NCE", "Huffman", "log-linear", "hierarchical", "expert"])
 def test_tables_of_another_lexicon_are_refused(name):
     tables = HEADS[name].tables(OTHER)

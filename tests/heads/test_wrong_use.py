@@ -58,14 +58,14 @@ CASES = {
         "loss",
         {"tables": {}},
         TypeError,
-        r"AdaptiveSoftmax.loss: neither params nor tables have 'rank': give what `init` and",
+        r"AdaptiveSoftmax.loss: tables have no 'rank': give what `init` and",
     ),
     "tables without noise": (
         heads.NCE(samples=4),
         "loss",
         {"tables": {}},
         TypeError,
-        r"NCE.loss: neither params nor tables have '\w+': .* not `evaluation_tables`",
+        r"NCE.loss: tables have no 'log_q': .* not `evaluation_tables`",
     ),
     "noise of another lexicon": (
         heads.NCE(samples=4),
@@ -84,7 +84,7 @@ CASES = {
     "no context": (
         NGRAM,
         "loss",
-        {"tables": {}},
+        {"tables": heads.LogLinear().tables(LEXICON) | {"background": {}}},
         TypeError,
         r"LogLinear.loss: the head's NGram needs to know what stands before: give context=",
     ),
@@ -100,7 +100,7 @@ CASES = {
         ({"targets": None}, r"targets is None: give word ids"),
         ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
         ({"params": {"params": {}}}, r"params have 'params', which this head has not: give what"),
-        ({"params": {}}, r"(params|neither params nor tables) have (no )?'\w+': give what `init`"),
+        ({"params": {}}, r"params have no 'weights': give what `init`"),
     ],
 )
 @pytest.mark.parametrize("head", [heads.Softmax(), heads.LogLinear()])

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.losses import softmax, softmax_sum, softmax_words
+from zoo.losses import measured, softmax, softmax_sum, softmax_words
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -145,6 +145,25 @@ def test_blocks_of_words_do_not_outgrow_the_vocabulary():
     assert softmax.vocabulary_block(10**9, 10**6) == 128
     assert softmax.vocabulary_block(256, 10**6) == softmax.MOST_ROWS_AT_A_TIME
     assert softmax.vocabulary_block(4096, 10**6) == softmax.LOGITS_AT_A_TIME // 4096
+    # One token may take all words at once that fit; so may none.
+    for tokens in (0, 1):
+        most = softmax.LOGITS_AT_A_TIME
+        assert softmax.vocabulary_block(tokens, most) == most
+        assert softmax.vocabulary_block(tokens, most + 1) == softmax.MOST_ROWS_AT_A_TIME
+
+
+@pytest.mark.parametrize(("width", "tokens"), [(0, 2), (10, 1)])
+def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
+    """Blocks are of the words, or of the numbers that the measure holds."""
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
+    log_measure = jax.tree_util.Partial(lambda contexts: jnp.zeros((*contexts.shape, 5)))
+    given = jnp.ones((8, 9)), jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
+
+    def loss(contexts):
+        return measured.measured_softmax_loss(*given, log_measure, contexts, width)
+
+    program = str(jax.make_jaxpr(loss)(jnp.zeros(8)))
+    assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
 
 
 @pytest.mark.parametrize("block", [None, 256])

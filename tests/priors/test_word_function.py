@@ -54,10 +54,32 @@ def test_what_a_function_must_not_give(word):
         features("bad", word)
 
 
-def two(word, other):
-    return [word + other]
+def fails(word):
+    return {}["mine"]
 
 
-def test_a_function_that_fails():
-    with pytest.raises(UserError, match=r":two fails for 'a' \(TypeError: .*missing 1 required"):
-        features("two", "a")
+def fails_late(word):
+    yield word
+    raise ValueError("mine")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("fails", KeyError), ("fails_late", ValueError)])
+def test_an_error_of_the_function_is_let_through_with_its_word(name, kind):
+    note = rf"{__name__}:{name} was given the word 'a'\."
+    with pytest.raises(kind, match=rf"^'?mine'?\n{note}$"):
+        features(name, "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("{}['mine']", KeyError, "^'mine'$"),
+        ("import no_such_package", ModuleNotFoundError, "^No module named 'no_such_package'$"),
+        ("from math import mine", ImportError, "^cannot import name 'mine'"),
+    ],
+)
+def test_an_error_of_its_module_is_let_through(text, kind, message, tmp_path, monkeypatch):
+    (tmp_path / "failing_features.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(kind, match=message):
+        WordFunction("failing_features:f").features(("a",), {}, {})

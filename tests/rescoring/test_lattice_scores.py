@@ -109,7 +109,10 @@ def test_both_commands_take_them(folder, monkeypatch, capsys):
     (folder / "other").mkdir()
     for words, message in (
         ((*tune, "--test", "l", "--test-references", "r", "--test-lattices", "other"), "has 0 fil"),
-        (("tune", "l", "r", "--test-lattices", "other"), "--test-lattices is beside --lattices"),
+        (
+            ("tune", "l", "r", "--test-lattices", "other"),
+            "--test-lattices is for --test: give both",
+        ),
     ):
         code, _, errors = call(*words)
         assert code == 2 and message in errors

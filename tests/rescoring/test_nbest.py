@@ -1,11 +1,16 @@
 """N-best lists and references of each form, and what is wrong with them."""
 
 import gzip
+import lzma
+import sys
+import tracemalloc
 
 import pytest
 
+from zoo import __main__ as commands
+from zoo.commands import program
 from zoo.errors import UserError
-from zoo.sources import nbest
+from zoo.sources import files, nbest, streams
 from zoo.sources.references import read_references
 
 MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
@@ -63,7 +68,7 @@ def test_features(text, features):
         ("a= b= 1", "here: the feature 'a' has no value"),
         ("a=1 2", "here: '2' is a value without a name: write name="),
         ("=1", "here: '=1' is a value without a name"),
-        ("a=1 a=2", "here: the feature 'a' is there twice"),
+        ("a=1 a=2", "here: the feature 'a' comes twice: keep one"),
         ("a= x", "here: the feature 'a' is 'x': give a finite number"),
         ("nan", "here: the feature 'f1' is 'nan'"),
         ("a= 1 -inf", "here: the feature 'a_2' is '-inf'"),
@@ -81,19 +86,25 @@ def test_wrong_features(text, message):
         ("0 ||| a ||| 1\n0 ||| b ||| 1 ||| 2\n", "line 2: the hypothesis has a score, and the"),
         ("0 ||| a ||| 1 ||| x\n", "line 1: the score is 'x'"),
         ("0 ||| a ||| 1 ||| inf\n", "line 1: the score is 'inf'"),
-        ("0 ||| a ||| 1 2\n1 ||| b ||| 1\n", "line 2: 1 features where the first line has 2"),
-        ("0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n", "line 2: .* those of one alone are 'x', 'y'"),
+        (
+            "0 ||| a ||| 1 2\n1 ||| b ||| 1\n",
+            "line 2: the hypothesis and the first of the file differ in the features 'f2'",
+        ),
+        (
+            "0 ||| a ||| x= 1\n0 ||| b ||| y= 1\n",
+            "line 2: .* differ in the features 'x', 'y': give all the same",
+        ),
         ("0 ||| a\n1 ||| b\n0 ||| c\n", "line 3: the list '0' comes again after another one"),
         ("0 ||| a\nb\n", "line 2: no hypothesis: write id"),
         ("", "is empty: give a file with text"),
-        ('{"id": 1, "text": "a"}\n[1]\n', "line 2: no object"),
+        ('{"id": 1, "text": "a"}\n[1]\n', "line 2: not an object"),
         ('{"id": 1, "text": "a"}\n{"id": 1\n', "line 2: not JSON"),
         ('{"id": 1, "words": "a"}\n', "line 1: a hypothesis has no text"),
         ('{"id": 1, "text": "a", "lm": NaN}\n', "line 1: the feature 'lm' is 'nan'"),
         ('{"id": 1, "hypotheses": []}\n', "line 1: the list '1' has no hypotheses"),
         ('{"id": 1, "hypotheses": [3]}\n', "line 1: hypothesis 1 is neither text nor"),
         ('{"id": 1, "input": ["a"]}\n{"id": 1, "input": ["b"]}\n', "line 2: the list '1' comes"),
-        ("utt-1 a\nutt b\n", "line 2: 'utt' is no name of a hypothesis: write utterance-1"),
+        ("utt-1 a\nutt b\n", "line 2: 'utt' is not the name of a hypothesis: write utt"),
     ],
 )
 def test_wrong_lists_name_file_and_line(text, message, tmp_path):
@@ -154,7 +165,9 @@ def test_lists_of_kaldi_with_costs(tmp_path):
         costs["lm"] = write(tmp_path, other, "lm")
         with pytest.raises(UserError, match=message):
             read(tmp_path, text, costs=costs)
-    with pytest.raises(UserError, match="is no list of Kaldi's"):
+    with pytest.raises(
+        UserError, match=r"--costs is for lists of Kaldi's, and .* has the form fields"
+    ):
         read(tmp_path, MOSES, costs=costs)
 
 
@@ -184,29 +197,112 @@ def test_files_that_are_no_text(content, message, tmp_path):
         [*nbest.read_lists(str(tmp_path / "lists"))[1]]
 
 
-def test_references(tmp_path):
+def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
     plain = write(tmp_path, "a b\nc\n\n", "refs")
     assert read_references(plain, ["0", "1", "2"]) == {"0": "a b", "1": "c", "2": ""}
     assert read_references(plain, ["2", "0", "01"]) == {"2": "", "0": "a b", "01": "c"}
-    assert read_references(plain, ["x", "y", "z"]) == {"x": "a b", "y": "c", "z": ""}
-    table = write(tmp_path, "y\tc\nx\ta  b\n", "refs")
-    assert read_references(table, ["x", "y"]) == {"x": "a b", "y": "c"}
-    kaldi = write(tmp_path, "y c d\nx\n", "refs")
-    assert read_references(kaldi, ["x", "y"], keyed=True) == {"x": "", "y": "c d"}
+    # A number that begins a sentence is a word, and not an id, where most lines have none.
+    plain = write(tmp_path, "1 a\nb\n2 c\n2\n", "refs")
+    assert read_references(plain, ["0", "1", "2", "3"]) == {
+        "0": "1 a",
+        "1": "b",
+        "2": "2 c",
+        "3": "2",
+    }
+
+
+@pytest.mark.parametrize("blank", ["\t", " "])
+@pytest.mark.parametrize(
+    "ids", [("u1", "u2"), ("7", "40"), ("0", "1"), ("007", "040"), ("x 1", "x 2")]
+)
+def test_references_go_by_the_ids_that_their_lines_begin_with(ids, blank, tmp_path):
+    if blank == " " and " " in ids[0]:
+        return  # where such an id ends, a tab alone can tell
+    first, second = ids
+    path = write(tmp_path, f"{second}{blank}c d\n{first}{blank}a  b\n", "refs")
+    assert read_references(path, ids) == {first: "a b", second: "c d"}
+    path = write(tmp_path, f"{second}\n{first}{blank}7 a\n", "refs")
+    assert read_references(path, ids) == {first: "7 a", second: ""}
+
+
+def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, monkeypatch, capsys):
+    """Lists of Moses with the references of Kaldi, in another order: nothing is wrong with them."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "u1 ||| a b ||| x= 1 ||| 1\nu2 ||| c d ||| x= 1 ||| 1\n")
+    write(tmp_path, "u2 c d\nu1 a b\n", "refs")
+    line = ["zoo", "rescore", "tune", "lists", "refs", "--metric", "wer"]
+    monkeypatch.setattr(sys, "argv", line)
+    assert program.run(commands.main) == 0
+    row = next(x for x in capsys.readouterr().out.splitlines() if x.startswith("tuned on"))
+    assert row.count("0.00 [0.00, 0.00]") == 3
 
 
 @pytest.mark.parametrize(
     ("text", "ids", "message"),
     [
-        ("a\nb\n", ["0"], "refs, line 2: the reference has no list"),
-        ("a\nb\n", ["x"], "refs, line 2: the reference has no list"),
-        ("a\n", ["0", "1"], "refs has no reference for 1 of 2 lists: '1'"),
-        ("a\n", ["x", "y"], "refs has no reference for 1 of 2 lists: 'y'"),
-        ("x\ta\nx\tb\n", ["x"], "refs, line 2: the id 'x' is there twice"),
-        ("x\ta\nb\n", ["x"], "refs, line 2: 'b' is no reference: write an id, a tab"),
+        ("a\nb\n", ["0"], "refs, line 2: there is no list 1 for this reference: give lists and"),
+        ("a\n", ["0", "1"], "refs has no reference for 1 of 2 lists, '1': give lists and"),
+        ("a\nb\n", ["x", "y"], "refs, line 1: 'a' does not begin with the id of a list, such as"),
+        ("x a\nz b\n", ["x", "y"], "refs, line 2: 'z b' does not begin with the id of a list"),
+        ("x a\n", ["x", "y"], "refs has no reference for 1 of 2 lists, 'y'"),
+        ("x\ta\nx\tb\n", ["x"], "refs, line 2: the id 'x' comes twice: keep one"),
+        ("x\ta\nb\n", ["x"], "refs, line 2: 'b' does not begin with the id of a list, such as 'x'"),
+        ("0 a\n1 b\n9 c\n", ["0", "1", "2"], "refs, line 3: '9 c' does not begin with the id of a"),
+        ("0 a\n1 b\n1 c\n", ["0", "1", "2"], "refs, line 3: the id '1' comes twice"),
+        ("le chat\na\tb\n", ["0", "1"], "refs, line 2: a tab, and no line begins with the id"),
+        ("0 ||| a\n1 ||| b\n", ["0", "1"], r"refs, line 1: \|\|\| as in an n-best list: give"),
     ],
 )
 def test_wrong_references_name_file_and_line(text, ids, message, tmp_path):
     path = write(tmp_path, text, "refs")
     with pytest.raises(UserError, match=message):
         read_references(path, ids)
+
+
+def test_lines_of_another_form_are_refused_wherever_they_stand(tmp_path):
+    for text, message in (
+        ("utt-1 a\nutt-2 ||| b ||| x= 1\n", r"line 2: \|\|\| in a list of Kaldi's"),
+        ("utt-1 a\nutt-1 b\n", "line 2: the hypothesis 'utt-1' comes twice"),
+        ("0 ||| a\n{}\n", "line 2: no hypothesis: write id"),
+        ('{"id": 1, "text": "a"}\n0 ||| a\n', "line 2: not JSON"),
+        ("[]\n", "lists has no lists"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(tmp_path, text)
+    form, lists = read(tmp_path, '\n \n{"id": 1, "text": "a"}\n')
+    assert (form, [(one.id, one.hypotheses[0].line) for one in lists]) == ("json", [("1", 3)])
+
+
+def test_a_line_that_is_larger_than_any_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 10)
+    monkeypatch.setattr(files, "_PIECE", 4)
+    for name, compress in (("l", bytes), ("l.gz", gzip.compress), ("l.xz", lzma.compress)):
+        path = tmp_path / name
+        path.write_bytes(compress(b"0 ||| aa a\n1 ||| " + b"a " * 1000))
+        lines = streams.read_lines(str(path))
+        assert next(lines) == (1, "0 ||| aa a")
+        with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
+            next(lines)
+        if name != "l":  # how large another is says its size
+            with pytest.raises(UserError, match=rf"{name}, line 2, has more than 10 bytes"):
+                files.read_text(path)
+    path.write_bytes(lzma.compress(b"0 ||| aa a\n" * 3))
+    assert files.read_text(path) == "0 ||| aa a\n" * 3
+    (tmp_path / "l").write_text('[{"id":\n1,\n"text"\n: "a"}]')
+    with pytest.raises(UserError, match="l is one JSON list of more than 10 characters"):
+        [*nbest.read_lists(str(tmp_path / "l"))[1]]
+
+
+def test_a_small_file_of_one_large_line_takes_little_memory(tmp_path, monkeypatch):
+    assert files.LONGEST_LINE == 134_217_728
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"a " * (16 << 20), compresslevel=1))
+    for read_it in (lambda: [*nbest.read_lists(str(path))[1]], lambda: files.read_text(path)):
+        tracemalloc.start()
+        try:
+            with pytest.raises(UserError, match=r"bomb.gz, line 1, has more than 1,048,576 bytes"):
+                read_it()
+            assert tracemalloc.get_traced_memory()[1] < 5 << 20
+        finally:
+            tracemalloc.stop()

@@ -104,17 +104,43 @@ def test_parts_held_out_and_other_lists_are_judged(call, tmp_path):
     [
         ("tune dev.nbest", "dev.nbest, line 1: the list '0' has no reference: give a file"),
         ("tune dev.nbest dev.ref dev.ref --metric wer", "WER takes one reference of each list"),
-        ("tune dev.nbest dev.ref --hold-out 1", "--hold-out 1: give at least 2, and at most"),
         ("tune dev.nbest dev.ref --hold-out 4", "--hold-out 4: give at least 2, and at most"),
-        ("tune dev.nbest dev.ref --folds 1", "--folds 1: give at least 2, and at most the number"),
         ("tune dev.nbest dev.ref --folds 4", "--folds 4: give at least 2, and at most the number"),
-        ("tune dev.nbest dev.ref --unknown-count", "--unknown-count is of the words that a run"),
+        ("tune dev.nbest dev.ref --unknown-count", "--unknown-count counts words that a run"),
         ("tune dev.nbest dev.ref --costs x", "--costs x: write NAME=FILE"),
-        ("tune dev.nbest dev.ref --seed -1", "--seed is -1: give a whole number"),
-        ("tune dev.nbest dev.ref --also dev.nbest --also-best 0", "--also-best 0: give at least 1"),
+        ("tune dev.nbest dev.ref --also-best 3", "--also-best is for --also: give both, or leave"),
         ("tune dev.nbest dev.ref --weights no/w", "the weights"),
+        (
+            "tune dev.nbest dev.ref --metric wer --tokenize zh",
+            "--tokenize parts words for BLEU, and",
+        ),
+        ("tune dev.nbest dev.ref --metric chrf --tokenize none", "--tokenize parts words for BLEU"),
+        (
+            "tune dev.nbest dev.ref --test-references r",
+            "--test-references is for --test: give both",
+        ),
+        (
+            "tune dev.nbest dev.ref --test-lattices l",
+            "--test-lattices is for --test: give both, or",
+        ),
+        (
+            "tune dev.nbest dev.ref --test-costs a=l",
+            "--test-costs is for --test: give both, or leave",
+        ),
+        (
+            "tune dev.nbest dev.ref --test x --test-lattices l",
+            "--test-lattices needs --lattices: give",
+        ),
+        (
+            "apply dev.nbest few.json --costs a=x --costs a=y",
+            "--costs a=y: the name 'a' comes twice",
+        ),
+        (
+            "apply dev.nbest few.json --also-best 3",
+            "--also-best is for --also: give both, or leave",
+        ),
         ("tune dev.ref dev.ref", "dev.ref, line 1: no hypothesis: write id"),
-        ("apply dev.nbest dev.ref", "dev.ref has no weights: write"),
+        ("apply dev.nbest dev.ref", "dev.ref has no weights (Expecting value: line 1"),
         ("apply dev.nbest few.json", "line 1: the features are not those of the weights; without"),
         ("apply dev.nbest bad.json", "bad.json: the weight of 'good' is \"x\": give a finite"),
     ],
@@ -139,7 +165,7 @@ def test_the_best_of_other_lists_are_added(tmp_path):
         ("b", {"x": 3, "y": 2}, 4),
         ("d", {"x": 1, "y": 2}, 4),
     ]
-    with pytest.raises(UserError, match=r"the list '0' of the first file meets 'none'"):
+    with pytest.raises(UserError, match=r"the list '0' of the first file meets no list of another"):
         [*merge_lists(first, [[]], best=1)]
 
 

@@ -1,7 +1,9 @@
 """Lists as arrays, MERT against grids, MIRA by hand, oracles, intervals."""
 
 import dataclasses
+import functools
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -105,6 +107,77 @@ def test_a_line_search_finds_the_best_of_all_intervals(seed, name):
     assert best == pytest.approx(max(grid), abs=1e-9)
 
 
+def test_of_equal_intervals_the_widest_is_taken_and_then_the_nearest():
+    # A list of six lines, whose envelope has corners at -7, -3, -1, 2 and 6. The first hypothesis,
+    # the fourth and the sixth have an error each. The intervals from -7 to -3 and from 2 to 6 are
+    # the widest without one, the second of them is nearer to 0; from -3 to -1 is nearer still.
+    slopes, heights = np.arange(6.0), -np.cumsum([0.0, -7, -3, -1, 2, 6])
+    errors = np.array([1.0, 0, 0, 1, 0, 1])
+    some = Lists(
+        ("a",),
+        ("slope", "height"),
+        np.array([0, 6]),
+        np.column_stack([slopes, heights]),
+        np.column_stack([errors, np.zeros(6), np.zeros(6), np.full(6, 4)]),
+    )
+    search = mert.Search.of(some, WordErrorRate())
+    assert search.best_step(np.array([0.0, 1]), np.array([1.0, 0])) == (4.0, 0.0)
+
+
+def test_a_climb_ends_where_no_direction_helps():
+    # In these lists the second round of the three features helps.
+    some = lists(9, count=12, metric="bleu")
+    search = mert.Search.of(some, Bleu())
+    start, random = np.array([1.0, 0.5, -0.5]), np.random.default_rng(0)
+    once, _ = mert.Mert(directions=0, rounds=1)._climb(search, start, random)
+    figure, weights = mert.Mert(directions=0)._climb(search, start, random)
+    assert figure > once
+    assert figure == pytest.approx(value(some, Bleu(), weights))
+    assert max(search.best_step(weights, one)[1] for one in np.eye(3)) <= figure + 1e-9
+
+
+@dataclasses.dataclass(frozen=True)
+class _GivenEnds(mert.Mert):
+    """Climbs whose ends are known."""
+
+    ends: tuple[tuple[float, ...], ...] = ()
+
+    def _climb(self, search, weights, generator):
+        end = np.array(self.ends[generator.bit_generator.seed_seq.spawn_key[0]])
+        return search.value(end), end
+
+
+def test_mert_mixes_the_mean_of_its_ends_with_the_start():
+    # Features of one standard deviation; each of the weights below chooses the first hypothesis.
+    some = Lists(
+        ("a",),
+        ("f", "g"),
+        np.array([0, 2]),
+        np.array([[1.0, 1], [-1, -1]]),
+        np.array([[0.0, 0, 0, 4], [1, 0, 0, 4]]),
+    )
+    settings = _GivenEnds(starts=2, prior=0.25, ends=((0.0, 5), (3, 4)))
+    found = settings.tune(some, WordErrorRate(), np.array([2.0, 0]))
+    mean = np.array([0 + 0.6, 1 + 0.8]) / np.hypot(0.6, 1.8)
+    np.testing.assert_allclose(found, 0.75 * mean + 0.25 * np.array([1, 0]))
+
+
+def test_mert_takes_its_best_end_where_the_mean_is_worse_than_the_start():
+    # One list: the start chooses the first hypothesis (1 error), the ends the second (none) and
+    # the third (3 errors), and the mean of all the third.
+    some = Lists(
+        ("a",),
+        ("f", "g"),
+        np.array([0, 3]),
+        np.array([[1.0, 0], [0, 1], [0.9, 0.9]]),
+        np.array([[1.0, 0, 0, 4], [0, 0, 0, 4], [3, 0, 0, 4]]),
+    )
+    ends = ((1.0, 1.0), (0.0, 1.0), (1.0, 0.9))
+    settings = _GivenEnds(starts=3, prior=0.25, ends=ends)
+    found = settings.tune(some, WordErrorRate(), np.array([1.0, 0]))
+    assert some.chosen(found).tolist() == [1]
+
+
 @pytest.mark.parametrize("method", ["mert", "mira"])
 @pytest.mark.parametrize("name", ["wer", "bleu"])
 @pytest.mark.parametrize("seed", range(2))
@@ -154,6 +227,108 @@ def test_one_step_of_mira_by_hand():
     np.testing.assert_allclose(mean, 0.25 - 2 * 0.1)
 
 
+def test_mira_takes_its_best_candidate_where_the_mean_is_worse_than_the_start():
+    # One list: the start chooses the first hypothesis (1 error), the second candidate the second
+    # (none), and the mean of both the third (3 errors).
+    some = Lists(
+        ("a",),
+        ("f", "g"),
+        np.array([0, 3]),
+        np.array([[1.0, 0], [0, 1], [0.9, 0.9]]),
+        np.array([[1.0, 0, 0, 4], [0, 0, 0, 4], [3, 0, 0, 4]]),
+    )
+    settings = _GivenEpochs(steps=(0.1,), prior=0.5, means=((0.0, 1.0),))
+    found = settings.tune(some, WordErrorRate(), np.array([1.0, 0]))
+    assert some.chosen(found).tolist() == [1]
+
+
+@dataclasses.dataclass(frozen=True)
+class _GivenEpochs(mira.Mira):
+    """Epochs whose mean weights are known."""
+
+    means: tuple[tuple[float, ...], ...] = ()
+
+    def _epochs(self, lists, metric, weights, step, generator):
+        yield from map(np.array, self.means)
+
+
+@pytest.mark.parametrize("branch, seed", [("mean", 1), ("mean", 2), ("figure", 3), ("loss", 5)])
+def test_mira_mixes_the_best_third_of_its_candidates_with_the_start(branch, seed):
+    some, metric = lists(seed, count=9, metric="wer"), WordErrorRate()
+    means = np.random.default_rng(seed).normal(size=(7, 3))
+    start = np.array([1.0, 0.5, -0.5])
+    settings = _GivenEpochs(steps=(0.1,), prior=0.25, means=means)
+    expected, taken = _mixed(some, [start * some.scales(), *means])
+    assert taken == branch
+    np.testing.assert_allclose(settings.tune(some, metric, start), expected, rtol=1e-9)
+
+
+def _mixed(some, candidates):
+    """The weights that MIRA comes to from its candidates, by loops, and why: the mean is taken, or
+    the best one, because the mean's loss or figure is worse than the start's."""
+    spans = [range(*span) for span in itertools.pairwise(some.starts)]
+    errors = some.statistics[:, :3].sum(1)
+    squares = [(some.features[span] - some.features[span].mean(0)) ** 2 for span in spans]
+    scales = np.sqrt(np.concatenate(squares).mean(0))
+    features = some.features / scales
+
+    def loss(weights):
+        lost = 0.0
+        for span in spans:
+            score = {row: float(features[row] @ weights) for row in span}
+            good = min(span, key=lambda row: errors[row])
+            most = max(score[row] + errors[row] for row in span)
+            lost += most - (score[good] + errors[good])
+        return lost / len(spans)
+
+    def scaled(weights):
+        return min((2.0**power * weights for power in range(-15, 16)), key=loss)
+
+    def wrong(weights):
+        return sum(errors[max(span, key=lambda row: features[row] @ weights)] for span in spans)
+
+    begin = scaled(candidates[0])
+    limit = loss(scaled(begin))
+    allowed = [w for w in [begin, *candidates[1:]] if loss(scaled(w)) <= limit]
+    ranked = sorted(allowed, key=wrong)
+    third = [scaled(w) for w in ranked[: math.ceil(len(ranked) / 3)]]
+    mean = sum(third) / len(third)
+    mixed = 0.75 * mean / np.linalg.norm(mean) + 0.25 * begin / np.linalg.norm(begin)
+    if loss(scaled(mixed)) > limit:
+        return ranked[0] / scales, "loss"
+    if wrong(mixed) > wrong(begin):
+        return ranked[0] / scales, "figure"
+    return mixed / scales, "mean"
+
+
+def test_epochs_of_mira_by_a_loop():
+    # BLEU, whose gains depend on the statistics of the hopes before.
+    some, metric = lists(3, count=6, metric="bleu"), Bleu()
+    settings = mira.Mira(epochs=3, decay=0.5)
+    start = np.array([1.0, 0.5, -0.5])
+    found = list(settings._epochs(some, metric, start, 1.0, np.random.default_rng(5)))
+    generator, weights, background, expected = np.random.default_rng(5), start, np.ones(10), []
+    for _ in range(3):
+        reached = []
+        for one in generator.permutation(6):
+            rows = range(some.starts[one], some.starts[one + 1])
+            gain, score = {}, {}
+            for row in rows:
+                sums = some.statistics[row] + background
+                gain[row] = sums[1] * float(metric.figure(sums)) / 100
+                score[row] = float(some.features[row] @ weights)
+            hope = max(rows, key=lambda row: score[row] + gain[row])
+            fear = max(rows, key=lambda row: score[row] - gain[row])
+            difference = some.features[hope] - some.features[fear]
+            loss = gain[hope] - gain[fear] - difference @ weights
+            if hope != fear and loss > 0:
+                weights = weights + min(1.0, loss / (difference**2).sum()) * difference
+            background = 0.5 * background + some.statistics[hope]
+            reached.append(weights)
+        expected.append(np.mean(reached, axis=0))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_miras_objective_by_hand():
     some = Lists(
         ("a",),
@@ -167,12 +342,56 @@ def test_miras_objective_by_hand():
     # 0, where the loss is the error of the second; those of the right one lose nothing.
     assert objective.value(np.array([1.0])) == pytest.approx(1, abs=1e-3)
     assert objective.value(np.array([-1.0])) == pytest.approx(0)
+    # The largest scale is 2^15, where the second still has 1 - 2 (10^-6 2^15) more than the first.
+    assert objective.value(np.array([-1e-6])) == pytest.approx(1 - 2e-6 * 2**15)
+
+
+def test_miras_objective_has_a_background_of_at_most_a_thousand_sentences():
+    some, metric = lists(2, count=1300, most=2, metric="bleu"), Bleu()
+    objective = mira.Objective.of(some, metric)
+    background = 1 + 1000 * np.mean([some.statistics[row] for row in some.starts[:-1]], axis=0)
+    for one in (0, 1, 1299):
+        for place, row in enumerate(range(some.starts[one], some.starts[one + 1])):
+            sums = some.statistics[row] + background
+            gain = sums[1] * float(metric.figure(sums)) / 100
+            assert objective.gains[one, place] == pytest.approx(gain, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "errors, expected", [([1, 0, 2], [0.5, 0]), ([0, 1, 2], [0, 1]), ([1, 1, 2], [0.5, 0])]
+)
+def test_tuning_begins_with_the_scores_unless_the_order_is_better(errors, expected):
+    # The scores are half the feature, and choose the second hypothesis; the rank the first.
+    some = Lists(
+        ("a",),
+        ("f", "rank"),
+        np.array([0, 3]),
+        np.array([[-1.0, 0], [1, 0], [0, -1]]),
+        np.array([[error, 0.0, 0, 4] for error in errors]),
+        first=np.array([-0.5, 0.5, 0]),
+    )
+    np.testing.assert_allclose(tune.first_start(some, WordErrorRate()), expected, atol=1e-9)
+
+
+def test_cross_validation_judges_each_list_by_weights_of_the_others(monkeypatch):
+    monkeypatch.setitem(tune.METHODS, "mira", functools.partial(mira.Mira, epochs=2))
+    some, metric, start = lists(4, count=8, metric="wer"), WordErrorRate(), np.array([1.0, 0.5, -1])
+    total = np.zeros(4)
+    for judged in ([0, 3, 6], [1, 4, 7], [2, 5]):
+        others = some.some(np.array([number for number in range(8) if number not in judged]))
+        weights = tune.tune(others, metric, "mira", 0, start)
+        for number in judged:
+            rows = range(*some.starts[number : number + 2])
+            total += some.statistics[max(rows, key=lambda row: some.features[row] @ weights)]
+    by_others, by_start = tune.cross_validate(some, metric, "mira", 0, start, folds=3)
+    assert by_others == pytest.approx(100 * total[:3].sum() / total[3])
+    assert by_start == pytest.approx(-value(some, metric, start))
 
 
 def test_oracles_are_found_by_trying_all():
     for name, metric in (("wer", WordErrorRate()), ("bleu", Bleu())):
-        for seed in range(3):
-            some = lists(seed, count=4, most=3, metric=name)
+        for seed in (0, 4, 8, 31):  # with BLEU, all need exchanges after the first choice
+            some = lists(seed, count=5, most=3, metric=name)
             choices = itertools.product(
                 *(range(start, stop) for start, stop in itertools.pairwise(some.starts))
             )

@@ -6,6 +6,7 @@ import pytest
 
 from tests.training import small
 from zoo.errors import UserError
+from zoo.training import tasks
 from zoo.training.devices import Devices, PmapDevices
 from zoo.training.step import TrainState
 
@@ -133,3 +134,10 @@ def test_devices_that_are_not_there_are_refused(count):
 def test_no_number_takes_all_devices():
     assert PmapDevices(0, batch=8).count == 4
     assert Devices(1, batch=7).axis is None
+
+
+@pytest.mark.parametrize("count", [-1, 9])
+def test_a_number_of_devices_that_are_not_there_is_found_before_the_data_are_read(count):
+    recipe = small.with_settings(small.experiment(), "model.head=Softmax")
+    with pytest.raises(UserError, match=f"--devices {count}: this machine has 4; 0 takes all"):
+        tasks.prepare(recipe, count)

@@ -20,6 +20,7 @@ from tests.training import small
 from zoo.runs.workdir import Workdir
 from zoo.training.tasks.language_modelling import LanguageModelling
 
+pytestmark = pytest.mark.usefixtures("signals")
 SETTINGS = [
     *(f"data.{name}=2" for name in LEMMAS),
     *("data.train_sentences=40", "data.validation_sentences=5", "data.test_sentences=5"),

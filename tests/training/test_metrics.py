@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import re
 import sys
 import time
 
@@ -64,7 +65,7 @@ def test_the_loss_has_the_heads_name(head, name, curve, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with ProgressBar(9, 0, head.loss_name) as bar:
         time.sleep(0.2)  # longer than a bar waits between two pictures of it
-        bar.step(1, progress, StepMetrics(loss=3.0, tokens=1.0, gradient_norm=0.0, penalty=0.0))
+        bar.step(1, 0.5, progress, StepMetrics(3.0, 1.0, 0.0, 0.0))
         assert f"training {name} 3.000" in sys.stderr.getvalue()
 
 
@@ -76,6 +77,19 @@ def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
     assert ": training NCE loss " in capsys.readouterr().out
     assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
     assert b"epoch_training_NCE_loss" in curves(tmp_path)
+
+
+@pytest.mark.parametrize("tokens, expected", [(4.0, (1.5, 0.5)), (1.0, (6, 2)), (0.0, (6, 2))])
+def test_a_step_has_its_means_of_loss_and_penalty(tmp_path, tokens, expected):
+    results = StepMetrics(loss=6.0, tokens=tokens, gradient_norm=1.25, penalty=2.0)
+    with Metrics(tmp_path, 0) as metrics:
+        metrics.step(199, Progress(), results)  # one of every hundred is written
+        metrics.step(200, Progress(), results)
+        metrics.step(300, Progress(), results._replace(penalty=0.0))
+    with_penalty, without = small.metrics(tmp_path)
+    assert with_penalty["step"] == 200 and with_penalty["gradient_norm"] == 1.25
+    assert (with_penalty["training_loss"], with_penalty["penalty"]) == expected
+    assert without["step"] == 300 and "penalty" not in without
 
 
 def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
@@ -151,7 +165,34 @@ def test_a_run_goes_on_when_its_terminal_is_closed(monkeypatch):
         results = StepMetrics(loss=3.0, tokens=1.0, gradient_norm=0.0, penalty=0.0)
         time.sleep(0.2)
         for step in range(1, 4):
-            bar.step(step, Progress(), results)
+            bar.step(step, 0.5, Progress(), results)
         bar.log("a line")
         bar.log("another")
     sys.stdout.close()  # that took the terminal's place
+
+
+def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
+    """A step of 20 s after one of 100 s, which is compiled: three steps a minute."""
+    seconds = iter([0, *range(100, 200, 20)])
+    with ProgressBar(400, 10, "NCE loss", clock=lambda: next(seconds)) as bar:
+        for step in range(11, 16):
+            progress = Progress(epoch=1, loss=3.0 * step, tokens=2.0 * step)
+            bar.step(step, step / 20, progress, StepMetrics(3.0, 4000.0, 0.0, 0.0))
+    # 3 * 4,000 tokens in 60 s; 386 steps of 20 s are 2 h, 8 min and 40 s.
+    assert capsys.readouterr().out == (
+        "epoch 2, 70% of it, step 14 of 400: training NCE loss 1.500, 200 tokens/s, 2:08:40 left\n"
+    )
+
+
+def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("zoo.training.metrics.SECONDS", 0.0)  # a line each step
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path)
+    trainer.train()
+    steps = trainer.task.epoch_steps
+    told = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", capsys.readouterr().out)
+    expected = [
+        (epoch + 1, round(100 * index / steps), epoch * steps + index)
+        for epoch in range(2)
+        for index in range(1, steps + 1)
+    ]
+    assert [(*map(int, line),) for line in told] == expected[1:]  # all but the first

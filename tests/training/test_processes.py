@@ -16,6 +16,7 @@ import pytest
 from tests.training import processes
 from tests.training import test_interruption as interruption
 
+pytestmark = pytest.mark.usefixtures("signals")
 LOST = re.compile(
     r"error: another process of this run has ended, or cannot be reached any more \(.*\): give the "
     r"same command to all processes again; the run resumes from its last checkpoint\.\n"

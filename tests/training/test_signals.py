@@ -7,6 +7,8 @@ import pytest
 
 from zoo.training.signals import handled
 
+pytestmark = pytest.mark.usefixtures("signals")
+
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_is_handed_on(number):

@@ -11,7 +11,7 @@ import pytest
 from tests.training import small
 from tests.training.test_resume import assert_same_end, stop_at
 from zoo.data.vocabulary import Vocabulary
-from zoo.embeddings import CharCNN
+from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.heads import NCE, CharLSTM, HuffmanSoftmax, LogLinear, Softmax
 from zoo.lexicon.spelling import Spelling
@@ -266,6 +266,19 @@ def test_letters_go_to_other_words_where_they_are_the_same_letters(tmp_path, uni
     else:
         with pytest.raises(UserError, match=r"embedding has parameters of its .* letters of"):
             read(folder, other_letters)
+
+
+def test_vectors_of_words_beside_those_of_letters_go_to_no_other_words(tmp_path):
+    model = dataclasses.replace(
+        small.MODEL, embedding=Concat((Lookup(3), CharCNN(3))), head=SPELLER
+    )
+    recipe = small.experiment(model)
+    folder = saved(tmp_path / "first", recipe)
+    other = with_data(recipe, small.RandomWords(seed=3))
+    words, others = recipe.build()[0].words, other.build()[0].words
+    assert words != others and sorted(words) == sorted(others)
+    with pytest.raises(UserError, match="its embedding has parameters of its words"):
+        read(folder, other)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from zoo.alignment.symmetrise import METHODS
+from zoo.commands import options
 from zoo.errors import UserError
 
 
@@ -20,7 +21,13 @@ def add_to(parser: argparse.ArgumentParser):
         default="grow-diag",
         help="how the models of both directions are put together; default: %(default)s",
     )
-    add("--iterations", type=int, default=5, metavar="N", help="steps of EM; default: %(default)s")
+    add(
+        "--iterations",
+        type=options.whole(1, 1000),
+        default=5,
+        metavar="N",
+        help="steps of EM; default: %(default)s",
+    )
     add("--lower-case", action="store_true", help="compares words without regard to case")
 
 
@@ -30,11 +37,7 @@ def run(arguments: argparse.Namespace):
     from zoo.runs import outputs
     from zoo.sources import alignments
 
-    if arguments.iterations < 1:
-        raise UserError(f"--iterations {arguments.iterations}: give at least 1.")
-    for file, what in ((arguments.output, "the alignments"), (arguments.dictionary, "the table")):
-        if file:
-            outputs.check(file, what)
+    outputs.check_each((arguments.output, "the alignments"), (arguments.dictionary, "the table"))
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]
@@ -49,13 +52,13 @@ def run(arguments: argparse.Namespace):
 
 def _pairs(arguments):
     """(source sentences, target sentences), lists of words."""
-    from zoo.sources import files
+    from zoo.sources import pairs
 
     sides = []
     for path in (arguments.source, arguments.target):
-        text = files.read_text(files.find(path)).removesuffix("\n")
-        text = text.lower() if arguments.lower_case else text
-        sides.append([[*map(sys.intern, line.split())] for line in text.split("\n")])
+        _, lines = pairs.read_lines(path)
+        lines = [line.lower() for line in lines] if arguments.lower_case else lines
+        sides.append([[*map(sys.intern, line.split())] for line in lines])
     sources, targets = sides
     if len(sources) != len(targets):
         raise UserError(

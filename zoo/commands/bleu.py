@@ -1,8 +1,10 @@
-"""zoo bleu: translations of a split by several runs, against the first, by paired bootstrap."""
+"""zoo bleu: scores of translations of a split with their intervals, of one run or of several."""
 
 import argparse
+import os
 import pathlib
 
+from zoo.commands import options
 from zoo.errors import UserError
 
 
@@ -16,10 +18,15 @@ def add_to(parser: argparse.ArgumentParser):
         help="folders of runs that translate --bleu judged, or files of their results",
     )
     add("--split", default="test", metavar="NAME", help="default: %(default)s")
-    add("--samples", type=int, default=1000, help="of the bootstrap; default: %(default)s")
+    add(
+        "--samples",
+        type=options.whole(1, 10**6),
+        default=1000,
+        help="of intervals and tests; default: %(default)s",
+    )
     add(
         "--by-length",
-        type=int,
+        type=options.whole(1),
         metavar="N",
         help="instead: BLEU of sentences of 1 to N source words, of N + 1 to 2 N, and so on",
     )
@@ -27,44 +34,40 @@ def add_to(parser: argparse.ArgumentParser):
 
 
 def run(arguments: argparse.Namespace):
-    """Prints a table of scores, half of their 95% intervals, and p of the difference."""
+    """Prints a table of scores, their intervals of 95 %, and p of differences from the first."""
     from zoo.evaluation import bleu
+    from zoo.runs import outputs
     from zoo.runs.workdir import Workdir
 
     if arguments.plot and arguments.by_length is None:
         raise UserError("--plot is for --by-length: give both, or leave it out.")
-    if arguments.by_length is not None and arguments.by_length < 1:
-        raise UserError(f"--by-length {arguments.by_length}: give at least 1.")
     if arguments.plot:
         from zoo.evaluation.reports import plots
 
         plots.check_file(arguments.plot)
-    if len(arguments.results) < 2 and arguments.by_length is None:
-        raise UserError("one result has nothing beside it: give two folders of runs, or more.")
-    if arguments.samples < 1:
-        raise UserError(f"--samples {arguments.samples}: give at least 1.")
     results = [bleu.read(path, arguments.split) for path in arguments.results]
     folder = pathlib.Path(arguments.results[0]).absolute()
-    experiment = Workdir(folder if folder.is_dir() else folder.parent.parent).experiment()
+    experiment = Workdir(folder if os.path.isdir(folder) else folder.parent.parent).experiment()
     corpus = experiment.vocabulary.read(experiment.data.as_written(), arguments.split)
     if arguments.by_length is not None:
         _by_length(arguments, results, experiment, corpus)
         return
     rows = bleu.compare(arguments.results, results, corpus.sentences, arguments.samples)
-    print(bleu.table(rows, results[0][0]))
+    outputs.show(bleu.table(rows, results[0][0]))
 
 
 def _by_length(arguments, results, experiment, corpus):
     """Prints BLEU by the length of the source, and draws it."""
     from zoo.evaluation import bleu
     from zoo.evaluation.reports import plots
+    from zoo.runs import outputs
 
     names = _names(arguments.results)
     bleu.check_results(names, results, corpus.sentences)
     lengths = [len(words) for words in experiment.source_of(corpus).sentences]
     rows = bleu.by_length(results, corpus.sentences, lengths, arguments.by_length)
-    print(bleu.length_table(names, rows))
-    print(results[0][0]["figures"]["BLEU"]["signature"])
+    signature = results[0][0]["figures"]["BLEU"]["signature"]
+    outputs.show(bleu.length_table(names, rows), signature)
     if arguments.plot:
         spans = [f"{least}-{greatest}" for least, greatest, _, _ in rows]
         curves = {

@@ -40,7 +40,7 @@ COMMANDS = {
     "align": (align, "aligns the words of two files of translations, and writes Pharaoh's format"),
     "rescore": (rescore, "tunes weights for the features of n-best lists, and re-ranks the lists"),
     "translate": (translate, "translates sentences, by one run or an ensemble; BLEU of a split"),
-    "bleu": (bleu, "puts translations of a split by several runs side by side"),
+    "bleu": (bleu, "scores of translations with intervals, of one run, or of several side by side"),
     "words": (words, "prints the words of a run, as a table"),
     "compare": (compare, "puts the results of runs side by side"),
     "sweep": (sweep, "draws the results of runs against one number of their experiments"),

@@ -11,5 +11,6 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Prints the table."""
     from zoo.evaluation.reports.compare import compare
+    from zoo.runs import outputs
 
-    print(compare(arguments.workdirs))
+    outputs.show(compare(arguments.workdirs))

@@ -17,9 +17,6 @@ import jax
 
 from zoo import lazy
 
-with lazy.extra():
-    import filelock
-
 BYTES = 2**30
 # Programs that compile faster are not kept: to look one up takes as long.
 SECONDS = 0.2
@@ -60,9 +57,15 @@ def use() -> pathlib.Path | None:
     """Has JAX keep what it compiles from now on; the folder, or None where nothing is kept.
 
     Nothing is changed where the user has told JAX of a cache, or of none, and nothing is kept where
-    the folder cannot be written to. What cannot be read or written later is compiled as without.
+    the folder cannot be written to, or without filelock, which JAX needs as well. What cannot be
+    read or written later is compiled as without.
     """
     if any(name in os.environ for name in _OWN) or jax.config.values["jax_compilation_cache_dir"]:
+        return None
+    try:
+        with lazy.extra():
+            import filelock
+    except lazy.MissingExtra:
         return None
     try:
         there = folder()

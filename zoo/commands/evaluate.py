@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace):
     from zoo.runs import outputs
 
     folder = options.folder_of(arguments)
-    for file in filter(None, (arguments.surprisal, arguments.pairs_table)):
-        outputs.check(file)
+    passport.check(folder)
+    outputs.check_each((arguments.surprisal, "the table"), (arguments.pairs_table, "the table"))
     if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
         raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
     run = options.run_of(folder, arguments).with_state(arguments.state)
@@ -76,12 +76,12 @@ def run(arguments: argparse.Namespace):
         figures = passport.of_text(run, name, corpus, text, scores)
         kept = None if arguments.no_scores else kept_scores.of_text(text, scores)
         result = passport.write(run, figures, kept)
-        print(passport_text.describe(figures), result, sep="\n  ", flush=True)
+        outputs.show(passport_text.describe(figures), f"  {result}")
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
             result = passport.write(run, figures, kept_scores.of_answers(np.array(answers.correct)))
-            print(exact_match.describe(name, answers), result, sep="\n  ")
+            outputs.show(exact_match.describe(name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)
         options.print_notes(run.notes([sentence for pair in pairs for sentence in pair[:2]]))
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace):
         table = arguments.pairs_table or result.with_suffix(".tsv")
         columns, rows = minimal_pairs.columns(scores), minimal_pairs.rows(pairs, scores)
         outputs.write_table(table, columns, rows)
-        print(minimal_pairs.describe(path, scores), result, table, sep="\n  ")
+        outputs.show(minimal_pairs.describe(path, scores), f"  {result}", f"  {table}")
         options.print_notes(overlap.warnings(figures))
 
 

@@ -9,12 +9,22 @@ def add_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     options.add_folder_to(parser, "folder of a training run")
-    add("--temperature", type=float, default=1.0, help="0: always the most probable word")
+    add(
+        "--temperature",
+        type=options.number(0, 1e9),
+        default=1.0,
+        help="0: always the most probable word",
+    )
     options.add_truncation_to(parser)
-    add("--seed", type=int, default=0)
+    add("--seed", type=options.whole(0), default=0)
     add("--prompt", default="", metavar="TEXT", help="words that the text begins with")
-    add("--count", type=int, default=5, help="texts")
-    add("--length", type=int, default=30, help="words of a text at most, beside the prompt")
+    add("--count", type=options.whole(1), default=5, help="texts")
+    add(
+        "--length",
+        type=options.whole(1),
+        default=30,
+        help="words of a text at most, beside the prompt",
+    )
     add("--spell", action="store_true", help="words of any spelling, from a head that spells")
     add("--features", action="store_true", help="a word a line, with what is known of it")
 

@@ -17,16 +17,21 @@ def run(judgement: ModuleType, arguments: argparse.Namespace):
     from zoo.evaluation import passport
     from zoo.evaluation.reports import paired
     from zoo.evaluation.run import Run, splits_of
+    from zoo.runs import outputs
+    from zoo.runs.workdir import check_folders
 
+    check_folders(arguments.workdirs)
+    for workdir in arguments.workdirs:
+        passport.check(workdir)
     chosen = {workdir: splits_of(workdir, arguments.split) for workdir in arguments.workdirs}
     answers: dict = {}
     for workdir, splits in chosen.items():
         run = Run.load(workdir)
         for split in splits:
             figures, scores = judgement.judge(run, split)
-            print(workdir, judgement.describe(figures), sep="\n", flush=True)
+            outputs.show(workdir, judgement.describe(figures))
             passport.write(run, figures, scores)
             answers.setdefault(split, {})[workdir] = figures, scores
     for split, of_runs in answers.items():
         for line in paired.answer_lines(split, of_runs):
-            print(line)
+            outputs.show(line)

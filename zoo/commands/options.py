@@ -1,11 +1,12 @@
 """Options that commands share: a run's folder; which words, normalised over what; trust."""
 
 import argparse
+import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from zoo.commands import compilation_cache
-from zoo.errors import UserError
+from zoo.errors import UserError, printable, shortened
 from zoo.sources import files
 from zoo.trust import permissions
 
@@ -34,6 +35,43 @@ class Parser(argparse.ArgumentParser):
             return self.parse_known_intermixed_args(args, namespace)
         finally:
             self._intermixes = False
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
+    """Makes the type of an option that takes a whole number from `least` to `most`.
+
+    Every numeric option has its bounds here or in `number`, and is refused before any work is done.
+    """
+
+    def read(text: str) -> int:
+        with contextlib.suppress(ValueError):
+            if least <= int(text) <= most:
+                return int(text)
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not a whole number from {least:,} to {most:,}"
+        )
+
+    return read
+
+
+def number(least: float, most: float, above: bool = False) -> Callable[[str], float]:
+    """Makes the type of an option that takes a number from `least` to `most`; with `above`, only
+    one above `least`. Bounds leave room in float32 for sums and products."""
+
+    def read(text: str) -> float:
+        with contextlib.suppress(ValueError):
+            if least <= float(text) <= most and not (above and float(text) == least):
+                return float(text)
+        start = f"above {least:g}, at most" if above else f"from {least:,.12g} to"
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 40)!r} is not a number {start} {most:,.12g}"
+        )
+
+    return read
+
+
+# The type of a weight or a penalty, of either sign.
+weight = number(-1e9, 1e9)
 
 
 def add_common_to(parser: argparse.ArgumentParser):
@@ -92,6 +130,20 @@ def parse(
     arguments = parser.parse_args(words)
     if not arguments.no_compilation_cache:
         compilation_cache.use()
+    for text in check_given(arguments):
+        permissions.name(files.names_in(text))
+    if arguments.trust_paths:
+        permissions.open_paths()
+    return arguments
+
+
+def check_given(arguments: argparse.Namespace) -> list[str]:
+    """The texts among the arguments.
+
+    Raises:
+      UserError: one is empty.
+    """
+    texts = []
     for name, value in vars(arguments).items():
         for text in value if isinstance(value, list) else [value]:
             if text == "" and name != "prompt":
@@ -100,10 +152,8 @@ def parse(
                     "out."
                 )
             if isinstance(text, str):
-                permissions.name(files.names_in(text))
-    if arguments.trust_paths:
-        permissions.open_paths()
-    return arguments
+                texts.append(text)
+    return texts
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -160,10 +210,10 @@ def add_words_to(parser: argparse.ArgumentParser):
 def add_truncation_to(parser: argparse.ArgumentParser):
     """Adds --top-k and --nucleus, of what draws words."""
     add = parser.add_argument
-    add("--top-k", type=int, metavar="K", help="draws from the K most probable words alone")
+    add("--top-k", type=whole(1), metavar="K", help="draws from the K most probable words alone")
     add(
         "--nucleus",
-        type=float,
+        type=number(0, 1, above=True),
         metavar="P",
         help="draws from the fewest words alone whose probabilities add up to P; after --top-k",
     )
@@ -172,7 +222,7 @@ def add_truncation_to(parser: argparse.ArgumentParser):
 def _add_letters(add):
     add(
         "--spread-letters",
-        type=int,
+        type=whole(1, _MOST_LETTERS),
         metavar="N",
         help="as --spread-unknown, in proportion to an N-gram model of the letters of known words",
     )
@@ -184,8 +234,6 @@ def _spread(arguments) -> tuple[str, int]:
     letters = arguments.spread_letters
     if letters is None:
         return "--spread-unknown" * arguments.spread_unknown, 0
-    if not 1 <= letters <= _MOST_LETTERS:
-        raise UserError(f"--spread-letters {letters}: give 1 to {_MOST_LETTERS}.")
     return "--spread-letters", letters
 
 
@@ -214,4 +262,4 @@ def run_with_words(workdir: str, arguments: argparse.Namespace):
 def print_notes(notes: Iterable[str]):
     """Prints remarks on a text on stderr, each on a line: they are no part of the output."""
     for note in notes:
-        print(note, file=sys.stderr)
+        print(printable(note), file=sys.stderr)

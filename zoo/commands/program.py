@@ -1,21 +1,24 @@
 """The end of entry scripts: clear errors and exit codes."""
 
+import argparse
 import contextlib
+import io
 import logging
 import os
 import signal
 import sys
 import threading
+import traceback
 
+from zoo import unfinished
 from zoo.commands import allocator
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
-from zoo.runs import storage
 
 
 def _thread_failed(failure):
     """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
-    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in storage.FULL):
+    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in unfinished.FULL):
         threading.__excepthook__(failure)
 
 
@@ -51,6 +54,17 @@ def run(main) -> int:
     except Interrupted as interruption:
         _tell(interruption)
         return 128 + interruption.signal
+    except SystemExit as end:
+        where = traceback.extract_tb(end.__traceback__)
+        if where[-1].filename == argparse.__file__:  # after --help, or how a command is used
+            raise
+        # Of the user's own code, as no code of the zoo does so: exit code 0 would be wrong.
+        frame = next(f for f in reversed(where) if not f.filename.startswith("<frozen "))
+        _tell(
+            f"error: {frame.filename}, line {frame.lineno} ends the program "
+            f"(SystemExit: {end.code}), which has not done its work: take that out."
+        )
+        return 2
     except KeyboardInterrupt:  # outside the training loop, which saves its state before it leaves
         _tell("interrupted")
         return 128 + signal.SIGINT
@@ -64,11 +78,13 @@ def run(main) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno not in storage.FULL:
+        if error.errno not in unfinished.FULL:
             raise
+        what, remedy = unfinished.FULL[error.errno]
+        place = error.filename or "standard output"  # files are named: unfinished.naming
         _tell(
-            f"error: the disk is full ({error.filename or 'no file named'}): make room and start "
-            "again; earlier checkpoints are whole."
+            f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
+            "finished before are whole."
         )
         return 2
     return 0
@@ -76,6 +92,7 @@ def run(main) -> int:
 
 def program(main):
     """Runs main as a script does, with `run`, and ends with its exit code."""
+    open_streams()
     allocator.keep_memory()
     try:
         code = run(main)
@@ -83,6 +100,24 @@ def program(main):
         sys.excepthook(*sys.exc_info())
         code = 1
     leave(code)
+
+
+def open_streams():
+    """Makes the standard streams such that none fails for what is read or written.
+
+    One that is closed, as by `>&-`, is empty, or swallows what is written. On a terminal, or with
+    PYTHONIOENCODING, letters that its encoding does not have are escaped; anything else gets UTF-8,
+    as the zoo reads and writes all files.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            empty = open(os.devnull, mode)  # noqa: SIM115
+            os.set_inheritable(empty.fileno(), True)  # for programs that this one starts
+            setattr(sys, name, empty)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # not what somebody has put in its place
+            own = stream.isatty() or "PYTHONIOENCODING" in os.environ
+            stream.reconfigure(encoding=None if own else "utf-8", errors="backslashreplace")
 
 
 def leave(code: int):

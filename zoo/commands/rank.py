@@ -2,12 +2,14 @@
 
 import argparse
 
+from zoo.commands import options
+
 
 def add_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
     add = parser.add_argument
     add("workdirs", nargs="+", metavar="DIR", help="folders of trained runs")
-    add("--contexts", type=int, default=1024, help="rows of the matrix")
+    add("--contexts", type=options.whole(1), default=1024, help="rows of the matrix")
     add("--split", default="validation")
     add("--file", default="rank.png", help="the picture to write: .png, .pdf or .svg")
 

@@ -6,7 +6,7 @@ import sys
 
 from zoo import lazy
 from zoo.commands import options, rescore_lattices
-from zoo.errors import UserError, check_seed
+from zoo.errors import UserError
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -15,29 +15,51 @@ def add_to(parser: argparse.ArgumentParser):
     tune = commands.add_parser("tune", help="weights that are best on lists with references")
     add = tune.add_argument
     add("lists", metavar="LISTS", help="n-best lists of Moses, Joshua or Kaldi, or lines of JSON")
-    add("references", nargs="*", metavar="REFERENCES", help="a line a list; or id, tab, words")
+    add(
+        "references",
+        nargs="*",
+        metavar="REFERENCES",
+        help="id, tab or blank, words; of lists with numbers also a line a list",
+    )
     add(
         "--weights",
         metavar="FILE",
         help="the weights to write; they are printed in any case",
     )
     add("--metric", choices=("bleu", "chrf", "wer"), default="bleu")
-    add("--tokenize", default="none", metavar="NAME", help="for BLEU, a tokeniser of sacrebleu")
+    add("--tokenize", metavar="NAME", help="with --metric bleu: a tokeniser of sacrebleu")
     add("--method", choices=("mira", "mert"), default="mira")
-    add("--seed", type=int, default=0)
+    add("--seed", type=options.whole(0), default=0)
     add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
-    add("--hold-out", type=int, metavar="N", help="each N-th list is not tuned on, but judged")
+    add(
+        "--hold-out",
+        type=options.whole(2),
+        metavar="N",
+        help="each N-th list is not tuned on, but judged",
+    )
     add(
         "--folds",
-        type=int,
+        type=options.whole(2),
         metavar="N",
         help="keeps the weights that it begins with unless those of N - 1 parts of the lists are "
         "better on the N-th, each in turn",
     )
     add("--test", metavar="LISTS", help="other lists that are judged with the weights")
-    add("--test-references", action="append", default=[], metavar="FILE", help="theirs")
-    add("--test-lattices", metavar="FOLDER", help="theirs, where --lattices is given")
-    add("--test-costs", action="append", default=[], metavar="NAME=FILE", help="their costs")
+    add(
+        "--test-references",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="references of --test",
+    )
+    add("--test-lattices", metavar="FOLDER", help="lattices of --test (needs --lattices)")
+    add(
+        "--test-costs",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="costs of --test, as --costs",
+    )
     _add_columns(tune)
     tune.set_defaults(do=_tune)
     apply = commands.add_parser("apply", help="lists in the order of weights")
@@ -101,7 +123,12 @@ def _add_columns(parser):
         metavar="LISTS",
         help="lists of another system for the same sentences, whose best hypotheses are added",
     )
-    add("--also-best", type=int, default=10, metavar="K", help="how many of each; default: 10")
+    add(
+        "--also-best",
+        type=options.whole(1),
+        metavar="K",
+        help="how many of each list of --also; default: 10",
+    )
 
 
 def run(arguments: argparse.Namespace):
@@ -114,22 +141,25 @@ def _tune(arguments):
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
-    check_seed(arguments.seed, "--seed")
     if arguments.weights:
         outputs.check(arguments.weights, "the weights")
-    metric = metrics.metric_of(arguments.metric, arguments.tokenize)
+    _check_tuned(arguments)
+    metric = metrics.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
     given = arguments.lists, arguments.references, arguments.costs
     lists = _arrays(*given, columns, arguments, metric)
     parts = _parts(lists, arguments.hold_out)
     if arguments.test:
         given = arguments.test, arguments.test_references, arguments.test_costs
-        theirs = dataclasses.replace(
+        of_test = dataclasses.replace(
             columns, lattices=_lattices(arguments.test_lattices or arguments.lattices_of)
         )
-        parts["test"] = _arrays(*given, theirs, arguments, metric)
+        parts["test"] = _arrays(*given, of_test, arguments, metric)
         if {*parts["test"].names} != {*lists.names}:
-            raise UserError(f"{arguments.test} has other features than {arguments.lists}.")
+            raise UserError(
+                f"{arguments.test} has other features than {arguments.lists}: give lists of one "
+                "system."
+            )
     start = None
     if arguments.start:
         begin = Weights.read(arguments.start)
@@ -145,8 +175,21 @@ def _tune(arguments):
     options.print_notes(tune.notes(figures["tuned on"], metric))
     if arguments.weights:
         outputs.write_lines(arguments.weights, [weights.text()], "the weights")
-    print(*tune.table(figures.items(), metric), *lines, sep="\n")
-    print(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()), sep="\n")
+    outputs.show(*tune.table(figures.items(), metric), *lines)
+    outputs.show(*(f"{name}= {weight!r}" for name, weight in weights.weights.items()))
+
+
+def _check_tuned(arguments):
+    """UserError for an option that would be ignored."""
+    if arguments.tokenize and arguments.metric != "bleu":
+        raise UserError(
+            f"--tokenize parts words for BLEU, and --metric is {arguments.metric}: leave it out, "
+            "or give lists and references that are tokenised."
+        )
+    for option in ("test_references", "test_lattices", "test_costs"):
+        if getattr(arguments, option) and not arguments.test:
+            option = option.replace("_", "-")
+            raise UserError(f"--{option} is for --test: give both, or leave it out.")
 
 
 def _tuned(lists, metric, arguments, start):
@@ -191,11 +234,13 @@ def _columns(arguments):
     from zoo.rescoring.interpolation import Interpolation
 
     if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
-        raise UserError("--test-lattices is beside --lattices: give the folder of the lists, too.")
+        raise UserError(
+            "--test-lattices needs --lattices: give the folder of the lattices of LISTS, too."
+        )
     if arguments.unknown_count and not arguments.run:
-        raise UserError("--unknown-count is of the words that a run does not know: give --run DIR.")
+        raise UserError("--unknown-count counts words that a run does not know: give --run DIR.")
     if arguments.interpolation and not arguments.run:
-        raise UserError("--interpolation is of runs: give them, each as --run DIR.")
+        raise UserError("--interpolation is the mean of runs: give them, each as --run DIR.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     counts = arguments.word_count, arguments.unknown_count, arguments.rank
     runs = _runs(arguments) if arguments.run else {}
@@ -213,8 +258,6 @@ def _runs(arguments):
     from zoo.evaluation.run import short_names
 
     names = short_names(arguments.run)
-    if len({*names}) < len(names):
-        raise UserError("--run names a folder twice: give each once.")
     return {
         name: options.run_with_words(path, arguments)
         for name, path in zip(names, arguments.run, strict=True)
@@ -259,17 +302,21 @@ def _read(path, costs, arguments):
     from zoo.rescoring.merge import merge_lists
     from zoo.sources import nbest
 
-    pairs = [text.partition("=") for text in costs]
-    for text, (name, _, file) in zip(costs, pairs, strict=True):
+    files: dict[str, str] = {}
+    for text in costs:
+        name, _, file = text.partition("=")
         if not name or not file:
             raise UserError(f"--costs {text}: write NAME=FILE.")
-    files = {name: file for name, _, file in pairs}
+        if name in files:
+            raise UserError(f"--costs {text}: the name {name!r} comes twice: give another one.")
+        files[name] = file
     form, lists = nbest.read_lists(path, files, sparse=arguments.sparse)
+    best = 10 if arguments.also_best is None else arguments.also_best
+    if arguments.also_best is not None and not arguments.also:
+        raise UserError("--also-best is for --also: give both, or leave it out.")
     if arguments.also:
-        if arguments.also_best < 1:
-            raise UserError(f"--also-best {arguments.also_best}: give at least 1.")
         others = [nbest.read_lists(other, sparse=arguments.sparse)[1] for other in arguments.also]
-        lists = merge_lists(lists, others, arguments.also_best)
+        lists = merge_lists(lists, others, best)
     return form, lists
 
 
@@ -286,11 +333,11 @@ def _arrays(path, references, costs, columns, arguments, metric):
     from zoo.rescoring import tune
     from zoo.sources.references import read_references
 
-    form, unscored = _read(path, costs, arguments)
+    _, unscored = _read(path, costs, arguments)
     lists = [*columns.add(_counted(unscored))]
     if references:
         ids = [one.id for one in lists]
-        columns_of = [read_references(file, ids, form == "kaldi") for file in references]
+        columns_of = [read_references(file, ids) for file in references]
         wanted = {id: tuple(column[id] for column in columns_of) for id in ids}
     else:
         for one in lists:

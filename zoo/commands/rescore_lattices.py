@@ -19,7 +19,7 @@ def add_to(parser: argparse.ArgumentParser):
     add("--run", action="append", default=[], metavar="DIR", help="a further run; may be repeated")
     add(
         "--weight",
-        type=float,
+        type=options.weight,
         action="append",
         help="of the run's log-probability; one for each run, in their order; default 1",
     )
@@ -30,25 +30,58 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add(
         "--posterior-weight",
-        type=float,
+        type=options.weight,
         default=0.0,
         metavar="W",
         help="of the log of the links' p=; default 0",
     )
-    add("--language-weight", type=float, default=1.0, metavar="W", help="of the lattice's own l=")
-    add("--word-penalty", type=float, default=0.0, metavar="P", help="added for each word")
-    add("--history", type=int, metavar="N", help="merges paths that share N words; default: all")
-    add("--beam", type=float, default=float("inf"), help="in score, at each node; default: none")
+    add(
+        "--language-weight",
+        type=options.weight,
+        default=1.0,
+        metavar="W",
+        help="of the lattice's own l=",
+    )
+    add("--word-penalty", type=options.weight, default=0.0, metavar="P", help="added for each word")
+    add(
+        "--history",
+        type=options.whole(1),
+        metavar="N",
+        help="merges paths that share N words; default: all",
+    )
+    add(
+        "--beam",
+        type=options.number(0, float("inf"), above=True),
+        default=float("inf"),
+        help="in score, at each node; default: none",
+    )
     add(
         "--look-ahead",
-        type=float,
+        type=options.number(0, float("inf"), above=True),
         default=float("inf"),
         metavar="BEAM",
         help="in score with the recogniser's best way to the end; default: none",
     )
-    add("--most", type=int, default=1000, metavar="N", help="hypotheses of a node; 0: no limit")
-    add("--together", type=int, default=16, metavar="N", help="lattices side by side; default 16")
-    add("--nbest", type=int, metavar="N", help="lists in Moses' format: id ||| words ||| ...")
+    add(
+        "--most",
+        type=options.whole(0),
+        default=1000,
+        metavar="N",
+        help="hypotheses of a node; 0: no limit",
+    )
+    add(
+        "--together",
+        type=options.whole(1, 10_000),
+        default=16,
+        metavar="N",
+        help="lattices side by side; default 16",
+    )
+    add(
+        "--nbest",
+        type=options.whole(1, 10_000),
+        metavar="N",
+        help="lists in Moses' format: id ||| words ||| ...",
+    )
     add("--slf", metavar="FOLDER", help="writes lattices with new scores, ID.slf.gz, there")
     add("--kaldi", action="store_true", help="lattices with new scores in Kaldi's text form")
     add("--output", metavar="FILE", help="default: prints them")
@@ -64,12 +97,8 @@ def run(arguments: argparse.Namespace):
 
     if arguments.kaldi and arguments.nbest is not None:
         raise UserError("--kaldi writes lattices and --nbest lists: give one of the two.")
-    if arguments.together < 1:
-        raise UserError(f"--together {arguments.together}: give at least 1.")
     folders = [arguments.workdir, *arguments.run]
     names = short_names(folders)
-    if len({*names}) < len(names):
-        raise UserError("a folder of a run is named twice: give each once.")
     mean = Interpolation.read(arguments.interpolation) if arguments.interpolation else None
     if mean is not None and {*mean.weights} != {*names}:
         raise UserError(

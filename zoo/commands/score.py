@@ -12,7 +12,12 @@ def add_to(parser: argparse.ArgumentParser):
     add("text", metavar="FILE", help="a sentence a line; or CoNLL-U, or a table of items")
     add("--output", metavar="FILE", help="the table to write, with tabs; default: prints it")
     add("--nbest", action="store_true", help="lines of n-best lists: id ||| hypothesis ||| ...")
-    add("--column", type=int, metavar="N", help="the sentence is the N-th field of tabs, or of |||")
+    add(
+        "--column",
+        type=options.whole(1),
+        metavar="N",
+        help="the sentence is the N-th field of tabs, or of |||",
+    )
     options.add_to(parser)
 
 

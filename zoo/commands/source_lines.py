@@ -31,6 +31,8 @@ def _standard_input() -> Iterator[str]:
                 f"standard input, line {number}: not UTF-8: convert it, for instance with iconv -t "
                 "utf-8."
             )
+        if "\0" in line:
+            raise UserError(f"standard input, line {number}: binary: give UTF-8 text.")
         yield line.removesuffix("\n")
 
 

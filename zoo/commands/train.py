@@ -20,7 +20,12 @@ def add_to(parser: argparse.ArgumentParser):
     add("--config", metavar="NAME", help="a name of --list, or the path of a config file")
     options.add_folder_to(parser, "folder of the run; one that was begun is resumed")
     add("--set", action="append", default=[], metavar="FIELD=VALUE", help="changes one field")
-    add("--devices", type=int, default=0, help="devices of each process to use (0: all)")
+    add(
+        "--devices",
+        type=options.whole(0),
+        default=0,
+        help="devices of each process to use (0: all)",
+    )
     add("--coordinator", metavar="HOST:PORT", help="of several processes: where process 0 is met")
     add(
         "--processes",
@@ -28,13 +33,19 @@ def add_to(parser: argparse.ArgumentParser):
         metavar="N",
         help="number of processes; auto: what SLURM, Open MPI, Kubernetes or a TPU slice says",
     )
-    add("--process", type=int, metavar="I", help="number of this process, from 0")
+    add("--process", type=options.whole(0), metavar="I", help="number of this process, from 0")
     add("--list", action="store_true", help="lists the configs and leaves")
     add("--show", metavar="NAME", help="prints the whole recipe of a config and leaves")
 
 
 def _count(text: str) -> int | str:
-    return text if text == "auto" else int(text)
+    """The argument of --processes."""
+    if text == "auto":
+        return text
+    try:
+        return options.whole(1)(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or auto") from error
 
 
 def run(arguments: argparse.Namespace):
@@ -60,11 +71,13 @@ def run(arguments: argparse.Namespace):
         )
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
-    if arguments.processes not in (None, 1) and not supervised.is_child():
-        program.leave(supervised.run())
-    if arguments.processes not in (None, 1) and object_storage.is_one(folder):
-        raise UserError(f"{folder}: several processes train in a folder that all of them share.")
-    with processes.joined(arguments.coordinator, arguments.processes, arguments.process):
+    place = arguments.coordinator, arguments.processes, arguments.process
+    if processes.several(*place):
+        if object_storage.is_one(folder):
+            raise UserError(f"{folder}: give several processes a folder that all of them share.")
+        if not supervised.is_child():
+            program.leave(supervised.run())
+    with processes.joined(*place):
         processes.check_alike(
             recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
             folder=folder,

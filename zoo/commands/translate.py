@@ -2,7 +2,6 @@
 
 import argparse
 import itertools
-import math
 import os
 import sys
 from collections.abc import Iterator
@@ -60,8 +59,17 @@ def add_to(parser: argparse.ArgumentParser):
         help="draws how much each word depends on each source word of one sentence, with or "
         "without attention: .png, .pdf or .svg",
     )
-    add("--beam", type=int, help="hypotheses kept open; 1 is greedy; default 12")
-    add("--nbest", type=int, metavar="N", help="the N best hypotheses of each sentence")
+    add(
+        "--beam",
+        type=options.whole(1, 10_000),
+        help="hypotheses kept open; 1 is greedy; default 12",
+    )
+    add(
+        "--nbest",
+        type=options.whole(1, 10_000),
+        metavar="N",
+        help="the N best hypotheses of each sentence",
+    )
     add(
         "--nbest-format",
         choices=("moses", "plain"),
@@ -70,7 +78,7 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add(
         "--length-normalisation",
-        type=float,
+        type=options.number(0, 7),
         metavar="A",
         help="ranks by log p / length^A; default 0",
     )
@@ -84,26 +92,36 @@ def add_to(parser: argparse.ArgumentParser):
         action="store_true",
         help="draws translations instead of searching for the best; --nbest N of each sentence",
     )
-    add("--temperature", type=float, metavar="T", help="with --sample; default 1")
+    add("--temperature", type=options.number(0, 1e9), metavar="T", help="with --sample; default 1")
     options.add_truncation_to(parser)
-    add("--seed", type=int, help="of the draws; default 0")
-    add("--shortest", type=int, default=1, help="tokens at least, the boundary among them")
-    add("--longest", type=int, default=200, help="tokens at most, the boundary among them")
+    add("--seed", type=options.whole(0), help="of the draws; default 0")
+    add(
+        "--shortest",
+        type=options.whole(1, 100_000),
+        default=1,
+        help="tokens at least, the boundary among them",
+    )
+    add(
+        "--longest",
+        type=options.whole(1, 100_000),
+        default=200,
+        help="tokens at most, the boundary among them",
+    )
     add(
         "--longest-ratio",
-        type=float,
+        type=options.number(0, 1e6, above=True),
         default=2.0,
         metavar="R",
         help="tokens at most of a source of n words: R * n + 10; default 2",
     )
-    add("--batch", type=int, default=32, help="sentences side by side")
+    add("--batch", type=options.whole(1, 100_000), default=32, help="sentences side by side")
     add(
         "--average", choices=("probabilities", "logs"), default="probabilities", help="of ensembles"
     )
     add("--language-model", metavar="DIR", help="a run over the same words, added to the scores")
     add(
         "--language-weight",
-        type=float,
+        type=options.number(0, 1e9),
         metavar="W",
         help=f"its factor; default {_LANGUAGE_WEIGHT}",
     )
@@ -115,7 +133,7 @@ def run(arguments: argparse.Namespace):
     folders, file = _folders_and_file(arguments.paths)
     if arguments.split and file:
         raise UserError(f"--split {arguments.split} and {file} are two texts: give one of them.")
-    _check_files(arguments)
+    _check_files(folders[0], arguments)
     search = _search(arguments)
     translator = _translator(folders, arguments)
     restoring = _restoring(translator, arguments)
@@ -155,12 +173,6 @@ def _translator(folders, arguments):
 
 def _check(arguments):
     """UserError for options that do not go together."""
-    for name in ("batch", "beam", "nbest"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            raise UserError(f"--{name} {value}: give at least 1.")
-    if not 0 < arguments.longest_ratio < math.inf:
-        raise UserError(f"--longest-ratio {arguments.longest_ratio}: give a number above 0.")
     if arguments.bleu and not arguments.split:
         raise UserError("--bleu needs references: give --split NAME, as in --split test.")
     for option, needed in (
@@ -191,16 +203,19 @@ def _check(arguments):
         )
 
 
-def _check_files(arguments):
+def _check_files(folder, arguments):
     """UserError if a file that is yet to be made could not be written."""
+    from zoo.evaluation import passport
     from zoo.runs import outputs
 
-    for file, what in (
+    if arguments.bleu:
+        passport.check(folder)
+    outputs.check_each(
         (arguments.output, "the translations"),
         (arguments.alignments, "the alignments"),
-    ):
-        if file:
-            outputs.check(file, what)
+        (arguments.plot_attention, "the picture"),
+        (arguments.plot_gradients, "the picture"),
+    )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
         from zoo.evaluation.reports import plots
 
@@ -303,6 +318,7 @@ def _words(translator, restoring, hypothesis, source) -> list[str]:
 def _judge(translator, search, restoring, arguments):
     """Prints BLEU and chrF of a split, and keeps them with hypotheses and passport."""
     from zoo.evaluation import bleu
+    from zoo.runs import outputs
 
     run, split = translator.runs[0], arguments.split
     corpus = translator.pairs(split)
@@ -320,4 +336,4 @@ def _judge(translator, search, restoring, arguments):
     )
     figures = bleu.of_run(run, split, corpus, tokenizer, scores, how)
     paths = bleu.write(run, figures, hypotheses)
-    print(bleu.describe(split, figures), *paths, sep="\n  ")
+    outputs.show(bleu.describe(split, figures), *(f"  {path}" for path in paths))

@@ -251,8 +251,9 @@ class Vocabulary:
         notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
         return UserError(
-            f"{corpus.name} has {len(words):,} distinct word{'s' * (len(words) > 1)} that the "
-            f"lexicon has not: {named(words)}; leave them out, {judge}or train with "
+            f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "
+            f"{'are' if len(words) > 1 else 'is'} not in the lexicon: {named(words)}; leave "
+            f"{'them' if len(words) > 1 else 'it'} out, {judge}or train with "
             f"vocabulary.unknown=counted or skipped{noted}."
         )
 
@@ -260,7 +261,7 @@ class Vocabulary:
         """The corpus as word ids, each with whether it is known and counted in perplexities.
 
         Raises:
-          UserError: it has words that the lexicon has not, and the vocabulary refuses those.
+          UserError: a word is not in the lexicon, and the vocabulary refuses those.
         """
         if isinstance(corpus, ShardedCorpus):
             return self._encode_shards(corpus, lexicon)
@@ -268,6 +269,8 @@ class Vocabulary:
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
+        # The list of them, and int32 after each sentence.
+        memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if has_boundary else []
         marks = len(boundaries)
         opened = self.open_words(lexicon)

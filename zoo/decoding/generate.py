@@ -11,6 +11,9 @@ from zoo.decoding.sampling import feed, sample
 from zoo.errors import UserError, check_seed, named
 from zoo.lexicon import Lexicon
 
+# Of the words that are drawn, and of the logits of a step.
+_MOST_NUMBERS = 2**30
+
 
 def generate(
     model,
@@ -43,7 +46,7 @@ def generate(
         missing = [*vocabulary.missing([words], lexicon)]
         if missing and vocabulary.unknown == "refused":
             raise UserError(
-                f"the prompt has words that the lexicon has not: {named(missing)}; leave them out "
+                f"words of the prompt are not in the lexicon: {named(missing)}; leave them out "
                 "of --prompt, or train with vocabulary.unknown=counted."
             )
         encoded = vocabulary.encode(Corpus("the prompt", [words]), lexicon)
@@ -87,6 +90,12 @@ def words_of(
     """
     if count < 1 or length < 1:
         raise UserError(f"count {count} and length {length} should both be 1 or more.")
+    if count * max(length, len(lexicon)) > _MOST_NUMBERS:
+        raise UserError(
+            f"count {count} and length {length}, over {len(lexicon):,} words, take too much memory "
+            f"for one call: give a count of at most "
+            f"{max(1, _MOST_NUMBERS // max(length, len(lexicon))):,}, or a lower length."
+        )
     check_seed(seed, "the seed")
     words = prompt_words(prompt, lexicon, vocabulary)
     if lexicon.boundary is None and not words:

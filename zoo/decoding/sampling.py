@@ -1,7 +1,6 @@
 """Sampling: words drawn one after the other, by a step function (see `zoo.decoding.steps`)."""
 
 import functools
-import math
 from typing import Any
 
 import jax
@@ -10,6 +9,9 @@ import numpy as np
 
 from zoo.decoding.steps import Step, as_tree
 from zoo.errors import UserError
+
+# Temperatures but 0: divided by one beyond these, scores in float32 are infinite, or as good as 0.
+_LOWEST, _HIGHEST = 1e-30, 1e30
 
 
 def sample(
@@ -109,8 +111,11 @@ def draw(
 
 def check(temperature: float, top_k: int | None, nucleus: float | None):
     """UserError if no words can be drawn so."""
-    if not 0 <= temperature < math.inf:
-        raise UserError(f"the temperature is {temperature}: give 0 (greedy) or a number above it.")
+    if temperature != 0 and not _LOWEST <= temperature <= _HIGHEST:
+        raise UserError(
+            f"the temperature is {temperature}: give 0 (greedy), or a number from {_LOWEST:g} to "
+            f"{_HIGHEST:g}."
+        )
     if top_k is not None and top_k < 1:
         raise UserError(f"top-k is {top_k}: give the number of words to keep, 1 or more.")
     if nucleus is not None and not 0 < nucleus <= 1:

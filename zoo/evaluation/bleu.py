@@ -3,20 +3,24 @@
 import dataclasses
 import hashlib
 import json
+import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any
 
-from zoo import lazy
+import numpy as np
+
+from zoo import lazy, strict_json
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
 from zoo.decoding.translate import LONGEST_RATIO
 from zoo.errors import UserError
-from zoo.evaluation import passport
+from zoo.evaluation import passport, significance
 from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
+from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
-from zoo.runs import outputs
+from zoo.runs import object_storage, outputs
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -154,8 +158,9 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     Raises:
       UserError: there is none, there are several, or they cannot be read.
     """
+    object_storage.check_folder(path)
     file = path = pathlib.Path(path)
-    if path.is_dir():
+    if os.path.isdir(path):  # which is false, and not an error, for too long a name
         files = sorted((path / "results").glob(f"translation-{split}.*.json"))
         if not files:
             raise UserError(
@@ -167,14 +172,21 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
             raise UserError(f"{path} has several results, {names}: name one, with its folder.")
         (file,) = files
     try:
-        figures = json.loads(file.read_text(encoding="utf-8"))
+        figures = read_passport(file)
         lines = file.with_suffix(".txt").read_text(encoding="utf-8")
         hypotheses = lines.removesuffix("\n").split("\n")
-        if figures["kind"] != "translation" or len(hypotheses) != figures["tokens"]:
-            raise ValueError(f"{len(hypotheses)} hypotheses")
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        if figures["kind"] != "translation":
+            raise ValueError(f"it is of the kind {figures['kind']!r}")
+        if len(hypotheses) != figures["tokens"]:
+            raise ValueError(f"{len(hypotheses)} hypotheses, not {figures['tokens']}")
+        if figures["tokenizer"] not in TOKENIZERS:
+            raise ValueError(f"its tokenizer is {figures['tokenizer']!r}")
+        one = {"score": float, "signature": str}
+        strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
+    except (OSError, ValueError, UserError) as error:
+        why = error.__cause__ or error  # of what the passport lacks
         raise UserError(
-            f"{file} is not a result of translations that can be read ({error!r}): give one of "
+            f"{file} is not a result of translations that can be read ({why}): give one of "
             "python -m zoo translate --bleu."
         ) from error
     return figures, hypotheses
@@ -243,54 +255,57 @@ def length_table(names: Sequence[str], rows: list[tuple[int, int, int, list[floa
     return "\n".join(lines)
 
 
+def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Counts [L, S] of each sentence, of whose sums a metric of sacrebleu is a figure."""
+    # sacrebleu's own tests are made of these two functions; there are no public ones.
+    return np.array(metric._extract_corpus_statistics(hypotheses, [references]), np.float64)
+
+
+def figure_of(metric) -> significance.Figure:
+    """The scores (percent) of a metric of sacrebleu, of sums of its `statistics`."""
+
+    def score(sums):
+        return metric._compute_score_from_stats(sums.tolist()).score
+
+    return lambda sums: np.apply_along_axis(score, -1, sums)
+
+
 def compare(
     names: Sequence[str],
     results: Sequence[tuple[dict, list[str]]],
     references: list[list[str]],
     samples: int,
 ) -> list[dict[str, Any]]:
-    """Runs against the first one, by sacrebleu's paired bootstrap (Koehn 2004).
+    """Scores of runs with their intervals, and tests of each run against the first one.
 
     Args:
       results: of each run, as `read` gives them.
       references: words.
-      samples: of the bootstrap.
+      samples: of the bootstrap and of the test; see `significance`.
 
     Returns:
-      A row each: {"run", metric: {"score", "mean", "interval" (half of 95%), "p"}}, p None for the
-      first: how probable so great a difference is by chance.
+      A row each: {"run", metric: {"score", "interval" (of 95 %), "p"}}, p None for the first: the
+      probability of as large a difference if the two systems were alike.
 
     Raises:
       UserError: figures are not of the same quantity, or the references are not theirs.
     """
-    with lazy.extra():
-        from sacrebleu.significance import PairedTest
-
     check_results(names, results, references)
-    first = results[0][0]
     reference_lines = [" ".join(words) for words in references]
-    both = zip(names, results, strict=True)
-    systems: list[tuple[str, Sequence[str]]] = [(name, lines) for name, (_, lines) in both]
-    test = PairedTest(
-        systems, metrics(first["tokenizer"]), [reference_lines], test_type="bs", n_samples=samples
-    )
-    scores: dict[str, Any] = dict(test()[1])
-    return [
-        {
-            "run": name,
-            **{
-                metric: {
-                    "score": of_metric[row].score,
-                    "mean": of_metric[row].mean,
-                    "interval": of_metric[row].ci,
-                    "p": of_metric[row].p_value,
-                }
-                for metric, of_metric in scores.items()
-                if metric != "System"
-            },
-        }
-        for row, name in enumerate(names)
-    ]
+    rows: list[dict[str, Any]] = [{"run": name} for name in names]
+    for name, metric in metrics(results[0][0]["tokenizer"]).items():
+        figure = figure_of(metric)
+        counts = [statistics(metric, lines, reference_lines) for _, lines in results]
+        for number, (row, of_run) in enumerate(zip(rows, counts, strict=True)):
+            p = None
+            if number:
+                p = significance.paired_test(counts[0], of_run, figure, samples=samples)
+            row[name] = {
+                "score": float(figure(of_run.sum(0))),
+                "interval": significance.bootstrap_interval(of_run, figure, samples=samples),
+                "p": p,
+            }
+    return rows
 
 
 def table(rows: list[dict[str, Any]], figures: dict) -> str:
@@ -298,16 +313,18 @@ def table(rows: list[dict[str, Any]], figures: dict) -> str:
     width = max(len(row["run"]) for row in rows)
     lines = []
     for row in rows:
-        cells = [
-            f"{metric} {one['score']:.2f} ± {one['interval']:.2f}"
-            + (f" (p = {one['p']:.4f})" if one["p"] is not None else " " * 13)
-            for metric, one in row.items()
-            if metric != "run"
-        ]
+        cells = []
+        for metric, one in row.items():
+            if metric != "run":
+                low, high = one["interval"]
+                p = " " * 13 if one["p"] is None else f" (p = {one['p']:.4f})"
+                cells.append(f"{metric} {one['score']:.2f} [{low:.2f}, {high:.2f}]{p}")
         lines.append(f"{row['run']:{width}}  {'  '.join(cells)}".rstrip())
+    how = "in brackets 95 % by sentences drawn anew"
+    if len(rows) > 1:
+        how += f"; p of the difference from {rows[0]['run']}, by sentences exchanged"
     lines.append(
-        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; ± and "
-        f"p by paired bootstrap, p of the difference from {rows[0]['run']}"
+        f"{figures['tokens']:,} sentences of {figures['data']['path']}, {figures['counts']}; {how}"
     )
     lines += [one["signature"] for name, one in figures["figures"].items() if name in rows[0]]
     return "\n".join(lines)

@@ -12,11 +12,11 @@ them under "scores", so that scores of another evaluation are not taken for thos
 """
 
 import pathlib
-import zipfile
 from collections.abc import Mapping
 
 import numpy as np
 
+from zoo.arrays import stored
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
 from zoo.evaluation.perplexity import Scores
@@ -24,6 +24,7 @@ from zoo.runs import digests, storage
 
 Arrays = Mapping[str, np.ndarray]
 SKIPPED = -1
+_KINDS = {"log_prob": np.floating, "lengths": np.integer, "right": np.integer}
 
 
 def of_text(text: EncodedText, scores: Scores) -> Arrays:
@@ -75,10 +76,9 @@ def read(result: pathlib.Path, passport: dict) -> Arrays | None:
     if expected is None or not path.exists():
         return None
     try:
-        # The file is opened here because np.load leaves a broken archive open.
-        with open(path, "rb") as file, np.load(file) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        arrays = stored.unpacked(path, _KINDS.__contains__)
+        _check(arrays, passport)
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} holds no scores ({error}): evaluate the run again.") from error
     if digest(arrays) != expected:
         raise UserError(
@@ -86,6 +86,21 @@ def read(result: pathlib.Path, passport: dict) -> Arrays | None:
             "again."
         )
     return arrays
+
+
+def _check(arrays, passport):
+    """ValueError unless arrays are of a text, or of answers, as the figure is, and fit each
+    other."""
+    of_answers = "accuracy" in passport.get("figures", {})
+    if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
+        raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
+    for name, array in arrays.items():
+        stored.check(array, _KINDS[name], name)
+    if "right" in arrays:
+        if not np.isin(arrays["right"], (SKIPPED, 0, 1)).all():
+            raise ValueError("right has other numbers than -1, 0 and 1")
+    elif (arrays["lengths"] < 0).any() or arrays["lengths"].sum() != len(arrays["log_prob"]):
+        raise ValueError("lengths are not those of log_prob")
 
 
 def statistics(arrays: Arrays) -> np.ndarray:

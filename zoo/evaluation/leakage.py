@@ -80,11 +80,12 @@ def _splits_from(source: Source, path: str) -> set[str]:
     """The splits of a source that are read from the file at `path`, or from a part of it."""
     source = source.within()
     if isinstance(source, Mixed):
-        return {
-            split if split in ("train", "validation") else f"{name}.{split}"
+        parts = {
+            f"{name}.{split}"
             for name, corpus in zip(source.names, source.corpora, strict=True)
             for split in _splits_from(corpus, path)
         }
+        return {whole for whole in source.splits() if parts & {whole, *source.parts(whole)}}
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
         return set()  # not from files

@@ -30,7 +30,7 @@ def completed(passport: dict, path: pathlib.Path) -> dict:
         "source": None,
     }
     lexicon = passport["lexicon"]
-    words = lexicon.get("words") or lexicon["words_hash"]
+    words = lexicon.get("words") or lexicon.get("words_hash")
     return {**derived, **passport, "lexicon": {**lexicon, "words": words}}
 
 

@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import errno
 import math
+import os
 import pathlib
 import re
 import sys
@@ -15,7 +16,7 @@ import sys
 import jax
 import numpy as np
 
-from zoo import recipes
+from zoo import recipes, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
@@ -25,7 +26,7 @@ from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import seen_texts, storage, strict_json
+from zoo.runs import seen_texts, storage
 from zoo.runs.made_with import machine, revision, versions
 from zoo.runs.workdir import Workdir
 
@@ -320,6 +321,18 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
         name += f"-{passport['data']['sha256'][:8]}"
     variant = f".{run.variant}" if run.variant else ""
     return run.path / "results" / f"{name}.{passport['policies']['state']}{variant}.json"
+
+
+def check(folder: str | pathlib.Path):
+    """UserError if no result could be kept in the folder of a run; makes and changes nothing.
+
+    Where there is no folder of a run, `Run.load` says so.
+    """
+    results = pathlib.Path(folder) / "results"
+    place = results if results.exists() else results.parent
+    is_file = results.exists() and not results.is_dir()
+    if is_file or (place.is_dir() and not os.access(place, os.W_OK | os.X_OK)):
+        raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
 
 
 def write(run: Run, passport: dict, scores: kept_scores.Arrays | None = None) -> pathlib.Path:

@@ -1,17 +1,62 @@
 """Results of runs, read and put in columns: figures of one column are of the same quantity."""
 
 import contextlib
-import json
+import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, old_passports
 from zoo.evaluation.comparable import quantity
+from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match")
+# What is read of passports; `passport` says what they have.
+_ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
+_PERPLEXITY = {
+    **_ANY,
+    "figures": {"log_perplexity": float, "perplexity": float},
+    "counts": str,
+    "head": str,
+    "parameters": int,
+    "normalised_over": str,
+    "policies": {"state": str},
+    "lexicon": {"words": str, "of_training": dict | None},
+    "constraint": dict | None,
+    "source": dict | None,
+    "renormalised": bool,
+    "spread_unknown": bool,
+    "spread_letters": int | None,
+    "priors_saw_this_text": list | None,
+    "trained_on": list | None,
+    "not_known": list | None,
+    "overlap": dict | None,
+    "training": dict | None,
+    "checkpoint": int | None,
+    "scores": str | None,
+}
+_ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
+_TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
+_COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
+_FOUND = {"all": _COUNTS, "long": _COUNTS}
+# What is read of fields that a passport may lack, or have as null.
+_WITHIN = {
+    "constraint": {"grammar": str, "digest": str},
+    "source": {"sha256": str},
+    "priors_saw_this_text": [str],
+    "trained_on": [{"by": str, "text": str, "sentences": int}],
+    "not_known": [str],
+    "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
+    "training": {"recipe_but_seed": str | None, "seed": int | None},
+}
+_SHAPES: dict[str, dict] = {
+    "perplexity": _PERPLEXITY,
+    "translation": _TRANSLATION,
+    **dict.fromkeys(ANSWERS, _ANSWERS),
+}
 
 
 class Column(NamedTuple):
@@ -79,8 +124,11 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
 
     Raises:
-      UserError: a run has none, a file cannot be read, or two of one run are of one column.
+      UserError: a run has none or is given twice, a file cannot be read, or two of one run are of
+        one column.
     """
+    folders = [*folders]
+    check_folders(folders)
     passports = {folder: _read(pathlib.Path(folder)) for folder in folders}
     every = [passport for of_run in passports.values() for passport in of_run.values()]
     old_passports.align_words(every)
@@ -93,7 +141,6 @@ def _read(folder):
     for path, passport in _of_kinds(folder, ("perplexity",)):
         with _reading(path):
             passport = old_passports.completed(passport, path)
-            Column.of(passport)
             quantity(passport)
         passports[path] = passport
     if not passports:
@@ -106,17 +153,51 @@ def _reading(path):
     """UserError where what is read from a file is no passport."""
     try:
         yield
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path} is not a result of this zoo ({error!r}): remove it.") from error
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        why = error if isinstance(error, ValueError) else repr(error)
+        raise UserError(f"{path} is not a result of this zoo ({why}): remove it.") from error
+
+
+def read_passport(path: pathlib.Path) -> dict:
+    """The passport of a file.
+
+    Raises:
+      UserError: it is damaged, or lacks what is read of passports of its kind.
+    """
+    with _reading(path):
+        passport = strict_json.loads(path.read_text(encoding="utf-8"))
+        strict_json.check(passport, {"kind": str})
+        whole = passport
+        if passport["kind"] == "perplexity":
+            strict_json.check(passport, {"lexicon": dict, "model": dict | None})
+            whole = old_passports.completed(passport, path)
+        if passport["kind"] in _SHAPES:
+            strict_json.check(whole, _SHAPES[passport["kind"]])
+            _check_counts(whole)
+            for name, shape in _WITHIN.items():
+                if whole.get(name) is not None:
+                    strict_json.check(whole[name], shape, name)
+    return passport
+
+
+def _check_counts(passport):
+    """ValueError for counts that no text, or no questions, have."""
+    tokens, figures = passport["tokens"], passport["figures"]
+    if tokens < 0:
+        raise ValueError(f"tokens is {tokens}, where at least 0 should be")
+    if passport["kind"] in ANSWERS and not 0 <= figures["right"] <= tokens:
+        raise ValueError(f"{figures['right']} answers of {tokens} are right")
+    if not 0 <= float(figures.get("accuracy", 0)) <= 1:
+        raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
 
 
 def _of_kinds(folder, kinds):
     """(path, passport) of the results of some kinds."""
+    if not os.path.isdir(folder):  # which pathlib does not ask of a name that is too long
+        return
     for path in sorted((folder / "results").glob("*.json")):
-        with _reading(path):
-            passport = json.loads(path.read_text(encoding="utf-8"))
-            chosen = passport["kind"] in kinds
-        if chosen:
+        passport = read_passport(path)
+        if passport["kind"] in kinds:
             yield path, passport
 
 
@@ -132,14 +213,14 @@ def read_answers(
     of the accuracies of runs.
 
     Raises:
-      UserError: a file cannot be read.
+      UserError: a file cannot be read, or a run is given twice.
     """
+    folders = [*folders]
+    check_folders(folders)
     answers: dict = {}
     for folder in folders:
         for path, passport in _of_kinds(pathlib.Path(folder), ANSWERS):
-            with _reading(path):
-                questions = passport["split"], passport["data"]["sha256"]
-                float(passport["figures"]["accuracy"]), int(passport["figures"]["right"])
+            questions = passport["split"], passport["data"]["sha256"]
             answers.setdefault(questions, {})[folder] = passport, kept_scores.read(path, passport)
     return answers
 

@@ -17,7 +17,7 @@ from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
 from zoo.runs import digests, text_history
 from zoo.runs.seen_texts import SeenTexts
-from zoo.runs.workdir import Workdir
+from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import files
 from zoo.sources import given as texts
 
@@ -318,9 +318,14 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
 
 
 def short_names(workdirs: list[str]) -> list[str]:
-    """The folders' own names, for tables and pictures; whole paths where they are not different."""
+    """The folders' own names, for tables and pictures; whole paths where they are not different.
+
+    Raises:
+      UserError: as `zoo.runs.workdir.check_folders`.
+    """
+    check_folders(workdirs)
     names = [pathlib.Path(path).name for path in workdirs]
-    return names if len({*names}) == len({*workdirs}) else [str(path) for path in workdirs]
+    return names if len({*names}) == len(names) else [str(path) for path in workdirs]
 
 
 def _as_test(source: Source, path: str, pairs: bool) -> Source:

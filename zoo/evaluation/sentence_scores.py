@@ -178,10 +178,8 @@ def rows(
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
-    lines = streams.read_lines(path)
-    number, first = next(lines)
-    lines = itertools.chain([(number, first)], lines)
-    if nbest and column is None and nbest_lists.form_of(first) != "fields":
+    form, lines = nbest_lists.form_of(streams.read_lines(path))
+    if nbest and column is None and form != "fields":
         _, lists = nbest_lists.lists_of(lines, path, sparse=True)
         for one in lists:
             for hypothesis in one.hypotheses:

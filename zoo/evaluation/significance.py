@@ -61,24 +61,29 @@ def paired_test(
       samples: how often sentences are exchanged.
 
     Returns:
-      p; NaN with statistics that are not finite.
+      p, exactly 1 if the statistics are the same; NaN if they or the figures are not finite.
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return math.nan
+    if np.array_equal(one, other):  # whatever the figure is, of no reference too
+        return 1.0
+    difference = abs(float(figure(one.sum(0))) - float(figure(other.sum(0))))
+    if not math.isfinite(difference):
         return math.nan
     generator = np.random.default_rng(seed)
     moved = np.empty((samples, one.shape[1]))
     for number in range(samples):
         moved[number] = generator.integers(0, 2, len(one)) @ (other - one)
     first, second = figure(one.sum(0) + moved), figure(other.sum(0) - moved)
-    difference = abs(float(figure(one.sum(0)) - figure(other.sum(0))))
     return (1 + int((np.abs(first - second) >= difference - 1e-9).sum())) / (1 + samples)
 
 
-def binomial_interval(right: int, count: int) -> tuple[float, float]:
+def binomial_interval(right: float, count: float) -> tuple[float, float]:
     """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927).
 
     (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
-    0.975 quantile of the normal distribution; NaN twice without questions.
+    0.975 quantile of the normal distribution; NaN twice without questions. `right` and `count` may
+    be means over seeds.
     """
     if not count:
         return math.nan, math.nan

@@ -1,10 +1,12 @@
 """The model card of an export: what the model is, what it has seen, and its figures."""
 
 import dataclasses
+import pathlib
 from typing import Any
 
 from zoo import recipes
 from zoo.data import Facts, Micro, MicroPairs
+from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 
@@ -20,23 +22,28 @@ _OF_PAIRS = {"pipeline": "translation", "tag": "encoder-decoder"}
 _USE_OF_TEXT = (
     "    python -m zoo generate DIR          # with the zoo",
     "    python -m zoo score DIR sentences.txt",
-    '    python load.py "a sentence"         # without it: jax, numpy and safetensors',
+    '    python load.py "a sentence"         # pip install jax flatbuffers safetensors',
 )
 _USE_OF_PAIRS = (
     "    python -m zoo translate DIR sentences.txt      # with the zoo",
-    '    python load.py "a source" "its translation"    # without it: jax, numpy and safetensors',
+    '    python load.py "a source" "its translation"    # pip install jax flatbuffers safetensors',
 )
 
 
-def card(run: Run, name: str, licence: str | None, passports: list[dict], size: int) -> str:
+def card(
+    run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
+) -> str:
     """The card, as Markdown.
 
     Args:
       run: the run that is exported.
       name: of the model.
       licence: of the data, in words; None if it is not known.
-      passports: of its figures.
+      passports: of its figures, by their files.
       size: how many numbers the parameters are.
+
+    Raises:
+      UserError: a passport of a perplexity is damaged.
     """
     model, lexicon = run.experiment.model, run.lexicon
     head = getattr(model, "head", None)
@@ -101,9 +108,9 @@ def _data(run: Run) -> list[str]:
     ] + [f"- Not known what was seen by {part}" for part in seen.not_known]
 
 
-def _figures(passports: list[dict]) -> list[str]:
+def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
     """A table of the perplexities, with what they count."""
-    chosen = [one for one in passports if one.get("kind") == "perplexity"]
+    chosen = {file: one for file, one in passports.items() if one.get("kind") == "perplexity"}
     if not chosen:
         return ["The run was not judged before it was exported."]
     lines = [
@@ -111,13 +118,23 @@ def _figures(passports: list[dict]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     counts: dict[str, Any] = {}
-    for one in chosen:
-        figures = one["figures"]
-        # Infinite ones are kept as text.
-        values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
-        lines.append(
-            f"| {one['split']} | {one['policies']['state']} | {one['tokens']:,} | {values[0]:.4f} "
-            f"| {values[1]:.4f} | {values[2]:.2f} |"
-        )
-        counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
+    for file, one in chosen.items():
+        try:
+            lines.append(_row(one))
+            counts[f"{one['counts']}; normalised over {one['normalised_over']}"] = None
+        except (LookupError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{file} is not a result of this zoo ({error!r}): remove it, and evaluate again."
+            ) from error
     return [*lines, "", *(f"Counted: {text}." for text in counts)]
+
+
+def _row(passport: dict) -> str:
+    """A perplexity as a row of the table."""
+    figures = passport["figures"]
+    # Infinite ones are kept as text.
+    values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]
+    return (
+        f"| {passport['split']} | {passport['policies']['state']} | {passport['tokens']:,} "
+        f"| {values[0]:.4f} | {values[1]:.4f} | {values[2]:.2f} |"
+    )

@@ -8,19 +8,20 @@
 It is a run for every command that reads one, and cannot be trained further.
 """
 
-import json
+import hashlib
 import pathlib
 import shutil
-import tempfile
 from typing import Any
 
 import numpy as np
 
+from zoo import lazy, strict_json, unfinished
 from zoo.errors import UserError
+from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.export import card, programs
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, exported, made_with, strict_json
+from zoo.runs import digests, exported, made_with
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
@@ -28,6 +29,7 @@ _PROGRAMS: dict[type, Any] = {
     LanguageModel: programs.of_language_model,
     SequenceToSequence: programs.of_sequence_to_sequence,
 }
+TABLES = "tables.safetensors"
 _PARAMS = "params/"
 
 
@@ -47,29 +49,20 @@ def write(
 
     Raises:
       UserError: there is something at `out`, or no trained model of words at `path`.
+      lazy.MissingExtra: safetensors or flatbuffers is not installed.
     """
-    out = pathlib.Path(out)
-    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     exported.safetensors()  # before any work begins, if it is missing
-    run = Run.load(path)
-    if type(run.experiment.model) not in _PROGRAMS:
-        raise UserError(
-            f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
-            "exported of a LanguageModel or a SequenceToSequence: give a run of one."
-        )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"{out} cannot be made ({error.strerror}): give another folder.") from error
-    try:
-        _write(run, unfinished, out.name, licence, platforms)
-        unfinished.chmod(0o755)  # those of mkdtemp are for one user alone
-        unfinished.replace(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return out
+    with lazy.extra():
+        import flatbuffers  # noqa: F401 (jax.export serialises with it)
+    with unfinished.folder(out) as folder:
+        run = Run.load(path)
+        if type(run.experiment.model) not in _PROGRAMS:
+            raise UserError(
+                f"{path} is a run of a {type(run.experiment.model).__name__}, and programs are "
+                "exported of a LanguageModel or a SequenceToSequence: give a run of one."
+            )
+        _write(run, folder, pathlib.Path(out).name, licence, platforms)
+    return pathlib.Path(out)
 
 
 def _write(run, folder, name, licence, platforms):
@@ -82,9 +75,10 @@ def _write(run, folder, name, licence, platforms):
         if key.startswith(_PARAMS)
     }
     tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
-    save = exported.safetensors().save_file
-    save(params, str(folder / exported.PARAMS))
-    save(tables, str(folder / "tables.safetensors"))
+    # Not by save_file: its file is the user's alone, and its errors do not say that a disk is full.
+    save = exported.safetensors().save
+    (folder / exported.PARAMS).write_bytes(save(params))
+    (folder / TABLES).write_bytes(save(tables))
     (folder / "programs").mkdir()
     files = {key: f"programs/{key}.jax" for key in made.programs}
     for key, file in files.items():
@@ -97,20 +91,22 @@ def _write(run, folder, name, licence, platforms):
     text = card.card(run, name, licence, passports, size)
     (folder / "README.md").write_text(text, encoding="utf-8")
     shutil.copyfile(standalone_file(), folder / "load.py")
-    _write_json(
-        folder / exported.RECORD,
-        {
-            "checkpoint": run.checkpoint,
-            "data": Workdir(run.path).data_digest(),
-            "platforms": list(platforms),
-            "programs": files,
-            "carry": sum(key.startswith("carry/") for key in tables),
-            "boundary_marks": run.experiment.vocabulary.boundary_marks,
-            "order": getattr(model, "order", None),
-            "digests": digests.of_arrays(params),
-            "versions": made_with.versions(),
+    record = {
+        "checkpoint": run.checkpoint,
+        "data": Workdir(run.path).data_digest(),
+        "platforms": list(platforms),
+        "programs": files,
+        "carry": sum(key.startswith("carry/") for key in tables),
+        "boundary_marks": run.experiment.vocabulary.boundary_marks,
+        "order": getattr(model, "order", None),
+        "sha256": {
+            file: hashlib.sha256((folder / file).read_bytes()).hexdigest()
+            for file in (exported.PARAMS, TABLES, *files.values(), "lexicon.npz", "source.npz")
+            if (folder / file).exists()
         },
-    )
+        "versions": made_with.versions(),
+    }
+    _write_json(folder / exported.RECORD, {**record, "digest": digests.of_json(record)})
 
 
 def standalone_file() -> pathlib.Path:
@@ -118,15 +114,17 @@ def standalone_file() -> pathlib.Path:
     return pathlib.Path(__file__).parent / "standalone.py"
 
 
-def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> list[dict]:
+def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
     """Copies the passports without what they say of the machine, its folders in command lines among
-    it; gives them."""
-    found = []
+    it; gives them by the files of the run."""
+    found = {}
     for file in sorted((run / "results").glob("*.json")):
-        passport = json.loads(file.read_text(encoding="utf-8"))
+        if not file.is_file():
+            continue
+        passport = read_passport(file)
         for name in ("command", "machine"):
             passport.pop(name, None)
-        found.append(passport)
+        found[file] = passport
         (folder / "results").mkdir(exist_ok=True)
         _write_json(folder / "results" / file.name, passport)
     return found

@@ -1,24 +1,20 @@
 """Exports on the Hugging Face hub, where the package `huggingface_hub` is installed."""
 
 import pathlib
-import tempfile
 from typing import Any
 
+from zoo import lazy, unfinished
 from zoo.errors import UserError
 from zoo.runs import exported
+from zoo.trust import remote_names
 
 # What an export consists of: nothing else of a repository is fetched.
 FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
 
 
 def _hub() -> Any:
-    try:
+    with lazy.extra():
         import huggingface_hub
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "huggingface_hub is not installed, which the hub needs: "
-            "pip install 'zoo-language-models[hub]'."
-        ) from error
     return huggingface_hub
 
 
@@ -38,10 +34,11 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
       private: whether one that is made is seen by its owner alone.
 
     Raises:
-      UserError: the folder is no export, the package is missing, or the hub refuses.
+      UserError: the folder is no export, or the hub refuses.
+      lazy.MissingExtra: huggingface_hub is not installed.
     """
     folder = pathlib.Path(folder)
-    if not exported.is_exported(folder):
+    if not exported.is_whole(folder):
         raise UserError(f"{folder} is no export: make one with `zoo export DIR OUT`.")
     hub = _hub()
     try:
@@ -60,21 +57,26 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
       out: the folder to make.
 
     Raises:
-      UserError: there is something at `out`, the package is missing, the hub refuses, or what is
-        there is no export.
+      UserError: there is something at `out`, the hub refuses, a name leads out of the folder, or
+        what is there is no export.
+      lazy.MissingExtra: huggingface_hub is not installed.
     """
-    out = pathlib.Path(out)
-    if out.exists():
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     hub = _hub()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as unfinished:
-        whole = pathlib.Path(unfinished) / "export"
+    with unfinished.folder(out) as folder:
         try:
-            hub.snapshot_download(repository, local_dir=str(whole), allow_patterns=list(FILES))
+            found = hub.HfApi().repo_info(repository)
+            names = [file.rfilename for file in found.siblings]
         except Exception as error:
             raise _refused(repository, error) from error
-        if not exported.is_exported(whole):
+        remote_names.check(names, repository)
+        try:  # of the commit whose names were checked
+            hub.snapshot_download(
+                repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)
+            )
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in unfinished.FULL:
+                raise
+            raise _refused(repository, error) from error
+        if not exported.is_whole(folder):
             raise UserError(f"{repository} is there and holds no export of this zoo.")
-        whole.replace(out)
-    return out
+    return pathlib.Path(out)

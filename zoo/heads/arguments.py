@@ -10,6 +10,8 @@ its arguments, so that within a head
 - a token of weight 0 whose state holds what is no finite number has a state of zeros. If it has no
   state or no target (a negative id), no gradient of its weight comes from it either. Its target
   may stay: heads make some number of it, or NaN, and what has no weight is not summed;
+- params and tables have the arrays that the head says it reads (`Head.array_shapes`); what a head
+  raises itself, a KeyError too, is let through as it is;
 - params and tables are of the same numbers of words and features, where these tell, and params are
   for hidden states of this size; context is there if the head has a background;
 - prepared arrays are an error where a method does not take them; no such arrays are not handed on;
@@ -44,6 +46,8 @@ GUARDED = (
     "sample",
     "top_k",
 )
+# Ends of the names of methods that read what the loss alone needs.
+LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 # Methods that take a lexicon.
 OF_LEXICON = ("init", "tables", "evaluation_tables", "partition")
 
@@ -83,13 +87,10 @@ def _preparing(method):
         name = f"{type(self).__name__}.prepared"
         arguments = signature.bind(self, *positional, **named).arguments
         _check_given(name, arguments)
-        try:
-            if (shapes := _shapes_of(self)) is not None:
-                given.check_arrays(name, shapes, arguments)
-                _check_sizes(name, self.sizes(arguments["params"], arguments["tables"]))
-            return method(self, *positional, **named)
-        except KeyError as error:
-            raise _missing(name, error, arguments) from error
+        if _shapes_of(self) is not None:
+            _check_arrays(name, arguments)
+            _check_sizes(name, self.sizes(arguments["params"], arguments["tables"]))
+        return method(self, *positional, **named)
 
     return function
 
@@ -114,23 +115,20 @@ def _guarded(method):
             if argument in bound.arguments:
                 value = bound.arguments[argument]
                 bound.arguments[argument] = given.as_array(name, argument, value)
-        try:
-            _check_arrays(name, bound.arguments)
-            mesh = layouts.explicit_mesh(bound.arguments)
-            if mesh is not None:
-                return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
-            bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
-            if "tables" in signature.parameters:
-                _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
-            bound.arguments.update(_regular(name, bound.arguments))
-            _check_hidden_size(name, self.parameter_axes, bound.arguments)
-            if "context" in signature.parameters:
-                _check_context(name, bound.arguments)
-            if 0 in bound.arguments["hidden"].shape[:-1]:
-                return _of_no_tokens(method, bound)
-            return method(*bound.args, **bound.kwargs)
-        except KeyError as error:
-            raise _missing(name, error, bound.arguments) from error
+        _check_arrays(name, bound.arguments)
+        mesh = layouts.explicit_mesh(bound.arguments)
+        if mesh is not None:
+            return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
+        bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
+        if "tables" in signature.parameters:
+            _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
+        bound.arguments.update(_regular(name, bound.arguments))
+        _check_hidden_size(name, self.parameter_axes, bound.arguments)
+        if "context" in signature.parameters:
+            _check_context(name, bound.arguments)
+        if 0 in bound.arguments["hidden"].shape[:-1]:
+            return _of_no_tokens(method, bound)
+        return method(*bound.args, **bound.kwargs)
 
     return function
 
@@ -165,14 +163,33 @@ def _check_arrays(name, arguments):
     if shapes is None:
         return
     given.check_arrays(name, shapes, arguments)
+    _check_there(name, shapes, arguments)
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
         given.check_prepared(name, prepared, wanted)
 
 
+def _check_there(name, shapes, arguments):
+    """TypeError for a parameter or a table that the method reads and that is not there."""
+    params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
+    of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
+    tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
+    for group, paths in {"params": params, "tables": tables}.items():
+        for path in paths:
+            if given.has(arguments[group], path):
+                continue
+            wanted = (
+                "give what `init` and `tables` of this head gave for the lexicon, and to a "
+                "sampled loss `tables`, not `evaluation_tables`"
+            )
+            if (group, path) == ("params", "weights") and arguments["self"].tied:
+                wanted = "a tied head is handed the embedding's table as these"
+            raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
+
+
 def _shapes_of(head):
-    """The head's `array_shapes`; None where a class above them makes parameters of its own."""
+    """The head's `array_shapes`; None where a class above them makes arrays of its own."""
     return head.array_shapes if _makes_what_it_says(type(head)) else None
 
 
@@ -180,7 +197,7 @@ def _makes_what_it_says(head_class):
     for kind in head_class.__mro__:
         if "array_shapes" in vars(kind):
             return True
-        if "init" in vars(kind):
+        if {"init", "tables"} & {*vars(kind)}:
             return False
     return False
 
@@ -230,25 +247,6 @@ def _check_context(name, arguments):
         given.check_context(name, context, arguments["hidden"].shape[:-1])
     elif _shapes_of(head) is not None and jax.tree.leaves(context):
         raise TypeError(f"{name}: the head has no background: leave context out")
-
-
-def _missing(name, error, arguments):
-    """The error to raise for an array that is not there: a TypeError if the caller should have
-    given it."""
-    key = error.args[0] if error.args else None
-    groups = [group for group in ("params", "tables") if group in arguments]
-    without = [group for group in groups if key not in arguments[group]]
-    if not isinstance(key, str) or not without:
-        return error
-    if key == "weights" and "params" in without and arguments["self"].tied:
-        wanted = "params have no 'weights': a tied head is handed the embedding's table as these"
-    else:
-        lack = f"{without[0]} have no" if len(without) == 1 else "neither params nor tables have"
-        wanted = (
-            f"{lack} {key!r}: give what `init` and `tables` of this head "
-            "gave for the lexicon, and to a sampled loss `tables`, not `evaluation_tables`"
-        )
-    return TypeError(f"{name}: {wanted}")
 
 
 def _arrays(arguments):

@@ -105,15 +105,18 @@ class CNNSoftmax(Head):
             params |= {"correction": "V R", "projection": "R D"}
         others = self._names_beside_weights()
         tables = {"spelling/letters": "int V L", "spelling/lengths": "int V"}
-        noise = None if self.has_open_noise or self.sampled is None else self.sampled.array_shapes
-        if noise is not None:
-            tables |= {f"sampled/{name}": letters for name, letters in noise.tables.items()}
-        return Shapes(params | dict.fromkeys(others, ""), tables)
+        noise: dict[str, str | None] = {}
+        if self.has_open_noise:
+            noise = dict.fromkeys(("log_p", "threshold", "alias", "next", "log_q"))
+        elif self.sampled is not None:
+            noise = dict(self._sampled.array_shapes.loss_tables)
+        noise = {f"sampled/{name}": letters for name, letters in noise.items()}
+        return Shapes(params | dict.fromkeys(others, ""), tables, noise)
 
     def _names_beside_weights(self) -> list[str]:
         """The parameters, a number each, that the sampled loss has beside the words' vectors."""
-        shapes = None if self.sampled is None else self._sampled.array_shapes
-        return [] if shapes is None else [name for name in shapes.params if name != "weights"]
+        params = {} if self.sampled is None else self._sampled.array_shapes.params
+        return [name for name in params if name != "weights"]
 
     def tables(self, lexicon: Lexicon) -> Tables:
         """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
@@ -213,10 +216,11 @@ class CNNSoftmax(Head):
 
     def _looked_up(self, params: Params, tables: Tables):
         """The parameters of `_softmax`, with vectors that are computed when they are looked up."""
-        weights = rows.Computed(lambda words: self._vectors_of(params, tables, words))
-        bias = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
-        others = {name: params[name] for name in self._names_beside_weights()}
-        return {**others, "weights": weights, "bias": bias}
+        own = {name: params[name] for name in self._names_beside_weights()}
+        own["weights"] = rows.Computed(lambda words: self._vectors_of(params, tables, words))
+        if "bias" in own:
+            own["bias"] = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
+        return own
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
         """That of the vectors."""

@@ -6,6 +6,7 @@ that was transposed or cast then give no number, but an error where they come in
 """
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -25,11 +26,13 @@ class Shapes(NamedTuple):
 
     Attributes:
       params: of each parameter, "a/0" for what is within a; None of a tree that is not looked into.
-      tables: of those tables that have one.
+      tables: of the tables that every method reads; others may be there.
+      loss_tables: of those that the loss alone reads.
     """
 
     params: Mapping[str, str | None]
-    tables: Mapping[str, str]
+    tables: Mapping[str, str | None]
+    loss_tables: Mapping[str, str | None] = MappingProxyType({})
 
 
 def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
@@ -59,7 +62,7 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
             "this head gave"
         )
     _check_group(name, "params", params, shapes.params)
-    _check_group(name, "tables", tables, shapes.tables)
+    _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
 
 
 def _check_group(name, argument, group, shapes):
@@ -76,6 +79,15 @@ def _check_group(name, argument, group, shapes):
         check_shapes(**arrays)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def has(tree: Any, path: str) -> bool:
+    """Whether a tree of dicts has something at a path, "a/b"."""
+    for step in path.split("/"):
+        if not isinstance(tree, Mapping) or step not in tree:
+            return False
+        tree = tree[step]
+    return True
 
 
 def _leaf(tree, path):

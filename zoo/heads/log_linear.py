@@ -83,10 +83,6 @@ class LogLinear(Head):
     form: str = "auto"
 
     parameter_axes = axes(weights=(FEATURES, HIDDEN), bias=(FEATURES,))
-    array_shapes = Shapes(
-        {"weights": "F D", "bias": "F"},
-        {"signature": "int V", "log_mass": "S", "log_within": "V"},
-    )
 
     def __post_init__(self):
         check_least(self, penalty=0, penalty_norm=1)
@@ -97,6 +93,13 @@ class LogLinear(Head):
                 f"its background is a {type(self.background).__name__}: give one of auto, "
                 "dense_sums, sparse_sums."
             )
+
+    @property
+    def array_shapes(self) -> Shapes:
+        tables: dict[str, str | None] = {"signature": "int V", "log_mass": "S", "log_within": "V"}
+        if self.background is not None:
+            tables["background"] = None
+        return Shapes({"weights": "F D", "bias": "F"}, tables)
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
@@ -140,8 +143,8 @@ class LogLinear(Head):
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """The numbers of features: with vectors, and of the signatures; see `Head.sizes`."""
-        if params.get("bias") is None or "signature" not in tables:
-            return ()  # prepared arrays stand for them; or a lexicon without features
+        if params["bias"] is None:
+            return ()  # prepared arrays stand for them
         return (("features", len(params["bias"]), signatures.feature_count(tables)),)
 
     def _chosen_form(self, lexicon: Lexicon):

@@ -39,9 +39,8 @@ class NCE(SampledHead):
     loss_name = "NCE loss"
 
     @property
-    def array_shapes(self) -> Shapes | None:
+    def array_shapes(self) -> Shapes:
         shapes = super().array_shapes
-        assert shapes is not None
         learned = {"log_partition": ""} if self.learned_partition else {}
         return shapes._replace(params={**shapes.params, **learned})
 

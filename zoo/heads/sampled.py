@@ -67,9 +67,9 @@ class SampledHead(SoftmaxScores):
     draws_noise = True
 
     @property
-    def array_shapes(self) -> Shapes | None:
+    def array_shapes(self) -> Shapes:
         params = {"weights": "V D"} | ({"bias": "V"} if self.bias else {})
-        return Shapes(params, {"log_q": "V", "threshold": "V", "alias": "int V"})
+        return Shapes(params, {}, {"log_q": "V", "threshold": "V", "alias": "int V"})
 
     def __post_init__(self):
         check_least(self, samples=1)

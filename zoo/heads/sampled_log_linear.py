@@ -14,12 +14,13 @@ import numpy as np
 from zoo.arrays import keys
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
+from zoo.heads.given import Shapes
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
 from zoo.lexicon import Lexicon, signatures
 from zoo.losses import importance, softmax
 from zoo.losses.expectations import metropolis_walk
-from zoo.losses.noise import UNITS, draw_per_unit, noise_tables, sample_noise
+from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zeros
 from zoo.losses.token_weights import weighted_sum
 
 CHAIN = 0x636861  # tells the random numbers of chains from those of draws
@@ -77,6 +78,10 @@ class SampledLogLinear(LogLinear):
             )
 
     @property
+    def array_shapes(self) -> Shapes:
+        return super().array_shapes._replace(loss_tables={"draws": None})
+
+    @property
     def loss_name(self) -> str:
         """The estimate, for -log p is not what is trained."""
         return f"{self.estimate} estimate"
@@ -88,8 +93,7 @@ class SampledLogLinear(LogLinear):
             return tables
         log_mass = np.asarray(tables["log_mass"], np.float64)
         mass = np.exp(log_mass - log_mass.max())
-        with np.errstate(divide="ignore"):  # a signature without mass is never drawn
-            drawn = noise_tables(mass / mass.sum())
+        drawn = tables_with_zeros(mass / mass.sum())  # one without mass is never drawn
         features = signatures.feature_tables(lexicon.of_kinds(self.kinds))
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 

@@ -25,7 +25,7 @@ from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.heads.head_around import HeadAround
 from zoo.lexicon import Lexicon
-from zoo.lexicon.shares import shares
+from zoo.lexicon.shares import NoUnknownWord, shares
 from zoo.priors import strings
 
 
@@ -70,7 +70,7 @@ class SpreadUnknown(HeadAround):
     @property
     def array_shapes(self) -> Shapes | None:
         shapes = self.head.array_shapes
-        own = {"word_ids": "int N", "log_share": "N"}
+        own = {"head": None, "word_ids": "int N", "log_share": "N"}
         return None if shapes is None else Shapes(shapes.params, own)
 
     def tables(self, lexicon: Lexicon) -> Tables:
@@ -81,7 +81,7 @@ class SpreadUnknown(HeadAround):
         """
         try:
             word_shares = shares(self.lexicon, lexicon, self._spelled if self.letters else None)
-        except LookupError as error:
+        except NoUnknownWord as error:
             raise UserError(
                 f"this run has no unknown word whose probability {error.args[0]!r} could share: "
                 "train with vocabulary.unknown=counted and vocabulary.minimum_count=2."

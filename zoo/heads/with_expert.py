@@ -79,7 +79,8 @@ class WithExpert(HeadAround):
 
     @property
     def array_shapes(self) -> Shapes | None:
-        return Shapes({"head": None, "weights": "D", "bias": ""}, {})
+        params = {"head": None, "weights": "D", "bias": ""}
+        return Shapes(params, {"head": None, "background": None})
 
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": the head's parameters, "weights": u, [D], "bias": c, []}."""

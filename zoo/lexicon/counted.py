@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,12 @@ def from_counts(
     maximum_size: int = 0,
 ) -> Lexicon:
     """See `Lexicon.from_counts`."""
+    for word, count in counts.items():
+        if not isinstance(count, numbers.Integral) or count < 0:
+            raise ValueError(f"counts has {count!r} for {word!r}: give whole numbers, at least 0")
+    for name, limit in {"minimum_count": minimum_count, "maximum_size": maximum_size}.items():
+        if limit < 0:
+            raise ValueError(f"{name} is {limit}: give at least 0")
     marks = [mark for mark in (boundary, unknown) if mark is not None]
     others = collections.Counter({word: n for word, n in counts.items() if word not in marks})
     kept = [word for word, count in others.most_common() if count >= minimum_count]
@@ -50,6 +57,9 @@ def from_tokenizer(
 ) -> Lexicon:
     """See `Lexicon.from_tokenizer`."""
     vocabulary = tokenizer.get_vocab()
+    for token, token_id in vocabulary.items():
+        if token_id < 0:
+            raise ValueError(f"the tokenizer has {token!r} with the id {token_id}: ids are from 0")
     size = 1 + max(vocabulary.values(), default=-1)
     words: list[str | None] = [None] * size
     for token, token_id in vocabulary.items():

@@ -157,7 +157,12 @@ class Lexicon:
         """The lexicon of these words alone, in this order; each must be in this one.
 
         A mark that is not among them is none of the new lexicon.
+
+        Raises:
+          ValueError: a word is not in this one.
         """
+        if missing := [word for word in words if word not in self.ids]:
+            raise ValueError(f"{named(missing, 3)}: not in the lexicon, so leave them out")
         word_ids = np.array([self.ids[word] for word in words])
         changed: dict[str, Any] = {"words": tuple(words), "counts": self.counts[word_ids]}
         for name in ("unknown", "boundary"):
@@ -290,6 +295,9 @@ class Lexicon:
             such word.
           minimum_count: rarer words are left out.
           maximum_size: at most so many words, the marks among them; 0 for no limit.
+
+        Raises:
+          ValueError: a count is no whole number, or is below 0, as a limit is.
 
         Example:
           >>> words = Lexicon.from_counts({"cat": 2, "sat": 1, "the": 5}, unknown="<unk>",

@@ -8,6 +8,10 @@ import numpy as np
 from zoo.lexicon import Lexicon
 
 
+class NoUnknownWord(LookupError):
+    """A lexicon has neither a word, the argument, nor an unknown word to stand for it."""
+
+
 class Shares(NamedTuple):
     """The trained words that stand for the words of another lexicon, and their parts of the
     probability.
@@ -36,14 +40,14 @@ def shares(
         one part of as many as there are words that share.
 
     Raises:
-      LookupError: the trained lexicon has neither this word nor an unknown word.
+      NoUnknownWord: the trained lexicon has neither this word nor an unknown word.
     """
     unknown = None if trained.unknown is None else trained.ids.get(trained.unknown)
     marks = {other.unknown: trained.unknown, other.boundary: trained.boundary}
     names = [marks.get(word) or word for word in other.words]
     word_ids = np.array([trained.ids.get(name, -1) for name in names], np.int32)
     if unknown is None and (word_ids < 0).any():
-        raise LookupError(other.words[int(np.argmin(word_ids))])
+        raise NoUnknownWord(other.words[int(np.argmin(word_ids))])
     shared = (word_ids < 0) | (word_ids == (-1 if unknown is None else unknown))
     word_ids = np.where(shared, 0 if unknown is None else unknown, word_ids).astype(np.int32)
     log_share = np.where(shared, -np.log(max(shared.sum(), 1)), 0).astype(np.float32)

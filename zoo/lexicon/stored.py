@@ -2,13 +2,25 @@
 
 import hashlib
 import json
+import pathlib
 
 import numpy as np
 
+from zoo import strict_json
+from zoo.arrays import stored
 from zoo.errors import UserError
 
 _ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
 _BACKGROUND = "background_tables."
+# Strings and what is counted of them, each as JSON; the last three only where there is something.
+_JSON = {
+    "words": list,
+    "feature_names": list,
+    "marks": [str | None],
+    "alphabet": list,
+    "left_out": dict,
+    "fused": dict,
+}
 _OPTIONAL = ("alphabet", "left_out", "fused")
 
 
@@ -41,9 +53,7 @@ def load(kind, path):
     """The lexicon of a file, of the class `kind`; UserError if it is missing, damaged, another's
     or holds what makes no lexicon."""
     try:
-        # The file is opened here because np.load leaves a broken archive open.
-        with open(path, "rb") as file, np.load(file) as archive:
-            arrays = dict(archive)
+        arrays = stored.unpacked(pathlib.Path(path), _known)
         kept = arrays.pop("digest", None)  # older files have none
         lexicon = _of_arrays(kind, arrays)
         # The sums of an archive are not enough: they leave its list of arrays out.
@@ -53,6 +63,11 @@ def load(kind, path):
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways
         raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
+
+
+def _known(name):
+    """Whether the file of a lexicon may have an array of a name."""
+    return name in (*_JSON, *_ARRAY_FIELDS, "digest") or name.startswith(_BACKGROUND)
 
 
 def _arrays(lexicon):
@@ -81,10 +96,13 @@ def _notes(lexicon):
 def _of_arrays(kind, arrays):
     """The lexicon of `_arrays` and, in newer files, `_notes`."""
     strings = {
-        name: json.loads(arrays.pop(name).tobytes().decode())
-        for name in ("words", "feature_names", "marks", *_OPTIONAL)
+        name: strict_json.of_bytes(arrays.pop(name))
+        for name in _JSON
         if name in arrays or name not in _OPTIONAL
     }
+    strict_json.check(strings, {name: _JSON[name] for name in strings})
+    for form, words in strings.get("fused", {}).items():
+        strict_json.check(words, [str], f"fused {form!r}")
     unknown, boundary = strings["marks"]
     background = {
         name.removeprefix(_BACKGROUND): arrays.pop(name)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
-from zoo.losses import softmax, softmax_sum, softmax_words
+from zoo.losses import softmax, softmax_sum, softmax_words, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import slopes_of_weights, weighted_sum
@@ -53,6 +53,7 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks)
+    values.check_ids(_words(bias, tails), ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
     flat = hidden.reshape(-1, hidden.shape[-1])
@@ -89,6 +90,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
+    values.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = softmax_sum.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
@@ -193,7 +195,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """
     _check(hidden, weights, bias, tails)
     cutoffs = _cutoffs(bias, tails)
-    softmax_words.check_k(k, cutoffs[-1] + len(tails[-1][1]))
+    softmax_words.check_k(k, _words(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def walk(states, weights, bias, most):
@@ -225,6 +227,11 @@ def _check(hidden, weights, bias, tails, ranks=None, **of_tokens):
         **of_tokens,
         integers=of_tokens.keys() & {"ranks"},
     )
+    if not 0 < len(tails) < len(bias):
+        raise ValueError(
+            f"tails are {len(tails):,}, and rows of weights {len(bias):,}: give a tail at least, "
+            "and a row for each and for each word of the head"
+        )
     for number, (projection, words) in enumerate(tails):
         check_shapes(
             hidden=(hidden, "... D"),
@@ -238,6 +245,11 @@ def _cutoffs(bias, tails):
     for _, words in tails[:-1]:
         cutoffs.append(cutoffs[-1] + len(words))
     return tuple(cutoffs)
+
+
+def _words(bias, tails):
+    """V: the words of the head and of all tails."""
+    return len(bias) - len(tails) + sum(len(words) for _, words in tails)
 
 
 def _no_bias(words):

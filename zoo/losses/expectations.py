@@ -24,6 +24,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import layouts
+from zoo.losses import values
+from zoo.losses.shapes import check_shapes
 
 
 def importance_weights(log_weights):
@@ -81,6 +83,9 @@ def metropolis_walk(log_thresholds, log_weights):
     Returns:
       Slots in 0 ... n, int32 [...].
 
+    Raises:
+      ValueError: shapes do not agree, or a log u is above 0.
+
     Example:
       >>> thresholds = jnp.log(jnp.array([0.5, 0.5, 0.5]))
       >>> print(losses.metropolis_walk(thresholds, jnp.log(jnp.array([1.0, 0.4, 0.6]))))
@@ -88,6 +93,8 @@ def metropolis_walk(log_thresholds, log_weights):
 
     Source: Hastings (1970).
     """
+    check_shapes(log_thresholds=(log_thresholds, "... K"), log_weights=(log_weights, "... K"))
+    values.check_log_probs(log_thresholds=log_thresholds)
 
     def step(state, proposal):
         slot, log_weight = state

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from zoo.losses import values
 from zoo.losses.shapes import check_shapes
 
 
@@ -18,7 +19,7 @@ def log_expert_mass(log_prob, weight):
       [...], nats; finite, and so is its gradient, for every p from 0 to 1.
 
     Raises:
-      ValueError: shapes do not agree.
+      ValueError: shapes do not agree, or a log p is above 0.
 
     Example:
       >>> print(jnp.exp(losses.log_expert_mass(jnp.log(0.5), jnp.log(3.0))).round(3))
@@ -27,6 +28,7 @@ def log_expert_mass(log_prob, weight):
     Source: Dymetman and Xiao (2016), section 6, "expert feature".
     """
     check_shapes(log_prob=(log_prob, "..."), weight=(weight, "..."))
+    values.check_log_probs(log_prob=log_prob)
     # Below 1 by a rounding: the logarithm of what is left stays finite, and so does its gradient.
     most = -jnp.finfo(log_prob.dtype).eps
     rest = jnp.log1p(-jnp.exp(jnp.minimum(log_prob, most)))

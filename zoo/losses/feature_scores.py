@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, sparse
-from zoo.losses import softmax, token_blocks
+from zoo.losses import softmax, token_blocks, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import present_states
@@ -79,6 +79,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
         return log_z - jnp.take_along_axis(block_scores, block_signatures[None], axis=0)[0], log_z
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
+    values.check_ids(len(tables["log_mass"]), signatures=signatures)
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
@@ -123,6 +124,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     """
     of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **of_tokens)
+    values.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
     hidden, token_weights = present_states(hidden, token_weights.reshape(-1))

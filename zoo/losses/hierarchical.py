@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts, rows
-from zoo.losses import softmax, softmax_words, token_blocks
+from zoo.losses import softmax, softmax_words, token_blocks, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import weighted_rows
@@ -112,7 +112,8 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias, ranks=(ranks, "..."))
+    _check(hidden, class_weights, class_bias, weights, bias, vocabulary, ranks=(ranks, "..."))
+    values.check_ids(vocabulary, ranks=ranks)
     classes, slots = jnp.divmod(ranks, bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     tokens = math.prod(ranks.shape)
@@ -152,7 +153,7 @@ def hierarchical_log_probs(hidden, class_weights, class_bias, weights, bias, voc
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias)
+    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
     count, size, width = weights.shape
     flat = weights.reshape(count * size, width)
     scores = softmax.logits(hidden, flat, bias.reshape(-1))
@@ -190,7 +191,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias)
+    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
     of_class, of_word = jax.random.split(key)
     classes = jax.random.categorical(of_class, _log_class_probs(hidden, class_weights, class_bias))
 
@@ -231,7 +232,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
 
     Source: Goodman (2001); Morin and Bengio (2005).
     """
-    _check(hidden, class_weights, class_bias, weights, bias)
+    _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
     softmax_words.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
@@ -274,7 +275,7 @@ def _log_class_probs(hidden, weights, bias):
     return jax.nn.log_softmax(softmax.logits(hidden, weights, bias), axis=-1)
 
 
-def _check(hidden, class_weights, class_bias, weights, bias, **of_tokens):
+def _check(hidden, class_weights, class_bias, weights, bias, vocabulary, **of_tokens):
     check_shapes(
         hidden=(hidden, "... D"),
         class_weights=(class_weights, "C D"),
@@ -284,3 +285,9 @@ def _check(hidden, class_weights, class_bias, weights, bias, **of_tokens):
         **of_tokens,
         integers=of_tokens.keys(),
     )
+    count, size = bias.shape
+    if not (count - 1) * size < vocabulary <= count * size:
+        raise ValueError(
+            f"vocabulary is {vocabulary:,}, and {count:,} classes of {size:,} words are for "
+            f"{(count - 1) * size + 1:,} to {count * size:,} words: give that of the weights"
+        )

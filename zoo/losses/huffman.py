@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import layouts, rows
-from zoo.losses import softmax
+from zoo.losses import softmax, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
@@ -28,14 +28,14 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     the tree depends on the counts alone.
 
     Args:
-      counts: [V], occurrences; V at least 1.
+      counts: [V], occurrences, none below 0; V at least 1.
 
     Returns:
       (inner nodes int32 [V, L], turns float32 [V, L]), from the root on. Turns are +1 and -1, and 0
       beyond the end of a path.
 
     Raises:
-      ValueError: they are not [V].
+      ValueError: they are not [V], or no counts.
 
     Example:
       >>> nodes, turns = losses.huffman_paths(np.array([9, 3, 1]))
@@ -45,7 +45,10 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Source: Huffman (1952); Mikolov et al. (2013), appendix.
     """
     check_shapes(counts=(counts, "V"))
+    values.check_least(0, "occurrences, at least 0", counts=counts)
     vocabulary = len(counts)
+    if not vocabulary:
+        raise ValueError("counts are of no words: give one at least")
     heap = [(max(float(count), 0.5), word) for word, count in enumerate(counts)]
     heapq.heapify(heap)
     # Tree nodes: words are 0 .. V - 1, inner nodes V .. 2 V - 2 in the order of their making.
@@ -56,6 +59,12 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         turn[first], turn[second] = 1, -1
         heapq.heappush(heap, (first_mass + second_mass, node))
     return _paths(parent, turn, vocabulary)
+
+
+def _check_paths(weights, nodes, turns):
+    values.check_ids(weights.shape[0], turns, nodes=nodes)
+    if (known := values.known(turns)) is not None:
+        values.refuse("turns", known, ~np.isin(known, (-1, 0, 1)), "1, -1, or 0 beyond the end")
 
 
 def _paths(parent, turn, vocabulary):
@@ -115,6 +124,7 @@ def path_loss(hidden, weights, bias, nodes, turns):
         turns=(turns, "... L"),
         integers=("nodes",),
     )
+    _check_paths(weights, nodes, turns)
     scores = jnp.einsum(
         "...ld,...d->...l",
         rows.take(weights, nodes),
@@ -158,6 +168,7 @@ def path_log_probs(hidden, weights, bias, nodes, turns):
         turns=(turns, "V L"),
         integers=("nodes",),
     )
+    _check_paths(weights, nodes, turns)
     scores = softmax.logits(hidden, weights, bias)
 
     def step(total, level):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
@@ -123,14 +123,14 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
       hidden: h, [..., D].
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
-      penalty: a nat a unit of |a|^norm.
+      penalty: a nat a unit of |a|^norm, at least 0.
       norm: at least 1.
 
     Returns:
       [...], nats. Adaptors of some tokens at a time are held, forward and backward.
 
     Raises:
-      ValueError: shapes do not agree.
+      ValueError: shapes do not agree, or the penalty or the norm is too small.
 
     Example:
       >>> table = jnp.zeros((2, 4)), jnp.array([3.0, -4.0])
@@ -140,6 +140,8 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
     Source: Dymetman and Xiao (2016), section 2.2.
     """
     check_shapes(hidden=(hidden, "... D"), weights=(weights, "F D"), bias=(bias, "F"))
+    values.check_least(0, "at least 0", penalty=penalty)
+    values.check_least(1, "at least 1", norm=norm)
 
     # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
     @jax.checkpoint

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum
+from zoo.losses import softmax, softmax_sum, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
@@ -81,6 +81,7 @@ def measured_softmax_loss(hidden, weights, bias, targets, log_measure, contexts,
     Source: Dymetman and Xiao (2016), section 2, with a background that depends on the context.
     """
     flat, x, block = _flat((hidden, contexts), targets, weights, width)
+    values.check_ids(weights.shape[0], targets=targets)
     results = token_blocked_measured_loss(flat[0], weights, bias, x, block, log_measure, flat[1])
     return tuple(result.reshape(targets.shape) for result in results)
 

@@ -7,9 +7,10 @@ its blocks are of tokens with the whole vocabulary.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum, token_blocks
+from zoo.losses import softmax, softmax_sum, token_blocks, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import (
@@ -49,8 +50,20 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=(targets, "..."))
+    values.check_ids(weights.shape[0], targets=targets)
+    _check_prior(log_prior)
+    return _losses(contexts, log_prior, weights, bias, targets)
+
+
+def _check_prior(log_prior):
+    if (known := values.known(log_prior)) is not None:
+        values.check_sums("exp(log_prior)", np.exp(known), "logarithms of pi, whose sum is 1")
+
+
+def _losses(contexts, log_prior, weights, bias, targets):
+    """`mixture_loss`, for tokens without weight too, which may hold anything."""
     targets = jnp.broadcast_to(targets[..., None], log_prior.shape)
-    losses, _ = softmax.softmax_loss(contexts, weights, bias, targets)
+    losses, _ = softmax.exact_loss(contexts, weights, bias, targets)
     return -jax.nn.logsumexp(log_prior - losses, axis=-1)
 
 
@@ -89,6 +102,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     """
     of_tokens = {"targets": (targets, "..."), "token_weights": (token_weights, "...")}
     _check(contexts, log_prior, weights, bias, **of_tokens)
+    values.check_ids(weights.shape[0], token_weights, targets=targets)
     components, vocabulary = contexts.shape[-2], len(bias)
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
@@ -107,7 +121,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
         return token_blocks.weighted_loss(
             _block, block, (weights, bias), None, columns, targets, token_weights
         )
-    losses = mixture_loss(contexts, log_prior, weights, bias, targets)
+    losses = _losses(contexts, log_prior, weights, bias, targets)
     return weighted_sum(losses, token_weights)
 
 
@@ -136,6 +150,7 @@ def mixture_log_probs(contexts, log_prior, weights, bias):
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias)
+    _check_prior(log_prior)
     of_each = jax.nn.log_softmax(softmax.logits(contexts, weights, bias), axis=-1)
     return jax.nn.logsumexp(log_prior[..., None] + of_each, axis=-2)
 

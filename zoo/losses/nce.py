@@ -49,6 +49,7 @@ def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, k
         log_expected_true=(log_expected_true, "..."),
         noise_logits=(noise_logits, "... K"),
         log_expected_noise=(log_expected_noise, "... K"),
+        **({"kept": (kept, "... K")} if jnp.ndim(kept) else {}),
     )
     of_noise = jax.nn.softplus(noise_logits - log_expected_noise)
     return jax.nn.softplus(log_expected_true - true_logits) + jnp.where(kept, of_noise, 0).sum(-1)

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.keys import Keys
+from zoo.losses import values
 from zoo.losses.shapes import check_shapes
 
 NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
@@ -34,13 +35,13 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     that q(v) = (threshold[v] + sum_{u: alias[u] = v} (1 - threshold[u])) / V.
 
     Args:
-      probabilities: q, [V], with the sum 1.
+      probabilities: q, [V], none below 0, with the sum 1.
 
     Returns:
       (threshold float64 [V], alias int32 [V]).
 
     Raises:
-      ValueError: they are not [V].
+      ValueError: they are not [V], or no probabilities, such as counts.
 
     Example:
       >>> threshold, alias = losses.alias_table(np.array([0.75, 0.25]))
@@ -50,6 +51,8 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Source: Walker (1977); Vose (1991).
     """
     check_shapes(probabilities=(probabilities, "V"))
+    values.check_least(0, "probabilities", probabilities=probabilities)
+    values.check_sums("probabilities", probabilities, "probabilities, whose sum is 1")
     scaled = np.asarray(probabilities, np.float64) * len(probabilities)
     threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
     small = np.flatnonzero(scaled < 1).tolist()
@@ -75,7 +78,8 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
       {"log_q" float32 [V] nats, "threshold" float32 [V], "alias" int32 [V]}.
 
     Raises:
-      ValueError: they are not [V].
+      ValueError: they are not [V], or no probabilities, such as counts; or one is 0: its word
+        would never be drawn, and its correction would be infinite.
 
     Example:
       >>> tables = losses.noise_tables(np.full(4, 0.25))
@@ -84,9 +88,19 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
 
     Source: see `alias_table`.
     """
+    tables = tables_with_zeros(probabilities)
+    probabilities = np.asarray(probabilities)
+    values.refuse("probabilities", probabilities, probabilities == 0, "each word some")
+    return tables
+
+
+def tables_with_zeros(probabilities: np.ndarray) -> dict[str, jax.Array]:
+    """`noise_tables`, of which some probabilities may be 0: their log q is -inf."""
     threshold, alias = alias_table(probabilities)
+    with np.errstate(divide="ignore"):
+        log_q = np.log(probabilities)
     return {
-        "log_q": jnp.asarray(np.log(probabilities), jnp.float32),
+        "log_q": jnp.asarray(log_q, jnp.float32),
         "threshold": jnp.asarray(threshold, jnp.float32),
         "alias": jnp.asarray(alias),
     }
@@ -137,11 +151,14 @@ def log_expected_count(log_q, draws: int, distinct: bool):
 
     Args:
       log_q: log q, [...], nats.
-      draws: K.
+      draws: K, at least 1.
       distinct: whether repeated draws are dropped.
 
     Returns:
       [...], of the type of log_q.
+
+    Raises:
+      ValueError: a log q is above 0, or K below 1.
 
     Example:
       >>> print(jnp.exp(losses.log_expected_count(jnp.log(0.5), 2, distinct=True)))
@@ -149,6 +166,8 @@ def log_expected_count(log_q, draws: int, distinct: bool):
 
     Source: Jean et al. (2015), section 3, on what to divide by; the formula is that of a binomial.
     """
+    values.check_log_probs(log_q=log_q)
+    values.check_least(1, "at least 1", draws=draws)
     kept = log_q + jnp.log(draws).astype(log_q.dtype)
     if not distinct:
         return kept
@@ -187,7 +206,7 @@ def sample_noise(
       key: one key, or `zoo.arrays.keys.Keys` for tokens [B, T]: words for the batch then come from
         its `batch` key, words for each lane or token from the keys of the rows.
       shape: of the tokens, [B, ...].
-      draws: K.
+      draws: K, at least 1.
       per: that which draws words of its own, "batch", "lane" or "token"; a lane is a row of the
         first axis.
       distinct: whether repeated draws are dropped, that is, not `kept`.
@@ -196,7 +215,7 @@ def sample_noise(
       A `NoiseSample`: words, kept, log_expected.
 
     Raises:
-      ValueError: `per` is none of these.
+      ValueError: `per` is none of these, or K below 1.
 
     Example:
       >>> tables = losses.noise_tables(np.full(5, 0.2))
@@ -206,6 +225,7 @@ def sample_noise(
 
     Source: Jozefowicz et al. (2016), section 3.1.
     """
+    values.check_least(1, "at least 1", draws=draws)
     words = draw_per_unit(lambda key, shape: draw_noise(tables, key, shape), key, shape, draws, per)
     kept = jnp.ones(words.shape, bool)
     if distinct:

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
+from zoo.losses import values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
@@ -244,7 +245,8 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
       (loss [...], log Z [...]), nats; both are exact and can be differentiated.
 
     Raises:
-      ValueError: shapes do not agree. TypeError: targets are no whole numbers.
+      ValueError: shapes do not agree, or a target is no row of W. TypeError: targets are no whole
+        numbers.
 
     Example:
       >>> h, table = jnp.ones((2, 4)), (jnp.zeros((8, 4)), jnp.zeros(8))
@@ -255,6 +257,12 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     Source: the running log-sum-exp of blocks is that of Milakov and Gimelshein (2018).
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
+    values.check_ids(weights.shape[0], targets=targets)
+    return exact_loss(hidden, weights, bias, targets, block)
+
+
+def exact_loss(hidden, weights, bias, targets, block=None):
+    """`softmax_loss`, for tokens without weight too, whose targets may be anything."""
     hidden, weights, bias, targets = layouts.alike((hidden, weights, bias, targets))
     shape = targets.shape
     hidden, targets = hidden.reshape(-1, hidden.shape[-1]), targets.reshape(-1)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, token_blocks
+from zoo.losses import softmax, token_blocks, values
 from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 from zoo.losses.token_weights import present_states, weighted_rows, weighted_sum
@@ -102,6 +102,8 @@ def weighted_softmax_loss(
         token_weights=(token_weights, "..."),
         integers=("targets",),
     )
+    values.check_ids(weights.shape[0], token_weights, targets=targets)
+    values.check_least(0, "at least 0", penalty=penalty)
     hidden, contexts = jax.tree.map(
         lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
     )
@@ -120,7 +122,7 @@ def weighted_softmax_loss(
             (targets, contexts),
             token_weights,
         )
-    losses, log_z = softmax.softmax_loss(hidden, weights, bias, targets)
+    losses, log_z = softmax.exact_loss(hidden, weights, bias, targets)
     if penalty:
         losses += penalty * log_z * log_z
     return weighted_sum(losses, token_weights)

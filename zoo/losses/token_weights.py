@@ -10,6 +10,8 @@ the sum and nothing else.
 import jax
 import jax.numpy as jnp
 
+from zoo.losses.shapes import check_shapes
+
 
 @jax.custom_jvp
 def without_gradient(token_weights, absent):
@@ -64,10 +66,14 @@ def weighted_sum(losses, token_weights):
     Returns:
       A scalar, nats.
 
+    Raises:
+      ValueError: shapes do not agree.
+
     Example:
       >>> print(losses.weighted_sum(jnp.array([2.0, jnp.inf]), jnp.array([0.5, 0.0])))
       1.0
     """
+    check_shapes(losses=(losses, "..."), token_weights=(token_weights, "..."))
     return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
 
 

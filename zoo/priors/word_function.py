@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
@@ -40,19 +40,20 @@ class WordFunction(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The features that the function names of each word; UserError if it gives nothing that can
-        be used."""
+        """The features that the function names of each word.
+
+        Raises:
+          UserError: there is no such function, or it gives nothing that can be used. What the
+            function or its module raises is let through as it is.
+        """
         function = self._load()
         return [self._of_word(function, word) for word in words]
 
     def _load(self):
         permissions.check_function(self.function)
-        module, _, name = self.function.partition(":")
         try:
-            function = user_modules.load(module)
-            for part in name.split("."):
-                function = getattr(function, part)
-        except Exception as error:  # of the module, too, which is the user's own
+            function = user_modules.value(self.function)
+        except user_modules.Missing as error:
             raise UserError(
                 f"priors.WordFunction cannot find {self.function!r} ({error}): write module:name "
                 "of a function beside the config, in the working folder, or where else Python "
@@ -67,13 +68,13 @@ class WordFunction(FeaturePrior):
     def _of_word(self, function, word):
         try:
             given = function(word)
-        except Exception as error:
-            raise UserError(
-                f"{self.function} fails for {word!r} ({type(error).__name__}: {error}): mend it, a "
-                "function of one word."
-            ) from error
-        if isinstance(given, str):  # whose letters would be taken for names
-            given = [given]
+            if isinstance(given, str):  # whose letters would be taken for names
+                given = [given]
+            elif isinstance(given, Iterable) and not isinstance(given, Mapping):
+                given = [*given]  # a generator of the user's may raise, too
+        except Exception as error:  # the user's own
+            error.add_note(f"{self.function} was given the word {word!r}.")
+            raise
         try:
             named = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
             features = {name: float(value) for name, value in named.items()}

@@ -1,10 +1,11 @@
 """Recipes as JSON, and as text; where two of them differ."""
 
 import dataclasses
+import typing
 from typing import Any
 
 from zoo.errors import UserError
-from zoo.recipes import walk
+from zoo.recipes import field_types, walk
 from zoo.trust import permissions, public_names
 
 
@@ -25,16 +26,17 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any, renewed: bool = False) -> Any:
+def from_json(value: Any, renewed: bool = False, path: str = "") -> Any:
     """The inverse of `to_json`; fields that have come since take the values that leave the recipe's
     meaning as it was: their defaults, or those of the component's `when_not_saved`.
 
     Args:
       renewed: whether they take their defaults alone, as in a config of today.
+      path: of the value itself, where it is within a recipe, for messages.
 
     Raises:
       UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
-        imported, or that does not have these fields.
+        imported, that does not have these fields, or one of whose fields has another type.
 
     Example:
       >>> recipes.from_json(recipes.to_json(model)) == model
@@ -44,7 +46,11 @@ def from_json(value: Any, renewed: bool = False) -> Any:
         component = _component(value)
         # What a field that has come since meant before there was one, if not its default.
         meant = {} if renewed else getattr(component, "when_not_saved", {})
-        fields = {k: from_json(v, renewed) for k, v in value.items() if k != "component"}
+        fields = {
+            name: from_json(item, renewed, f"{path}.{name}" if path else name)
+            for name, item in value.items()
+            if name != "component"
+        }
         fields = meant | fields
         unknown = set(fields) - set(walk.field_names(component))
         if unknown:
@@ -52,16 +58,26 @@ def from_json(value: Any, renewed: bool = False) -> Any:
                 f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
                 "the saved recipe: use the version that saved it."
             )
-        try:
-            return component(**fields)
-        except TypeError as error:
-            raise UserError(
-                f"{value['component']} cannot be made from the saved recipe ({error}): use the "
-                "version that saved it."
-            ) from error
+        _check_fields(component, fields, value["component"], path)
+        return component(**fields)
     if isinstance(value, list):
-        return tuple(from_json(item, renewed) for item in value)
+        return tuple(from_json(item, renewed, f"{path}.{i}") for i, item in enumerate(value))
     return value
+
+
+def _check_fields(component, fields, name, path):
+    """UserError unless the fields of a component are there and of their types: before it is made,
+    for it may look at them as what they should be."""
+    kinds = typing.get_type_hints(component)
+    for field in dataclasses.fields(component):
+        if field.name in fields:
+            where = f"{path}.{field.name}" if path else field.name
+            field_types.check_value(fields[field.name], kinds[field.name], where)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise UserError(
+                f"{name} has no field {field.name} in the saved recipe: put back a copy of it, or "
+                "use the version that saved it."
+            )
 
 
 def _component(value):

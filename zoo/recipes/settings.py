@@ -11,6 +11,7 @@ import typing
 from typing import Any
 
 from zoo.errors import UserError
+from zoo.recipes import walk
 from zoo.recipes.paths import Change, all_replaced, nearest, with_article
 from zoo.trust import public_names
 
@@ -117,9 +118,9 @@ def _default_component(text, kind, where):
     known = public_names.components(kind)
     if text not in known:
         raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
-    try:
-        return known[text]()
-    except TypeError as error:
+    if required := walk.required_fields(known[text]):
         raise UserError(
-            f"{where}: {text} has fields without defaults ({error}); write a config with them."
-        ) from error
+            f"{where}: {text} has fields without defaults ({', '.join(required)}); write a config "
+            "with them."
+        )
+    return known[text]()

@@ -11,6 +11,16 @@ def field_names(component: Any) -> list[str]:
     return [field.name for field in dataclasses.fields(component) if field.compare]
 
 
+def required_fields(component: type) -> list[str]:
+    """Names of the fields of a dataclass that have no default."""
+    absent = dataclasses.MISSING
+    return [
+        field.name
+        for field in dataclasses.fields(component)
+        if field.init and field.default is absent and field.default_factory is absent
+    ]
+
+
 def values(recipe: Any, path: str = "", name: str = "") -> Iterator[tuple[str, str, Any]]:
     """(dotted path, name of the field, value) of everything within a recipe, from the top down.
 

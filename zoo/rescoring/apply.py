@@ -1,10 +1,12 @@
 """N-best lists in the order of tuned weights, list by list."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 
+from zoo import strict_json
+from zoo.errors import UserError
 from zoo.rescoring.weights import Weights
-from zoo.runs import strict_json
 from zoo.sources import nbest
 from zoo.sources.hypotheses import NBestList
 
@@ -20,10 +22,24 @@ def reorder(lists: Iterable[NBestList], weights: Weights, path: str, sparse: boo
         if not sparse:
             weights.check(tuple(first.features), f"{path}, line {first.line}")
         scored = [
-            dataclasses.replace(hypothesis, score=weights.score(hypothesis.features))
+            dataclasses.replace(hypothesis, score=_score(weights, hypothesis, path))
             for hypothesis in one.hypotheses
         ]
         yield dataclasses.replace(one, hypotheses=sorted(scored, key=lambda h: -(h.score or 0.0)))
+
+
+def _score(weights, hypothesis, path):
+    """The weighted sum of features; UserError if it is too large for a number."""
+    try:
+        score = weights.score(hypothesis.features)
+    except (OverflowError, ValueError):  # of the sum of infinities of both signs
+        score = math.inf
+    if not math.isfinite(score):
+        raise UserError(
+            f"{path}, line {hypothesis.line}: the weighted sum of the features is not a finite "
+            "number: give smaller weights or features."
+        )
+    return score
 
 
 def lines(lists: Iterable[NBestList], form: str, best: bool = False) -> Iterator[str]:

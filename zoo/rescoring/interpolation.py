@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.errors import UserError, named
-from zoo.runs import strict_json
+from zoo import strict_json
+from zoo.errors import UserError, named, shortened
 from zoo.sources import files
 
 NAME = "interpolated"
@@ -84,16 +84,22 @@ class Interpolation:
           UserError: it has none, or they are no shares of 1.
         """
         file = files.find(path)
-        value = strict_json.read_object(files.read_text(file))
-        weights = value.get("interpolation") if value else None
-        if not isinstance(weights, dict) or not weights:
-            raise UserError(f'{file} has no weights: write {{"interpolation": {{"run": 1}}}}.')
+        text = files.read_text(file)
+        try:
+            value = strict_json.loads(text)
+            strict_json.check(value, {"interpolation": dict})
+            weights = value["interpolation"]
+            if not weights:
+                raise ValueError("there are none")
+        except ValueError as error:
+            raise UserError(
+                f'{file} has no weights ({error}): write {{"interpolation": {{"run": 1}}}}.'
+            ) from error
         for name, weight in weights.items():
-            number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not number or not math.isfinite(weight) or weight < 0:
+            if not strict_json.is_number(weight) or not 0 <= weight <= 1:
                 raise UserError(
-                    f"{file}: the weight of {name!r} is {json.dumps(weight)}: give a number of at "
-                    "least 0."
+                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
+                    ": give a number from 0 to 1."
                 )
         if abs(math.fsum(weights.values()) - 1) > 1e-6:
             raise UserError(

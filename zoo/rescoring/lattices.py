@@ -93,7 +93,7 @@ class LatticeSearch:
         that grow with the number of paths where `history` is None.
       nbest: how many paths the search returns, of different words.
       posterior_weight: of the logarithms of the links' posteriors, which know the recogniser's
-        language model where its scores are not written.
+        language model where its scores are not written; posteriors are clamped to [1e-6, 1].
 
     Raises:
       UserError: a number is out of range.
@@ -353,7 +353,10 @@ class _Front:
             if math.isfinite(one.score):
                 best.setdefault(one.words, one)
         if not best:
-            raise UserError(f"no path of the lattice {self.lattice.id} has a finite score.")
+            raise UserError(
+                f"no path of the lattice {self.lattice.id} has a finite score: give a lattice "
+                "with a probability above 0."
+            )
         paths = [
             Path(one.score, tuple(self.words[n] for n in one.words), one.first, one.log_probs)
             for one in [*best.values()][: self.settings.nbest]
@@ -387,10 +390,14 @@ class _Front:
 def _read_words(run, lattice):
     """(ids, log p within their classes [words + 1]) of a lattice's words and the boundary."""
     if run.lexicon.boundary_id is None:
-        raise UserError("a path begins and ends with the boundary, and this run has none.")
-    text = run.experiment.vocabulary.encode(
-        Corpus(lattice.id, [[word] for word in lattice.words] or [[]]), run.lexicon
-    )
+        raise UserError(
+            f"{run.path} has no boundary, with which a path begins and ends: train with "
+            "vocabulary.boundary=counted or uncounted."
+        )
+    if not lattice.words:  # of silence alone
+        return [run.lexicon.boundary_id], np.zeros(1)
+    corpus = Corpus(f"the lattice {lattice.id}", [[word] for word in lattice.words])
+    text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     within = np.zeros(len(text.words)) if text.strings is None else text.strings.log_within
     starts = text.starts[: len(lattice.words)]
     ids = [*map(int, text.words[starts]), run.lexicon.boundary_id]

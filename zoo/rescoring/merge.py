@@ -31,10 +31,10 @@ def merge_lists(
     for one, *more in itertools.zip_longest(lists, *others):
         for other in more:
             if one is None or other is None or other.id != one.id:
-                left, right = (x.id if x else "none" for x in (one, other))
+                left, right = (f"the list {x.id!r}" if x else "no list" for x in (one, other))
                 raise UserError(
-                    f"the list {left!r} of the first file meets {right!r} of another: give files "
-                    "of the same lists in the same order."
+                    f"{left} of the first file meets {right} of another: give files of the same "
+                    "lists in the same order."
                 )
         hypotheses = {hypothesis.text: hypothesis for hypothesis in reversed(one.hypotheses)}
         added = [

@@ -5,9 +5,9 @@ import json
 import math
 from typing import Any
 
-from zoo.errors import UserError, named
+from zoo import strict_json
+from zoo.errors import UserError, named, shortened
 from zoo.rescoring.lists import Lists
-from zoo.runs import strict_json
 from zoo.sources import files
 
 
@@ -39,15 +39,22 @@ class Weights:
     def read(cls, path: str) -> "Weights":
         """The weights of a file; UserError if it is none."""
         file = files.find(path)
-        value = strict_json.read_object(files.read_text(file))
-        weights = value.get("weights") if value else None
-        if value is None or not isinstance(weights, dict) or not weights:
-            raise UserError(f'{file} has no weights: write {{"weights": {{"name": 0.5}}}}.')
+        text = files.read_text(file)
+        try:
+            value = strict_json.loads(text)
+            strict_json.check(value, {"weights": dict})
+            weights = value["weights"]
+            if not weights:
+                raise ValueError("there are none")
+        except ValueError as error:
+            raise UserError(
+                f'{file} has no weights ({error}): write {{"weights": {{"name": 0.5}}}}.'
+            ) from error
         for name, weight in weights.items():
-            number = isinstance(weight, int | float) and not isinstance(weight, bool)
-            if not number or not math.isfinite(weight):
+            if not strict_json.is_number(weight):
                 raise UserError(
-                    f"{file}: the weight of {name!r} is {json.dumps(weight)}: give a finite number."
+                    f"{file}: the weight of {shortened(name)!r} is {shortened(json.dumps(weight))}"
+                    ": give a finite number."
                 )
         made = value.get("made")
         return cls(

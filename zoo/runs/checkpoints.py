@@ -5,18 +5,23 @@ carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all o
 same checkpoint and compared when it is read.
 """
 
+import os
 import pathlib
+import shutil
 from typing import Any
 
 import jax
 import numpy as np
 
-from zoo import lazy
+from zoo import lazy, unfinished
 from zoo.errors import UserError
 from zoo.runs import digests
 
 with lazy.extra():
     import orbax.checkpoint as ocp
+
+# Where a checkpoint goes first, by one renaming, that is to be deleted.
+DELETED = "deleted"
 
 
 def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
@@ -34,13 +39,21 @@ class Checkpoints:
         kinds: tuple[str, ...] = ("last", "best"),
         read_only: bool = False,
     ):
-        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed."""
+        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed.
+
+        Otherwise the processes of this run alone write there, and process 0 removes what a kill has
+        left: a checkpoint that was not yet whole, or that was being deleted.
+        """
         self.folder = folder.absolute()
+        if not read_only and jax.process_index() == 0:
+            for kind in kinds:
+                _remove_leftovers(self.folder / kind)
         # orbax's own `read_only` has two warnings for each folder that is opened, and holds back
         # what nobody asks for here: nothing is saved or deleted but by `save`.
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else 2,
             create=not read_only,
+            todelete_subdir=None if read_only else DELETED,
             enable_async_checkpointing=False,
         )
         self._managers = {
@@ -56,6 +69,7 @@ class Checkpoints:
         manager = self._managers[kind]
         if step in manager.all_steps():
             manager.delete(step)
+            self._empty(kind)
         parts = jax.tree.map(_parts, arrays)
         arguments = ocp.args.Composite(
             arrays=ocp.args.StandardSave(arrays, save_args=parts),
@@ -65,17 +79,38 @@ class Checkpoints:
         try:
             manager.save(step, args=arguments, force=True)
         except Exception as error:
-            # orbax and tensorstore wrap the system's error in their own; only its text remains.
-            if not any(text in str(error).lower() for text in ("no space left", "quota exceeded")):
+            number = _full(error)
+            if number is None:
                 raise
+            what, remedy = unfinished.FULL[number]
             raise UserError(
-                f"the disk is full: the checkpoint of step {step} could not be written to "
-                f"{self.folder / kind}; the earlier ones are whole; make room and start again."
+                f"{what}: the checkpoint of step {step} could not be written to "
+                f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
             ) from error
+        self._empty(kind)
+
+    def _empty(self, kind):
+        """Deletes what orbax has put aside to be deleted."""
+        if jax.process_index() == 0:
+            shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
 
     def steps(self, kind: str) -> list[int]:
         """The steps of the checkpoints that are there, the newest first."""
         return sorted(self._managers[kind].all_steps(), reverse=True)
+
+    def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
+        """The shapes of the newest checkpoint's arrays, none of which is read; None if they cannot
+        be told: `restore` says why."""
+        for step in self.steps(kind):
+            try:
+                folder = self.folder / kind / str(step) / "arrays"
+                metadata = ocp.StandardCheckpointHandler().metadata(folder)
+                tree = getattr(metadata, "tree", metadata)
+                leaves = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+                return [tuple(leaf.shape) for leaf in leaves.values()]
+            except Exception:  # a damaged file shows itself in many ways
+                continue
+        return None
 
     def progress_file(self, kind: str, step: int) -> pathlib.Path:
         """Where the progress of a checkpoint is kept, for messages."""
@@ -148,6 +183,22 @@ class Checkpoints:
         """Waits for everything to be written."""
         for manager in self._managers.values():
             manager.close()
+
+
+def _full(error: Exception) -> int | None:
+    """Which of `unfinished.FULL` an error is; None if none.
+
+    orbax and tensorstore wrap the system's error in their own; only its text remains.
+    """
+    text = str(error).lower()
+    return next((n for n in unfinished.FULL if os.strerror(n).lower() in text), None)
+
+
+def _remove_leftovers(folder: pathlib.Path):
+    """Removes what a killed process left among checkpoints, as far as that can be."""
+    for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
+        for path in folder.glob(pattern):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _parts(leaf) -> ocp.SaveArgs:

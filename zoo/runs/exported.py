@@ -1,36 +1,42 @@
 """Parameters of a run that was exported: one file of safetensors in the place of checkpoints.
 
 An exported run has no optimiser state and cannot be trained further; all else that reads a run
-reads it. Digests of the arrays are kept beside them and compared when they are read.
+reads it. The SHA-256 of its files are kept beside them and compared when they are read.
 """
 
+import contextlib
+import hashlib
+import os
 import pathlib
 from typing import Any
 
 import jax
 import numpy as np
 
+from zoo import lazy, strict_json
 from zoo.errors import UserError
-from zoo.runs import digests, storage
+from zoo.runs import digests
 
 PARAMS = "params.safetensors"
 RECORD = "export.json"
+_RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
 
 
 def is_exported(path: pathlib.Path) -> bool:
-    """Whether a folder holds an exported run."""
-    return (path / RECORD).is_file() and (path / PARAMS).is_file()
+    """Whether a folder holds an exported run, whole or damaged."""
+    # Not by pathlib, which raises an error for a name that is too long.
+    return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
+
+
+def is_whole(path: pathlib.Path) -> bool:
+    """Whether a folder holds an exported run with its record and its parameters."""
+    return os.path.isfile(path / RECORD) and os.path.isfile(path / PARAMS)
 
 
 def safetensors() -> Any:
-    """The module `safetensors.numpy`; UserError where that package is not installed."""
-    try:
+    """The module `safetensors.numpy`; `lazy.MissingExtra` where that package is not installed."""
+    with lazy.extra():
         import safetensors.numpy
-    except ModuleNotFoundError as error:
-        raise UserError(
-            "safetensors is not installed, which exported runs need: "
-            "pip install 'zoo-language-models[export]'."
-        ) from error
     return safetensors.numpy
 
 
@@ -41,8 +47,47 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def record(path: pathlib.Path) -> dict:
-    """What was noted of an export: checkpoint (step), digests, platforms, versions."""
-    return storage.read_object(path / RECORD)
+    """What was noted of an export: checkpoint (step), SHA-256 of its files, platforms, versions.
+
+    Raises:
+      UserError: it cannot be read, or lacks one of these.
+    """
+    with _reading(path / RECORD):
+        return strict_json.read(path / RECORD, _RECORD)
+
+
+def check(path: pathlib.Path, name: str):
+    """UserError if a file of an exported run is not as it was written."""
+    known, file = record(path)["sha256"], path / name
+    with _reading(file):
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if known.get(name) != digest:
+        raise UserError(f"{file} is not as it was written: put back a copy of it.")
+
+
+def shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
+    """The shapes of the parameters, none of which is read; None if they cannot be told:
+    `read_params` says why."""
+    with lazy.extra():
+        import safetensors
+
+    try:
+        with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
+            names = file.keys()
+            return [tuple(file.get_slice(name).get_shape()) for name in names]
+    except Exception:  # safetensors has errors of its own, and those of the system
+        return None
+
+
+@contextlib.contextmanager
+def _reading(file):
+    """UserError where a file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{file} cannot be read ({error.strerror}): put back a copy of it."
+        ) from error
 
 
 def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
@@ -53,14 +98,15 @@ def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
       like: a pytree of shapes, those of the model.
 
     Raises:
-      UserError: the file is damaged, or of another model, or safetensors is not installed.
+      UserError: the file is damaged, or of another model.
+      lazy.MissingExtra: safetensors is not installed.
     """
-    file, kept = path / PARAMS, record(path)
+    file, kept, load = path / PARAMS, record(path), safetensors().load
+    with _reading(file):
+        content = file.read_bytes()
     try:
-        arrays = safetensors().load_file(str(file))
-    except UserError:
-        raise
-    except Exception as error:  # safetensors has errors of its own, and those of the system
+        arrays = load(content)
+    except Exception as error:  # safetensors has errors of its own
         raise UserError(f"{file} cannot be read ({error}): put back a copy of it.") from error
     names = digests.leaf_names(like)
     for name in [*names, *arrays]:
@@ -73,7 +119,6 @@ def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
                 f"{file} is of another model: {name} is {there} there, and {here} in the recipe; "
                 "put back a copy of the export."
             )
-    if digests.of_arrays(arrays) != kept.get("digests"):
-        raise UserError(f"{file} is not as it was written: put back a copy of it.")
+    check(path, PARAMS)
     leaves = [arrays[name] for name in names]
-    return int(kept["checkpoint"]), jax.tree.unflatten(jax.tree.structure(like), leaves)
+    return kept["checkpoint"], jax.tree.unflatten(jax.tree.structure(like), leaves)

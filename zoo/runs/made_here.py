@@ -11,6 +11,7 @@ import logging
 import os
 import pathlib
 
+from zoo import strict_json
 from zoo.runs import storage
 from zoo.trust import user_modules
 
@@ -49,8 +50,12 @@ def keep(recipe: dict, workdir: pathlib.Path):
 def modules(recipe: dict) -> list[str] | None:
     """Where the modules of a noted recipe were when its run was made; None if it is not noted."""
     try:
-        return list(map(str, json.loads(_note(recipe).read_text(encoding="utf-8"))["modules"]))
+        text = _note(recipe).read_bytes()
     except (OSError, RuntimeError):
         return None
-    except (ValueError, KeyError, TypeError):
+    note = strict_json.object_or_none(text) or {}
+    try:
+        strict_json.check(note, {"modules": [str]})
+    except ValueError:
         return []  # the note is there, whatever has become of it
+    return note["modules"]

@@ -3,7 +3,8 @@ grows, and fetched again by whichever machine goes on with it.
 
 Files are read and written through `etils.epath`, which knows gs://, s3:// and others. Nothing there
 is whole at once, and need not be: a checkpoint that was copied in part is known by its digests and
-passed over for the one before, which is deleted only when the next has been copied.
+passed over for the one before, which is deleted only when the next has been copied. A folder here
+is whole: it is fetched beside its place. Names of objects are checked as they are listed.
 """
 
 import contextlib
@@ -20,25 +21,39 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from zoo import lazy
-from zoo.errors import UserError
+from zoo import lazy, strict_json, unfinished
+from zoo.errors import UserError, shortened
 from zoo.runs import made_here, ownership
+from zoo.trust import remote_names
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 OWNER = "training.owner.json"
 # Seconds from one copy to the next, and without any until an owner counts as dead.
 EVERY, SILENCE = 30.0, 180.0
+# Of a run the first to be copied: without it a bucket holds none.
+_EXPERIMENT = "experiment.json"
 # Seconds from one look at another owner to the next.
 _LOOK = 5.0
 # What is of no use elsewhere, or not whole yet.
 _LEFT_OUT = re.compile(
-    rf"{re.escape(ownership.FILE)}.*|{re.escape(OWNER)}|.*\.partial|.*checkpoint-tmp.*"
+    rf"{re.escape(ownership.FILE)}.*|{re.escape(OWNER)}|.*\.partial|.*checkpoint-tmp.*|deleted"
 )
 
 
 def is_one(path: str) -> bool:
     """Whether a path is that of a bucket."""
     return _SCHEME.match(path) is not None
+
+
+def check_folder(path: str | pathlib.Path):
+    """UserError for an address, where a folder of this machine is read."""
+    if str(path).startswith("file://"):
+        raise UserError(f"{path} is an address: give the path of a folder, without file://.")
+    if is_one(str(path)):
+        raise UserError(
+            f"{path} is in a bucket, and runs are read from folders: fetch it with `zoo pull "
+            f"{path} DIR`, and give DIR."
+        )
 
 
 @contextlib.contextmanager
@@ -58,7 +73,12 @@ def as_folder(path: str, log=print) -> Iterator[str]:
         return
     bucket = Bucket(path, log)
     bucket.take()
-    bucket.fetch()
+    try:
+        bucket.fetch()
+    except BaseException:
+        with contextlib.suppress(UserError):
+            bucket.let_go()
+        raise
     ended = threading.Event()
     copying = threading.Thread(target=bucket.copy_until, args=(ended,), daemon=True)
     copying.start()
@@ -71,15 +91,19 @@ def as_folder(path: str, log=print) -> Iterator[str]:
 
 
 def fetch(path: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Copies the run of a bucket into a folder that is yet to be made; UserError as `as_folder`."""
-    out = pathlib.Path(out)
-    if out.exists():
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
-    bucket = Bucket(path, folder=out)
-    bucket.fetch()
-    if not out.exists():
-        raise UserError(f"{path} holds no run: give the address of one.")
-    return out
+    """Copies the run of a bucket into a folder, which is there whole or not at all.
+
+    Raises:
+      UserError: something is at `out`, or the bucket cannot be read, holds no run, or has a name
+        that leads out of the folder.
+    """
+    bucket = Bucket(path)
+    with unfinished.folder(out) as folder:
+        names = bucket.names()
+        if _EXPERIMENT not in names:
+            raise UserError(f"{path} holds no run: give the address of one.")
+        bucket.download(names, folder)
+    return pathlib.Path(out)
 
 
 def _remote(path: str) -> Any:
@@ -90,15 +114,35 @@ def _remote(path: str) -> Any:
     return epath.Path(path)
 
 
+def _check_address(path: str):
+    """UserError unless an address names a bucket, and each folder in it in the only way."""
+    with lazy.extra():
+        from etils import epath
+
+    try:
+        epath.Path(path)
+    except KeyError as error:
+        raise UserError(
+            f"{shortened(path)}: {error.args[0]} is not the beginning of a bucket's address: give "
+            "one such as gs://BUCKET/RUN, s3://BUCKET/RUN or az://BUCKET/RUN."
+        ) from error
+    if remote_names.leads_out(path.partition("://")[2].removesuffix("/")):
+        raise UserError(
+            f"{shortened(path)} is not an address of a run: give a bucket and names with one slash "
+            "between them, without . and .., as in gs://BUCKET/RUN."
+        )
+
+
 class Bucket:
     """A bucket, and the folder of this machine that is copied to it."""
 
-    def __init__(self, path: str, log=print, folder: pathlib.Path | None = None):
-        """Names both; looks at neither."""
-        self.path, self._log = path.rstrip("/"), log
+    def __init__(self, path: str, log=print):
+        """Names both, and looks at neither; UserError for an address that names no bucket."""
+        _check_address(path)
+        self.path, self._log = path.removesuffix("/"), log
         digest = hashlib.sha256(self.path.encode()).hexdigest()[:8]
-        name = f"{self.path.rpartition('/')[2]}-{digest}"
-        self.folder = folder or made_here.folder().parent / "buckets" / name
+        name = f"{self.path.rpartition('/')[2][:50]}-{digest}"  # file systems take 255 bytes
+        self.folder = made_here.folder().parent / "buckets" / name
         self._token = uuid.uuid4().hex
         self._copied: dict[str, tuple[int, int]] = {}
 
@@ -112,8 +156,8 @@ class Bucket:
     def _outwait(self, owner: dict):
         """Waits until an owner has to be dead, which a machine that was taken away is; UserError if
         it lives."""
-        who = f"process {owner.get('process')} on {owner.get('machine')}"
-        waited = max(0.0, time.time() - float(owner.get("time", 0)))
+        who = shortened(f"process {owner.get('process')!r} on {owner.get('machine')!r}")
+        waited = max(0.0, time.time() - owner.get("time", 0.0))
         if owner and waited < SILENCE:
             self._log(f"{self.path} is {who}'s: waiting for a sign of its life.")
         while owner and waited < SILENCE:
@@ -126,19 +170,42 @@ class Bucket:
 
     def fetch(self):
         """Makes the folder what the bucket is, unless what is here is further."""
+        names = self.names()
+        if _steps(names) < _steps(_files(self.folder, str(self.folder))):
+            self._log(f"{self.folder} is further than {self.path}: going on with it.")
+        elif names:
+            if _EXPERIMENT not in names:
+                raise UserError(
+                    f"{self.path} has objects and is not a run of this zoo: give another address."
+                )
+            with unfinished.folder(self.folder, replace=True) as folder:
+                self.download(names, folder)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def names(self) -> list[str]:
+        """Lists the objects; UserError if that fails, or the name of one leads out of a folder."""
         with self._failing("read"):
-            remote = _remote(self.path)
-            names = _files(remote)
-            if _steps(names) < _steps(_files(self.folder)):
-                self._log(f"{self.folder} is further than {self.path}: going on with it.")
-                return
-            if self.folder.exists():
-                shutil.rmtree(self.folder)
-            for name in names:
-                there = self.folder / name
+            return _files(_remote(self.path), self.path)
+
+    def download(self, names: list[str], folder: pathlib.Path):
+        """Writes objects below a folder that is there; UserError for one that cannot be."""
+        for name in names:
+            with self._failing("read"):
+                content = (_remote(self.path) / name).read_bytes()
+            there = folder / name
+            try:
                 there.parent.mkdir(parents=True, exist_ok=True)
-                there.write_bytes((remote / name).read_bytes())
-                self._copied[name] = _state(there)
+                there.write_bytes(content)
+            except (OSError, ValueError) as error:  # ValueError: a zero character, half a pair
+                if getattr(error, "errno", None) in unfinished.FULL:
+                    raise
+                why = getattr(error, "strerror", None) or error
+                raise UserError(
+                    f"{self.path} has an object called {shortened(name)!r}, which cannot be a file "
+                    f"of this machine ({why}): delete or rename that object."
+                ) from error
+            self._copied[name] = _state(there)
 
     def copy_until(self, ended: threading.Event):
         """Copies every now and then; what fails is told and tried again."""
@@ -158,7 +225,7 @@ class Bucket:
           UserError: the bucket cannot be written to, or another process trains there now.
         """
         if not self.folder.exists():  # nothing was begun
-            return self._let_go() if last else None
+            return self.let_go() if last else None
         with self._failing("written to"):
             remote = _remote(self.path)
             if self._owner().get("token", self._token) != self._token:
@@ -166,7 +233,7 @@ class Bucket:
                     f"{self.path} was taken over by another process: nothing more is copied there; "
                     f"what this one has is in {self.folder}."
                 )
-            names = _files(self.folder)
+            names = _files(self.folder, str(self.folder))
             for name in names:
                 with contextlib.suppress(FileNotFoundError):  # an old checkpoint goes meanwhile
                     state = _state(self.folder / name)
@@ -180,19 +247,18 @@ class Bucket:
                 del self._copied[name]
             self._sign()
         if last:
-            self._let_go()
+            self.let_go()
 
-    def _let_go(self):
+    def let_go(self):
+        """Removes the note of who trains there; UserError if it cannot be."""
         with self._failing("written to"):
             (_remote(self.path) / OWNER).unlink(missing_ok=True)
 
     def _owner(self) -> dict:
         path = _remote(self.path) / OWNER
-        try:
-            value = json.loads(path.read_text()) if path.exists() else {}
-        except ValueError:  # half of it
-            value = {}
-        return value if isinstance(value, dict) else {}
+        record = strict_json.object_or_none(path.read_bytes()) if path.exists() else None
+        # Half of a record, or what no process of this zoo wrote, names no owner.
+        return record if record and isinstance(record.get("time"), float) else {}
 
     def _sign(self):
         _remote(self.path).mkdir(parents=True, exist_ok=True)
@@ -216,7 +282,7 @@ class Bucket:
             raise UserError(
                 f"{self.path} cannot be {what} ({type(error).__name__}: {error}): look at its "
                 "name, at your rights, and whether the package for it is installed (gcsfs for "
-                f"gs://); what is here is in {self.folder}."
+                f"gs://){f'; what is here is in {self.folder}' * self.folder.exists()}."
             ) from error
 
 
@@ -229,9 +295,12 @@ def _delete(remote, name: str):
         path.rmdir()
 
 
-def _files(folder) -> list[str]:
-    """Names of the files below a folder, checkpoints first: what is begun without the rest of them
-    is of no use."""
+def _files(folder, where: str) -> list[str]:
+    """Names of the files below a folder or bucket, the experiment first, and then checkpoints.
+
+    Raises:
+      UserError: a name leads out of the folder, or has an empty part; names the place by `where`.
+    """
     if not folder.exists():
         return []
     found, todo = [], [(folder, "")]
@@ -239,13 +308,18 @@ def _files(folder) -> list[str]:
         above, prefix = todo.pop()
         with contextlib.suppress(FileNotFoundError):
             for path in above.iterdir():
+                # An empty part, as in "run//x", is the folder itself once more.
+                name = f"{prefix}{'' if path == above else path.name}"
+                remote_names.check([name], where)
                 if _LEFT_OUT.fullmatch(path.name):
                     continue
                 if path.is_dir():
-                    todo.append((path, f"{prefix}{path.name}/"))
+                    todo.append((path, f"{name}/"))
                 else:
-                    found.append(f"{prefix}{path.name}")
-    return sorted(found, key=lambda name: (not name.startswith("checkpoints/"), name))
+                    found.append(name)
+    return sorted(
+        found, key=lambda name: (name != _EXPERIMENT, not name.startswith("checkpoints/"), name)
+    )
 
 
 def _steps(names: list[str]) -> int:

@@ -1,4 +1,5 @@
-"""Files that the user names: looked at before any work begins, and written whole.
+"""Lines of reports, and files that the user names, looked at before any work begins and written
+whole.
 
 A folder that is not there is refused rather than made: its name is more often a slip than a wish.
 """
@@ -11,8 +12,15 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
-from zoo.errors import UserError
+from zoo import unfinished
+from zoo.errors import UserError, printable
 from zoo.runs import storage
+
+
+def show(*texts: object):
+    """Prints texts of a report, each on a line of its own, made `printable`: the passports, recipes
+    and lexicons of others may hold what a terminal would obey."""
+    print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
 
 def check(file: str | pathlib.Path, what: str = "the table"):
@@ -28,13 +36,34 @@ def check(file: str | pathlib.Path, what: str = "the table"):
             raise _error(errno.EACCES)
 
 
+def check_each(*files: tuple[str | pathlib.Path | None, str]):
+    """Checks several (file or None, what it is called), each as `check`.
+
+    Raises:
+      UserError: as `check`, or two are one file.
+    """
+    seen: set[str] = set()
+    for file, what in files:
+        if file is None:
+            continue
+        check(file, what)
+        place = os.path.realpath(file)
+        if place in seen and not _is_stream(pathlib.Path(file)):
+            raise UserError(
+                f"{file} is named for two outputs, and the second would take the place of the "
+                "first: give each a file of its own."
+            )
+        seen.add(place)
+
+
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
     """write(path), so that the file is there whole or not at all; UserError as `check`."""
     path = pathlib.Path(file)
     check(path, what)
     with _writing(path, what):
         if _is_stream(path):
-            write(path)
+            with unfinished.naming(path):
+                write(path)
         else:
             storage.write_whole(path, write)
 
@@ -106,7 +135,7 @@ def _writing(path, what):
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
         raise
     except OSError as error:
-        if error.errno in storage.FULL:
+        if error.errno in unfinished.FULL:
             raise
         raise UserError(
             f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "

@@ -18,13 +18,13 @@ import errno
 import json
 import os
 import pathlib
-import socket
 import threading
 import time
 import uuid
 
+from zoo import alive, strict_json, unfinished
 from zoo.errors import UserError
-from zoo.runs import storage, strict_json
+from zoo.runs import storage
 
 FILE = "training.lock"
 # Seconds from one sign of life to the next, and without any until an owner counts as dead.
@@ -36,7 +36,7 @@ _SETTLED = 0.1
 def check_free(folder: pathlib.Path):
     """UserError if a process that certainly lives trains in the folder; waits for none."""
     owner, _ = _read(folder / FILE)
-    if owner is not None and _lives(owner):
+    if owner is not None and alive.lives(owner):
         raise _held(folder, owner)
 
 
@@ -47,7 +47,7 @@ class Ownership:
         """Names the folder, which is there; `log` is told of a wait."""
         self._folder, self._log = folder.absolute(), log
         self._path = self._folder / FILE
-        self._record = _this_process() | {"token": uuid.uuid4().hex}
+        self._record = alive.this_process() | {"token": uuid.uuid4().hex}
         self._ended = threading.Event()
 
     def __enter__(self):
@@ -55,7 +55,7 @@ class Ownership:
         try:
             self._take()
         except OSError as error:
-            if error.errno in storage.FULL:
+            if error.errno in unfinished.FULL:
                 raise
             raise UserError(
                 f"{self._folder} cannot be written to ({error.strerror}): make it writable or "
@@ -102,7 +102,8 @@ class Ownership:
                     os.utime(self._path)
 
     def _take(self):
-        own = storage.partial(self._path)
+        unfinished.clear(self._path)
+        own = unfinished.place(self._path)
         try:
             _write(own, self._record)
             while not storage.place_new(own, self._path):
@@ -125,7 +126,7 @@ class Ownership:
           touched: the time of the owner's file on the server's clock.
           now: the time of a file just written, on the same clock.
         """
-        lives = _lives(owner)
+        lives = alive.lives(owner)
         if lives:
             raise _held(self._folder, owner)
         if lives is not None or now - touched > SILENCE:
@@ -156,63 +157,6 @@ def _named(owner):
     return f"process {owner['pid']} on {owner['host']}"
 
 
-def _this_process() -> dict:
-    """What tells this process from all others; "" where the system does not say."""
-    return {
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "began": _began(os.getpid()) or "",
-        # Numbers of processes are those of one start of one machine, and of one container.
-        "boot": _text("/proc/sys/kernel/random/boot_id"),
-        "namespace": _link("/proc/self/ns/pid"),
-    }
-
-
-def _lives(owner) -> bool | None:
-    """Whether the owner's process runs, where this one can know it; None elsewhere."""
-    here = _this_process()
-    same = ("boot", "namespace") if here["boot"] else ("host", "boot")
-    if any(owner.get(name) != here[name] for name in same):
-        return None
-    pid = owner.get("pid")
-    if not isinstance(pid, int) or pid <= 0:
-        return None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's
-        pass
-    began = _began(pid)
-    if began is None:
-        return False  # killed, and not yet waited for
-    return began == owner.get("began") if began else None
-
-
-def _began(pid) -> str | None:
-    """When a process began, in ticks since the machine's start; "" if the system does not log, and
-    None if it has ended already."""
-    # The name of the program, in brackets, may have spaces and brackets in it.
-    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    if len(fields) < 20:
-        return ""
-    return None if fields[0] in "ZX" else fields[19]
-
-
-def _text(path) -> str:
-    try:
-        return pathlib.Path(path).read_text().strip()
-    except OSError:
-        return ""
-
-
-def _link(path) -> str:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return ""
-
-
 def _read(path) -> tuple[dict | None, float]:
     """(what a lock says, {} if it cannot be read; its time), (None, 0) if it is not there.
 
@@ -220,7 +164,7 @@ def _read(path) -> tuple[dict | None, float]:
     """
     try:
         with open(path, "rb") as file:
-            return strict_json.read_object(file.read()) or {}, os.fstat(file.fileno()).st_mtime
+            return strict_json.object_or_none(file.read()) or {}, os.fstat(file.fileno()).st_mtime
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
             return None, 0.0
@@ -228,4 +172,5 @@ def _read(path) -> tuple[dict | None, float]:
 
 
 def _write(path, record):
-    path.write_text(json.dumps(record), encoding="utf-8")
+    with unfinished.naming(path):
+        path.write_text(json.dumps(record), encoding="utf-8")

@@ -11,14 +11,22 @@ import hashlib
 import json
 import pathlib
 import unicodedata
-import zipfile
 from collections.abc import Iterable
 
 import numpy as np
 
+from zoo import strict_json
+from zoo.arrays import stored
 from zoo.errors import UserError
 
 ROLES = ("trained_on", "selected_on")
+_TEXT = {"text": str, "by": str, "digest": str, "sentences": int, "tokens": int}
+_ABOUT = {
+    **{role: [_TEXT] for role in ROLES},
+    "not_known": [str],
+    "data": str,
+    "made_with": dict,
+}
 
 
 def letters(sentence: list[str]) -> str:
@@ -135,15 +143,17 @@ class SeenTexts:
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
         """Reads what `save` wrote; UserError if it is not that."""
         try:
-            # The file is opened here because np.load leaves a broken archive open.
-            with open(path, "rb") as file, np.load(file) as archive:
-                about = json.loads(archive["about"].tobytes().decode())
-                texts = {role: Texts(archive[role], tuple(about[role])) for role in ROLES}
+            arrays = stored.unpacked(pathlib.Path(path), (*ROLES, "about").__contains__)
+            about = strict_json.of_bytes(arrays.pop("about"))
+            strict_json.check(about, _ABOUT)
+            for role in ROLES:
+                stored.check(arrays[role], np.uint64, role)
+            texts = {role: Texts(arrays[role], tuple(about[role])) for role in ROLES}
             rest = about["data"], about["made_with"]
             return cls(
                 **texts, not_known=tuple(about["not_known"]), data=rest[0], made_with=rest[1]
             )
-        except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError) as error:
             raise UserError(
                 f"{path} is no record of texts of this zoo ({error}): put back a copy, or delete "
                 "it, so that it is made again from the data."

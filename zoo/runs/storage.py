@@ -2,55 +2,43 @@
 
 import contextlib
 import errno
-import json
 import os
 import pathlib
-import uuid
 
+from zoo import unfinished
 from zoo.errors import UserError
+from zoo.unfinished import naming
 
-# A disk without room, and a user's share of it used up.
-FULL = (errno.ENOSPC, errno.EDQUOT)
 # File systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-# The suffix of files that are not whole yet.
-_PARTIAL = ".partial"
-
-
-def partial(path: pathlib.Path) -> pathlib.Path:
-    """A place to write a file to before it is whole, of a name of its own; a kill may leave it."""
-    return path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
-
-
-def is_partial(path: pathlib.Path, whole: pathlib.Path) -> bool:
-    """Whether a path is that of `whole` before it is whole, in whichever process."""
-    return path.name.startswith(f"{whole.name}.") and path.suffix == _PARTIAL
 
 
 def write_whole(path: pathlib.Path, write):
     """write(path), so that the file is there whole or not at all: after a kill, on a full disk, or
     when the machine loses its power."""
-    with _finished(path, write) as unfinished:
-        unfinished.replace(path)
+    with _finished(path, write) as own:
+        own.replace(path)
 
 
 def write_new(path: pathlib.Path, write) -> bool:
     """`write_whole` where no file is; False, and nothing written, if another process was first."""
-    with _finished(path, write) as unfinished:
-        return place_new(unfinished, path)
+    with _finished(path, write) as own:
+        return place_new(own, path)
 
 
 @contextlib.contextmanager
 def _finished(path, write):
     """The file beside `path` that was written, on the disk, until it has another name."""
-    unfinished = partial(path)
+    unfinished.clear(path)
+    own = unfinished.place(path)
     try:
-        write(unfinished)
-        with unfinished.open("r+b") as file:
-            os.fsync(file.fileno())
-        yield unfinished
+        with naming(path):
+            write(own)
+            with own.open("r+b") as file:
+                os.fsync(file.fileno())
+            yield own
     finally:
-        unfinished.unlink(missing_ok=True)
+        own.unlink(missing_ok=True)
     _keep_names(path.parent)
 
 
@@ -87,14 +75,3 @@ def check_writable(path: pathlib.Path):
     """UserError if a folder or file that is there cannot be written to."""
     if path.exists() and not os.access(path, os.W_OK):
         raise UserError(f"{path} cannot be written to: make it writable or give another folder.")
-
-
-def read_object(path: pathlib.Path) -> dict:
-    """The JSON object of a file; UserError, which names the file, for anything else."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is no JSON ({error}): put back a copy of it.") from error
-    if not isinstance(value, dict):
-        raise UserError(f"{path} holds no JSON object: put back a copy of it.")
-    return value

@@ -15,24 +15,36 @@ import hashlib
 import json
 import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes
+from zoo import recipes, strict_json, unfinished
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, made_here, ownership, storage
-from zoo.runs.checkpoints import Checkpoints, any_kept
+from zoo.runs import digests, exported, made_here, object_storage, ownership, sizes, storage
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
 
 METRICS = "metrics.jsonl"
+_START = {"workdir": str, "parts": [str]}
+
+
+def check_folders(paths: Iterable[str | pathlib.Path]):
+    """UserError if one of the folders of runs is in a bucket, or two of them, however their paths
+    are written, are the same: it would count as two runs."""
+    first: dict[str, str | pathlib.Path] = {}
+    for path in paths:
+        object_storage.check_folder(path)
+        whole = os.path.realpath(path)
+        if whole in first:
+            raise UserError(f"{first[whole]} and {path} are one folder: give each run once.")
+        first[whole] = path
 
 
 class Workdir:
@@ -41,6 +53,7 @@ class Workdir:
     def __init__(self, path: str | pathlib.Path):
         """Names the folder; it need not be there yet."""
         self.path = pathlib.Path(path)
+        self._given = str(path)  # a path has one slash where the address of a bucket has two
 
     @property
     def _experiment_file(self):
@@ -69,7 +82,7 @@ class Workdir:
             )
         self.name(experiment)
         new = recipes.to_json(experiment)
-        if self._experiment_file.exists():
+        if self.exists():
             # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))
             difference = recipes.first_difference(old, new)
@@ -93,11 +106,16 @@ class Workdir:
             raise UserError(
                 f"{self.path} is there and is not a run of this zoo: give another folder."
             )
-        whole = self.path.absolute()
-        above = next(path for path in (whole, *whole.parents) if path.exists())
-        if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
-            reason = "may not be written to" if above.is_dir() else "is a file"
-            raise UserError(f"{self.path} cannot be made ({above} {reason}): give another folder.")
+        if self.path.exists():
+            storage.check_writable(self.path)
+        else:
+            unfinished.check_place(self.path)
+        if experiment.init_from:  # which a run that was begun no longer needs
+            start = Workdir(experiment.init_from)
+            try:
+                start._read_experiment()
+            except UserError as error:
+                raise UserError(f"init_from: {error}") from error
 
     @staticmethod
     def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
@@ -107,14 +125,14 @@ class Workdir:
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
         return self.path.is_dir() and all(
-            storage.is_partial(path, self._experiment_file) for path in self.path.iterdir()
+            unfinished.is_of(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
         """Makes the folder and keeps the experiment there, and notes that the run is the user's
         own (`zoo.runs.made_here`); raises what `check` raises."""
         self.check(experiment)
-        if not self._experiment_file.exists():
+        if not self.exists():
             self._write(experiment)
         made_here.keep(self._read_experiment(), self.path)
 
@@ -122,7 +140,7 @@ class Workdir:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in storage.FULL:
+            if error.errno in unfinished.FULL:
                 raise
             raise UserError(
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
@@ -134,17 +152,23 @@ class Workdir:
             self.check(experiment)  # another process began a run here just now
 
     def _read_experiment(self):
+        object_storage.check_folder(self._given)
         try:
-            return storage.read_object(self._experiment_file)
-        except (OSError, UserError) as error:
+            return strict_json.read(self._experiment_file)
+        except UserError as error:
             raise UserError(
                 f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
                 "the folder of a training run."
             ) from error
 
     def exists(self) -> bool:
-        """Whether the folder holds an experiment."""
-        return self._experiment_file.exists()
+        """Whether the folder holds an experiment; UserError if that cannot be known."""
+        try:
+            return self._experiment_file.exists()
+        except OSError as error:  # a name that is too long, or a folder that may not be looked into
+            raise UserError(
+                f"{self.path} cannot be looked up ({error.strerror}): give another folder."
+            ) from error
 
     def experiment(self) -> Experiment:
         """The experiment that the folder holds.
@@ -189,6 +213,8 @@ class Workdir:
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
         """Reads a lexicon of the run; that of a language model is its only one."""
+        if exported.is_exported(self.path):
+            exported.check(self.path, f"{name}.npz")
         return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
@@ -202,7 +228,7 @@ class Workdir:
         """The start that `keep_start` recorded; None for a run that began with values of its
         own."""
         path = self.path / "start.json"
-        return storage.read_object(path) if path.exists() else None
+        return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
         """Records the texts that the run, as it begins, is going to see."""
@@ -222,7 +248,7 @@ class Workdir:
     def recipe_digest_but_seed(self) -> str:
         """A hash of the recipe without its seed and its devices, which runs of several seeds have
         in common; "" without a recipe."""
-        if not self._experiment_file.exists():
+        if not self.exists():
             return ""
         recipe = self._read_experiment()
         recipe = {name: value for name, value in recipe.items() if name != "parallel"}
@@ -233,7 +259,9 @@ class Workdir:
         """The digest of the training and validation text in the last checkpoint, or that an
         exported run kept; "" if there is none."""
         if exported.is_exported(self.path):
-            return str(exported.record(self.path).get("data", ""))
+            return exported.record(self.path).get("data") or ""
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
             if any_kept(folder, kind):
@@ -258,14 +286,23 @@ class Workdir:
         """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
-        like = jax.eval_shape(lambda key: experiment.model.init(key, *lexicons), jax.random.key(0))
+
+        def like():
+            model = experiment.model
+            return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
+
         if exported.is_exported(self.path):
-            return *exported.read_params(self.path, like), {}
+            exported.safetensors()  # if it is missing
+            sizes.check(experiment, exported.shapes(self.path), str(self.path))
+            return *exported.read_params(self.path, like()), {}
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+
         restored = None
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                restored = checkpoints.restore("best", {"params": like}, log)
+                sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
+                restored = checkpoints.restore("best", {"params": like()}, log)
             finally:
                 checkpoints.close()
         if restored is None:

@@ -12,10 +12,6 @@ from zoo.sources import files
 from zoo.sources.corpus import Corpus
 from zoo.sources.file_source import FileSource, ranged
 
-with lazy.extra():
-    import conllu.exceptions
-    import conllu.parser
-
 COLUMNS = 10
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")
 CHOICES = ("split", "surface", "kept")
@@ -236,6 +232,9 @@ def _token(line, where):
     # The parser would take two spaces for a tab; in the last column it does not matter.
     if any("  " in column for column in columns[:-1]):
         raise UserError(f"{where}: two spaces in a column: leave one of them out.")
+    with lazy.extra():
+        import conllu.exceptions
+        import conllu.parser
     try:
         token = conllu.parser.parse_line(line, conllu.parser.DEFAULT_FIELDS)
     # ValueError of numbers that Python finds too long to read.

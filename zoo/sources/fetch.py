@@ -7,22 +7,26 @@ first use"): from then on, and for all who have that file, the same address has 
 
 import contextlib
 import hashlib
+import http.client
 import io
 import json
 import pathlib
+import re
 import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
 
-from zoo.errors import UserError
+from zoo import strict_json, unfinished
+from zoo.errors import UserError, shortened
 from zoo.sources import dataset_rows, free
 
 RECORD = "fetched.json"
 # Some hosts refuse the name that urllib gives itself.
 _HEADERS = {"User-Agent": "zoo (python-urllib)"}
 TIMEOUT = 60.0
+_ADDRESS = re.compile(r"(https?|ftp|file)://.", re.IGNORECASE)
 _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
@@ -66,21 +70,27 @@ def fetch(
 
     def listing(url):
         try:
-            found = json.loads(_bytes_at(url, mirror))
+            found = strict_json.loads(_bytes_at(url, mirror).decode())
+            strict_json.check(found, list)
             return [entry for entry in found if isinstance(entry, dict)]
         except ValueError as error:
             raise UserError(f"{url} has no list of files ({error}): try again later.") from error
         except OSError as error:
-            raise UserError(_not_had(url, error, folder / name)) from error
+            raise UserError(_not_had(url, error, folder / name, mirror)) from error
 
+    if mirror and not _ADDRESS.match(mirror):
+        raise UserError(
+            f"--mirror {mirror} is not an address: give one such as https://HOST/PATH or "
+            "file:///FOLDER."
+        )
     corpus = free.corpus(name, release, listing)
     log(f"{name}: {corpus.about}")
     archives: dict[str, bytes] = {}
     fetched = []
     for file in corpus.files:
         path = folder / file.path
-        if path.exists():
-            one = _checked(folder, file, path.read_bytes(), release, there=True)
+        if (content := _there(path)) is not None:
+            one = _checked(folder, file, content, release, there=True)
         else:
             content = _through_datasets(corpus, file) if through_datasets and not mirror else None
             if content is None:
@@ -91,6 +101,19 @@ def fetch(
         log(f"  {path}: sha256 {one.sha256[:16]}, {_HOW[one.how]}")
         fetched.append(one)
     return fetched
+
+
+def _there(path) -> bytes | None:
+    """What is in a file; None if it is yet to be fetched, and its folder can be written to."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        unfinished.check_place(path, "another folder by --into")
+        return None
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}): give another folder by --into."
+        ) from error
 
 
 _HOW = {
@@ -109,7 +132,7 @@ def _content(file, mirror, folder, archives) -> bytes:
             if url not in archives:
                 archives[url] = _bytes_at(url, mirror)
         except OSError as error:  # urllib's errors are of this kind
-            raise UserError(_not_had(url, error, folder / file.path)) from error
+            raise UserError(_not_had(url, error, folder / file.path, mirror)) from error
         parts.append(archives[url] if file.member else archives.pop(url))
     if not file.member:
         return b"".join(parts)
@@ -123,8 +146,13 @@ def _content(file, mirror, folder, archives) -> bytes:
         ) from error
 
 
-def _not_had(url, error, path):
+def _not_had(url, error, path, mirror):
     why = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+    if mirror:
+        return (
+            f"{url} cannot be fetched from --mirror {shortened(mirror)} ({why}): give another one, "
+            f"or fetch the file where there is a network and put it at {path}."
+        )
     return (
         f"{url} cannot be fetched ({why}): fetch it where there is a network and put it at {path}, "
         "or give --mirror with a copy of the addresses."
@@ -135,9 +163,12 @@ def _bytes_at(url: str, mirror: str | None) -> bytes:
     """What is at an address, or at its place in a mirror; OSError if it cannot be had."""
     if mirror:
         url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
-    request = urllib.request.Request(url, headers=_HEADERS)
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-        return answer.read()
+    try:
+        request = urllib.request.Request(url, headers=_HEADERS)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            return answer.read()
+    except (ValueError, http.client.HTTPException) as error:  # no address, or half an answer
+        raise urllib.error.URLError(str(error) or type(error).__name__) from error
 
 
 def _through_datasets(corpus, file) -> bytes | None:
@@ -204,11 +235,12 @@ def read_record(folder: pathlib.Path) -> dict:
     path = folder / RECORD
     if not path.exists():
         return {}
+    found = strict_json.read(path)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return {str(name): dict(entry) for name, entry in found.items()}
-    except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"{path} is no record of fetched files ({error}): remove it.") from error
+        strict_json.check(found, {name: {"sha256": str} for name in found})
+    except ValueError as error:
+        raise UserError(f"{path} is not a record of fetched files ({error}): remove it.") from error
+    return found
 
 
 def _record(folder, file, fetched, release):

@@ -3,24 +3,29 @@
 import bz2
 import dataclasses
 import gzip
+import io
 import lzma
 import os
 import pathlib
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from zoo.errors import UserError, shortened
 from zoo.trust import permissions, shipped
 
 # What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
 # bzip2 has other ones after the ninth.)
-DECOMPRESS = (
-    (re.compile(rb"\x1f\x8b"), gzip.decompress),
-    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.decompress),
-    (re.compile(rb"\xfd7zXZ\0"), lzma.decompress),
+_OPEN: tuple[tuple[re.Pattern, Callable[[Any], Any]], ...] = (
+    (re.compile(rb"\x1f\x8b"), gzip.open),
+    (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.open),
+    (re.compile(rb"\xfd7zXZ\0"), lzma.open),
 )
+# Most bytes of a line in a compressed file, or in one that is read line by line: 128 MiB, more than
+# text8, a line of 100 MB. A compressed file of a few kB may hold a line larger than the memory.
+LONGEST_LINE = 1 << 27
+_PIECE = 1 << 20  # bytes that are decompressed at a time
 # What is not read, and what to do instead.
 OTHERS = (
     (b"PK\x03\x04", "is a zip archive: unpack it"),
@@ -168,7 +173,8 @@ def read_text(path: pathlib.Path) -> str:
     """The text of a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
 
     Raises:
-      UserError: if it cannot be read, or is empty, binary or not UTF-8.
+      UserError: it cannot be read, is empty, binary or not UTF-8, or a line of a compressed file is
+        longer than `LONGEST_LINE`.
     """
     try:
         content = path.read_bytes()
@@ -179,20 +185,51 @@ def read_text(path: pathlib.Path) -> str:
     return content.decode("utf-8-sig")  # without the mark that some editors put first
 
 
+def opener(start: bytes) -> Callable[[Any], Any] | None:
+    """Returns what opens a compressed file within an open one, by its first bytes; None if it is
+    not compressed."""
+    return next((opens for magic, opens in _OPEN if magic.match(start)), None)
+
+
+def too_long(where: str) -> UserError:
+    """Returns the error of a line of more than `LONGEST_LINE` bytes; `where` names the line."""
+    return UserError(
+        f"{where} has more than {LONGEST_LINE:,} bytes in one line: break the line, or "
+        "get the file again if its lines should be shorter."
+    )
+
+
 def _decompressed(content, path):
-    for magic, decompress in DECOMPRESS:
-        if magic.match(content):
-            try:
-                return decompress(content)
-            # ValueError of a bzip2 file that is cut short.
-            except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-                raise UserError(
-                    f"{path} cannot be decompressed ({error}): get it again."
-                ) from error
+    opens = opener(content)
+    if opens is not None:
+        try:
+            return b"".join(_pieces(opens(io.BytesIO(content)), path))
+        # ValueError of a bzip2 file that is cut short.
+        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+            raise UserError(f"{path} cannot be decompressed ({error}): get it again.") from error
+    check_readable(content, path)
+    return content
+
+
+def check_readable(content: bytes, path: pathlib.Path):
+    """UserError for a file that begins as one that is not read; says what to do instead."""
     for prefix, what in OTHERS:
         if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
-    return content
+
+
+def _pieces(file, path) -> Iterator[bytes]:
+    """Reads a decompressed file in pieces, as long as its lines are no longer than they may be."""
+    number, length = 1, 0
+    while piece := file.read(_PIECE):
+        first = piece.find(b"\n")
+        length += len(piece) if first < 0 else first
+        if length > LONGEST_LINE:
+            raise too_long(f"{path}, line {number},")
+        if first >= 0:
+            number += piece.count(b"\n")
+            length = len(piece) - piece.rfind(b"\n") - 1
+        yield piece
 
 
 def check_utf8(content: bytes, path: pathlib.Path):

@@ -2,8 +2,11 @@
 
 import dataclasses
 import math
+import re
 
 from zoo.errors import UserError, shortened
+
+_ASCII = re.compile(r"[0-9eE.+-]+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +49,11 @@ class NBestList:
 
 
 def number_of(text: object, where: str, what: str) -> float:
-    """The finite number that a text is; UserError naming `where` and `what` otherwise."""
+    """Reads a finite number; UserError naming `where` and `what` where a text is none."""
     try:
         value = float(text) if isinstance(text, str | int | float) else math.nan
-        if isinstance(text, bool):
+        # Python's own 1_000 and digits of other scripts are slips in a file.
+        if isinstance(text, bool) or (isinstance(text, str) and not _ASCII.fullmatch(text)):
             value = math.nan
     except (ValueError, OverflowError):
         value = math.nan

@@ -12,7 +12,8 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
+from zoo.sources import files
 from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 IDS = ("id", "utt", "utt_id", "name")
@@ -22,9 +23,10 @@ REFERENCES = ("reference", "ref", "output")
 
 
 def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
-    """The lists of numbered lines; UserError names file and line.
+    """Reads the lists of numbered lines; UserError names file and line.
 
-    A file that is one JSON list of such objects, as HyPoradise has it, is read whole.
+    A file that is one JSON list of such objects, as HyPoradise has it, is read whole, and may be as
+    large as a line, `files.LONGEST_LINE`.
     """
     for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
         yield _joined([nbest_list for _, nbest_list in group])
@@ -39,38 +41,65 @@ def _joined(lists):
 
 def _entries(lines, path):
     """(what tells lists apart, a list) of each object."""
-    for number, value in _objects(lines, path):
-        where = f"{path}, line {number}"
+    for number, where, value in _objects(lines, path):
         if not isinstance(value, dict):
-            raise UserError(f'{where}: no object: write {{"id": ..., "hypotheses": [...]}}.')
+            raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
         nbest_list, whole = _list_of(value, number, where)
         # Two lists of one id are not one list: the second is refused.
         yield (nbest_list.id, number if whole else None), nbest_list
 
 
 def _objects(lines, path):
-    """(line, value) of each line of JSON, or of each item of one list."""
-    lines = iter(lines)
+    """(its number, where it is, value) of each line of JSON, or of each item of one list."""
+    lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
     number, first = next(lines)
     if first.lstrip().startswith("["):
-        whole = "\n".join((first, *(text for _, text in lines)))
-        yield from enumerate(_parsed(whole, f"{path}, line {number}"), 1)
+        whole = _parsed(_joined_lines(first, lines, path), f"{path}, line {number}")
+        yield from ((n, f"{path}, item {n}", value) for n, value in enumerate(whole, 1))
         return
     for at, text in itertools.chain([(number, first)], lines):
         if text.strip():
-            yield at, _parsed(text, f"{path}, line {at}")
+            where = f"{path}, line {at}"
+            yield at, where, _parsed(text, where)
+
+
+def _joined_lines(first, others, path):
+    """The text of all lines; UserError if they are more than a line may be."""
+    texts, size = [first], len(first)
+    for _, text in others:
+        texts.append(text)
+        size += len(text) + 1
+        if size > files.LONGEST_LINE:
+            raise UserError(
+                f"{path} is one JSON list of more than {files.LONGEST_LINE:,} characters: write "
+                "its items a line each, as jq -c '.[]' does."
+            )
+    return "\n".join(texts)
 
 
 def _parsed(text, where):
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"{where}: half a character (an escape from \\ud800 to \\udfff that stands alone): "
+            "correct the text."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not JSON ({error}): correct it.") from error
+    return value
 
 
 def _list_of(value, number, where):
     """(the list of an object, whether it is a whole one)."""
-    id = next((str(value[name]) for name in IDS if name in value), str(number))
+    id = next((value[name] for name in IDS if name in value), number)
+    if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
+        raise UserError(
+            f"{where}: the id is {shortened(json.dumps(id), 80)}: write a string or a whole number."
+        )
+    id = str(id)
     key = next((name for name in LISTS if isinstance(value.get(name), list)), None)
     if key is None:
         return NBestList(id, [_hypothesis(value, number, where)], _reference(value)), False
@@ -86,7 +115,10 @@ def _list_of(value, number, where):
     for position, item in enumerate(items):
         own = {"text": item} if isinstance(item, str) else item
         if not isinstance(own, dict):
-            raise UserError(f"{where}: hypothesis {position + 1} is neither text nor an object.")
+            raise UserError(
+                f"{where}: hypothesis {position + 1} is neither text nor an object: write "
+                "one of the two."
+            )
         own = {**own, **{name: column[position] for name, column in columns.items()}}
         hypotheses.append(_hypothesis(own, number, where))
     return NBestList(id, hypotheses, _reference(value)), True

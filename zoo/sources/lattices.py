@@ -6,6 +6,7 @@ which no link goes back; scores are natural logarithms, larger is better.
 
 import collections
 import dataclasses
+import itertools
 import math
 import re
 import shlex
@@ -17,9 +18,13 @@ from zoo.sources.hypotheses import number_of
 
 # Words that are none: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, and Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
-# What a posterior that is written as 0 is taken for: such links are paths, too.
+# Less is taken for this, so that links whose posterior is written as 0 are on paths, too; more than
+# 1, up to a rounding of 1e-3, for 1.
 LEAST_POSTERIOR = 1e-6
-_FIELD = re.compile(r"\w+=")
+_FIELD = re.compile(r"\s*\w+=")
+_NODE = re.compile(r"[0-9]{1,18}")
+# Lines that tell the form of a file.
+_HEAD = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Link:
       acoustic: the recogniser's acoustic score, nats, without its scale.
       language: the recogniser's score of its language model, nats, without its scale.
       line: of the file.
-      log_posterior: log of the link's posterior among all paths, nats; 0 where the file has none.
+      log_posterior: log of the link's posterior among all paths, from 1e-6 to 1, nats; 0 where the
+        file has none.
     """
 
     start: int
@@ -73,26 +79,32 @@ class Lattice:
 
 
 def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
-    """The lattices of a file: one of SLF, or those of Kaldi's text form, one after the other.
+    """Reads the lattices of a file: one of SLF, or several of Kaldi's text form, one at a time.
 
-    Nodes from which the end cannot be reached, or that cannot be reached from the start, are left
-    out with their links.
+    A file is SLF if most of its first 1,000 lines begin with a field NAME=. Nodes from which the
+    end cannot be reached, or that cannot be reached from the start, are left out with their links.
+    Posteriors p= are clamped to [1e-6, 1].
 
     Args:
       path: the file, perhaps compressed.
       name: the id of a lattice of SLF that has no UTTERANCE; None for the file's path.
 
     Raises:
-      UserError: a line is of neither form; a count of the header is another; a node is named twice,
-        or not at all; a time is negative; a link has no score where others have one; there is a
-        cycle, or no path, or more than one start or end and none named. File and line are named.
+      UserError: a line is not of the form of the file; a count of the header is another; a field or
+        a node comes twice, or a node not at all; a node or state is not a whole number; a time is
+        negative, or a posterior not from 0 to 1; a link has no score where others have one; there
+        is a cycle, or no path, or more than one start or end and none named; two lattices of
+        Kaldi's have no blank line between them; or there is no lattice. File and line are named.
     """
-    lines = [line for line in streams.read_lines(path) if not line[1].startswith("#")]
-    first = next((text for _, text in lines if text.strip()), "")
-    if _FIELD.match(first.strip()):
-        yield _of_slf(lines, path, name or path)
+    lines = (line for line in streams.read_lines(path) if not line[1].startswith("#"))
+    head = [*itertools.islice(lines, _HEAD)]
+    filled = [text for _, text in head if text.strip()]
+    if not filled:
+        raise UserError(f"{path} has no lattice in its first lines: give SLF or Kaldi's text form.")
+    if 2 * sum(_FIELD.match(text) is not None for text in filled) > len(filled):
+        yield _of_slf(itertools.chain(head, lines), path, name or path)
     else:
-        yield from _of_kaldi(lines, path)
+        yield from _of_kaldi(itertools.chain(head, lines), path)
 
 
 def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
@@ -105,29 +117,47 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         where = f"{path}, line {line}"
         fields = _fields(text, where)
         if "I" in fields:
+            if not _NODE.fullmatch(fields["I"]):
+                raise UserError(
+                    f"{where}: the node I={shortened(fields['I'], 80)} is not a whole number: "
+                    "count nodes from 0."
+                )
             if fields["I"] in nodes:
-                raise UserError(f"{where}: the node {fields['I']} comes twice.")
+                raise UserError(f"{where}: the node {fields['I']} comes twice: keep one.")
             if number_of(fields.get("t", "0"), where, "the time t") < 0:
-                raise UserError(f"{where}: the time t={fields['t']} is negative.")
+                raise UserError(f"{where}: the time t={fields['t']} is negative: correct it.")
             nodes[fields["I"]] = fields
         elif "J" in fields:
             if fields["J"] in names:
-                raise UserError(f"{where}: the link {fields['J']} comes twice.")
+                raise UserError(f"{where}: the link {fields['J']} comes twice: keep one.")
             names.add(fields["J"])
             links.append((line, fields))
         else:
+            for field in fields:
+                if field in header:
+                    raise UserError(
+                        f"{where}: the field {field}= is in the header already ({at[field]}): give "
+                        "it once, and a file one lattice."
+                    )
             header |= fields
             at |= dict.fromkeys(fields, where)
+    if not links:
+        raise UserError(
+            f"{path}: the lattice has no links J=: get the file again, or leave it out."
+        )
     for short, long, count in (("N", "NODES", len(nodes)), ("L", "LINKS", len(links))):
         field = short if short in header else long
         if field in header and header[field] != str(count):
             raise UserError(
-                f"{at[field]}: the header says {header[field]} {long.lower()} and there are "
-                f"{count}: the file is cut short, or its header is wrong."
+                f"{at[field]}: the header says {shortened(header[field], 80)} {long.lower()} and "
+                f"there are {count}: the file is cut short, or its header is wrong: get it again."
             )
     base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
     if base < 0 or base == 1:
-        raise UserError(f"{at['base']}: base={base:g} is the base of no logarithm.")
+        raise UserError(
+            f"{at['base']}: base={base:g} is not the base of a logarithm: give a number above 0, "
+            "not 1, or 0 for probabilities."
+        )
     scored = {name for name in "alp" if any(name in fields for _, fields in links)}
     scored_links = []
     for line, fields in links:
@@ -139,17 +169,25 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         values = []
         for letter in "al":
             if letter in scored and letter not in fields:
-                raise UserError(f"{where}: the link has no score {letter}=, and others have one.")
+                raise UserError(
+                    f"{where}: the link has no score {letter}=, and others have one: give it to "
+                    "all links or to none."
+                )
             value = number_of(fields.get(letter, "0" if base else "1"), where, f"{letter}=")
             values.append(_natural(value, base, where))
         word = fields.get(
             "W", fields.get("WORD", nodes[ends[1]].get("W", nodes[ends[1]].get("WORD")))
         )
         if "p" in scored and "p" not in fields:
-            raise UserError(f"{where}: the link has no posterior p=, and others have one.")
+            raise UserError(
+                f"{where}: the link has no posterior p=, and others have one: give it to all links "
+                "or to none."
+            )
         posterior = number_of(fields.get("p", "1"), where, "p=")
         if not 0 <= posterior <= 1 + 1e-3:
-            raise UserError(f"{where}: the posterior p={fields['p']} is not between 0 and 1.")
+            raise UserError(
+                f"{where}: the posterior p={fields['p']} is not from 0 to 1: correct it."
+            )
         log_posterior = math.log(min(1.0, max(posterior, LEAST_POSTERIOR)))
         scored_links.append((*ends, _word(word), *values, line, log_posterior))
     scales = [
@@ -160,31 +198,48 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         _named_node(header.get(field), nodes, at.get(field, path), field)
         for field in ("start", "end")
     )
-    return lattice_of(header.get("UTTERANCE", name), scored_links, start, end, path, scales)
+    return lattice_of(header.get("UTTERANCE") or name, scored_links, start, end, path, scales)
 
 
 def _fields(text, where):
     try:
         parts = shlex.split(text) if '"' in text else text.split()
     except ValueError as error:
-        raise UserError(f"{where}: {error}: a value has a quotation mark at one end.") from error
-    pairs = [part.partition("=") for part in parts]
-    for (name, sign, _), part in zip(pairs, parts, strict=True):
+        raise UserError(
+            f"{where}: {error}: write a quotation mark at both ends of a value."
+        ) from error
+    fields: dict[str, str] = {}
+    for part in parts:
+        name, sign, value = part.partition("=")
         if not name or not sign:
-            raise UserError(f"{where}: {shortened(part, 80)!r} is no field NAME=VALUE.")
-    return {name: value for name, _, value in pairs}
+            raise UserError(
+                f"{where}: {shortened(part, 80)!r} is not a field NAME=VALUE of SLF: correct the "
+                "line."
+            )
+        if name in fields:
+            raise UserError(f"{where}: the field {name}= comes twice: keep one.")
+        fields[name] = value
+    return fields
 
 
 def _end(fields, long, short, nodes, where):
     node = fields.get(short, fields.get(long))
+    if node is None:
+        raise UserError(f"{where}: the link has no {short}=: name the node there.")
     if node not in nodes:
-        raise UserError(f"{where}: the link has {short}={node}, and there is no such node.")
+        raise UserError(
+            f"{where}: the link has {short}={shortened(node, 80)}, and there is no such node: name "
+            "one of those at I=."
+        )
     return node
 
 
 def _named_node(name, nodes, where, field):
     if name is not None and name not in nodes:
-        raise UserError(f"{where}: the header says {field}={name}, and there is no such node.")
+        raise UserError(
+            f"{where}: the header says {field}={shortened(name, 80)}, and there is no such node: "
+            "name one of those at I=."
+        )
     return name
 
 
@@ -193,7 +248,7 @@ def _natural(value, base, where):
     if base:
         return value * math.log(base)
     if value < 0:
-        raise UserError(f"{where}: the probability {value:g} is negative.")
+        raise UserError(f"{where}: the probability {value:g} is negative: correct it.")
     return math.log(value) if value else -math.inf
 
 
@@ -204,7 +259,7 @@ def _word(text):
 def _of_kaldi(lines, path) -> Iterator[Lattice]:
     """Lattices between blank lines: a name, arcs `from to word graph,acoustic`, final states."""
     block: list[tuple[int, str]] = []
-    for line, text in (*lines, (0, "")):
+    for line, text in itertools.chain(lines, [(0, "")]):
         if text.strip():
             block.append((line, text))
         elif block:
@@ -213,31 +268,79 @@ def _of_kaldi(lines, path) -> Iterator[Lattice]:
 
 
 def _of_block(block, path):
-    (_, name), *rest = block
+    """The lattice of the lines between blank ones."""
+    (first, name), *rest = block
+    name = name.strip()
     if len(name.split()) != 1:
         raise UserError(
-            f"{path}, line {block[0][0]}: {shortened(name, 80)!r} is neither the name of a lattice "
-            "of Kaldi's text form nor a field of SLF."
+            f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice of "
+            "Kaldi's text form nor a field of SLF: give a file of one of the two."
         )
-    links, start, end = [], None, "the end"
+    if not rest:
+        raise UserError(
+            f"{path}, line {first}: the lattice {shortened(name, 80)!r} has no arcs: write them on "
+            "the lines below its name."
+        )
+    links, final, start, before = [], {}, None, None
     for line, text in rest:
         where, parts = f"{path}, line {line}", text.split()
-        start = parts[0] if start is None else start
-        if len(parts) > 2:  # an arc; of a lattice that is not compact, with two labels
-            costs = parts[-1] if "," in parts[-1] else ""
-            word = parts[-2] if costs else parts[-1]
-            if len(parts) - bool(costs) not in (3, 4):
-                raise UserError(f"{where}: write FROM TO WORD GRAPH,ACOUSTIC.")
-            if not costs:
-                raise UserError(f"{where}: the word has no costs GRAPH,ACOUSTIC.")
-            ends, word = (parts[0], parts[1]), None if word == "0" else _word(word)
+        _check_states(parts[: 2 if len(parts) > 2 else 1], where)
+        state = parts[0]
+        start = state if start is None else start
+        if state == start and before not in (None, start):
+            raise UserError(
+                f"{where}: lines of the first state, {start}, come again behind others: put a "
+                "blank line between two lattices, and the lines of this state together."
+            )
+        before = state
+        ends, word, costs = (state, "the end"), None, "0,0"
+        if len(parts) > 2:
+            ends, word, costs = _arc(parts, where)
+        elif state in final:
+            raise UserError(f"{where}: the state {state} is final twice: keep one of the lines.")
+        elif len(parts) == 2 and "," not in parts[1]:
+            raise UserError(
+                f"{where}: {shortened(parts[1], 80)!r} is not a cost: write STATE GRAPH,ACOUSTIC "
+                "for a final state, FROM TO WORD GRAPH,ACOUSTIC for an arc."
+            )
         else:
-            costs, ends, word = parts[1] if len(parts) == 2 else "0,0", (parts[0], end), None
+            final[state] = where
+            costs = parts[1] if len(parts) == 2 else costs
         graph, _, others = costs.partition(",")
         acoustic = others.partition(",")[0]
-        values = [-number_of(cost, where, "a cost") for cost in (acoustic, graph)]
+        values = [
+            -number_of(cost, where, f"the {kind} cost")
+            for kind, cost in (("acoustic", acoustic), ("graph", graph))
+        ]
         links.append((*ends, word, *values, line))
-    return lattice_of(name.strip(), links, start, end, path, (1.0, 1.0, 0.0))
+    reached = {start, *(link[1] for link in links)}
+    for state, where in final.items():
+        if state not in reached:
+            raise UserError(
+                f"{where}: no arc leads to the final state {state}: correct the line, or put a "
+                "blank line before it if it is the name of the next lattice."
+            )
+    return lattice_of(name, links, start, "the end", path, (1.0, 1.0, 0.0))
+
+
+def _check_states(states, where):
+    for state in states:
+        if not _NODE.fullmatch(state):
+            raise UserError(
+                f"{where}: {shortened(state, 80)!r} is not the number of a state: write FROM TO "
+                "WORD GRAPH,ACOUSTIC, and a blank line before the name of the next lattice."
+            )
+
+
+def _arc(parts, where):
+    """(its two states, its word or None, its costs); two labels where a lattice is not compact."""
+    costs = parts[-1] if "," in parts[-1] else ""
+    if not costs:
+        raise UserError(f"{where}: the arc has no costs: write FROM TO WORD GRAPH,ACOUSTIC.")
+    if len(parts) not in (4, 5):
+        raise UserError(f"{where}: {len(parts)} fields: write FROM TO WORD GRAPH,ACOUSTIC.")
+    word = parts[-2]
+    return (parts[0], parts[1]), None if word == "0" else _word(word), costs
 
 
 def lattice_of(
@@ -270,22 +373,27 @@ def lattice_of(
     back = _reached(end, links, 1, 0)
     kept = [link for link in links if link[0] in ahead and link[1] in back]
     if not kept:
-        raise UserError(f"{path}: no path leads from the start of the lattice {name} to its end.")
+        raise UserError(
+            f"{path}: no path leads from the start of the lattice {shortened(name, 80)} to its "
+            "end: get the file again, or name other nodes."
+        )
     numbers = _ordered(start, kept, path, name)
     numbered_links = [
         Link(numbers[link[0]], numbers[link[1]], *link[2:])
         for link in sorted(kept, key=lambda link: numbers[link[0]])
     ]
     if numbers[end] != len(numbers) - 1:
-        raise UserError(f"{path}: the lattice {name} goes on behind its end.")
+        raise UserError(
+            f"{path}: links leave the end of the lattice {shortened(name, 80)}: name another end."
+        )
     return Lattice(name, len(numbers), tuple(numbered_links), *scales)
 
 
 def _only(nodes, path, name, what):
     if len(nodes) != 1:
         raise UserError(
-            f"{path}: the lattice {name} has {len(nodes)} nodes that could be its {what}"
-            f"{''.join(f', {node}' for node in nodes[:4])}: name one in the header, {what}=."
+            f"{path}: the lattice {shortened(name, 80)} has {len(nodes)} nodes that could be its "
+            f"{what}{''.join(f', {node}' for node in nodes[:4])}: name one in the header, {what}=."
         )
     return nodes[0]
 
@@ -324,6 +432,6 @@ def _ordered(start, links, path, name):
         if link[1] not in numbers:
             raise UserError(
                 f"{path}, line {link[5]}: the link to {link[1]} is on or behind a cycle of the "
-                f"lattice {name}; a lattice has none."
+                f"lattice {shortened(name, 80)}: correct its ends."
             )
     return numbers

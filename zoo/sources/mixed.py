@@ -74,7 +74,9 @@ class Mixed(Source):
                 f"data.names={self.names}: give names of letters, digits and hyphens that differ."
             )
         if self.weights and not (
-            np.isfinite(self.weights).all() and min(self.weights) >= 0 and max(self.weights) > 0
+            np.isfinite(np.array(self.weights, float)).all()
+            and min(self.weights) >= 0
+            and max(self.weights) > 0
         ):
             raise UserError(
                 f"data.weights={self.weights}: give finite numbers, none below 0 and at least one "

@@ -1,6 +1,6 @@
 """N-best lists of recognisers and translators, list by list.
 
-Three forms, told by the first line:
+Three forms, told by the first line that is not blank; a line of another form is refused:
 
     fields   id ||| words ||| features ||| score       Moses, Joshua; more fields may follow
     json     {"id": ..., "hypotheses": [...]}          a list a line, or a hypothesis a line
@@ -18,47 +18,45 @@ from zoo.sources import json_lists, streams
 from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
-FORMS = ("fields", "json", "kaldi")
-_NUMBERED = re.compile(r"(.+)-(\d+)")
+_NUMBERED = re.compile(r"(.+)-([0-9]+)")
+# Blank lines that may stand before the first of a file.
+_BLANK = 1000
 
 
 def read_lists(
     path: str,
     costs: Mapping[str, str] | None = None,
-    form: str | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """The form of a file, and its lists one after the other.
+    """Reads the form of a file, and its lists one after the other.
 
     Args:
       path: the file, or /dev/stdin.
       costs: {feature: file} of a list of Kaldi's: lines `utt-1 cost` in the order of `path`; the
         feature is the negative cost, so that larger is better, as everywhere.
-      form: one of `FORMS`; None tells it from the first line.
       sparse: a feature that a line does not name is 0 there, as for Moses' sparse features.
         Otherwise every hypothesis has the features of the first.
 
     Raises:
       UserError: a line is of another form, has a feature more or less than the first, a value that
-        is no finite number, or no score where the first has one; or a list's id comes again after
-        another list. File and line are named.
+        is not a finite number, or no score where the first has one; a list's id comes again after
+        another list; or there are no lists. File and line are named.
     """
-    return lists_of(streams.read_lines(path), path, costs, form, sparse)
+    return lists_of(streams.read_lines(path), path, costs, sparse)
 
 
 def lists_of(
     lines: Iterator[tuple[int, str]],
     path: str,
     costs: Mapping[str, str] | None = None,
-    form: str | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
     """Reads lists, as `read_lists` does, from numbered lines that come from `path`."""
-    number, first = next(lines)
-    lines = itertools.chain([(number, first)], lines)
-    form = form or form_of(first)
+    form, lines = form_of(lines)
     if costs and form != "kaldi":
-        raise UserError(f"{path} is no list of Kaldi's, which alone has files of costs beside it.")
+        raise UserError(
+            f"--costs is for lists of Kaldi's, and {path} has the form {form}: leave it out."
+        )
     if form == "json":
         lists = json_lists.read(lines, path)
     elif form == "kaldi":
@@ -68,12 +66,24 @@ def lists_of(
     return form, _checked(lists, path, sparse)
 
 
-def form_of(line: str) -> str:
-    """The form of a file by its first line; "fields" if it is none of these."""
-    if line.lstrip()[:1] in ("{", "["):
-        return "json"
-    first = (line.split() or [""])[0]
-    return "kaldi" if SEPARATOR not in line and _NUMBERED.fullmatch(first) else "fields"
+def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
+    """Tells the form of numbered lines by the first that is not blank: (the form, all lines).
+
+    The form is "fields" where it is neither of the others. Readers of each form refuse lines of
+    another.
+    """
+    seen: list[tuple[int, str]] = []
+    for line in itertools.islice(lines, _BLANK):
+        seen.append(line)
+        if line[1].strip():
+            break
+    text = seen[-1][1]
+    form = "fields"
+    if text.lstrip()[:1] in ("{", "["):
+        form = "json"
+    elif SEPARATOR not in text and _NUMBERED.fullmatch((text.split() or [""])[0]):
+        form = "kaldi"
+    return form, itertools.chain(seen, lines)
 
 
 def fields(line: str) -> list[str]:
@@ -113,7 +123,9 @@ def features_of(text: str, where: str) -> dict[str, float]:
         if not equals:
             groups[-1][1].append(token)
         elif not name:
-            raise UserError(f"{where}: {shortened(token, 80)!r} is a value without a name.")
+            raise UserError(
+                f"{where}: {shortened(token, 80)!r} is a value without a name: write one before =."
+            )
         elif value:
             groups += [(name, [value]), ("", [])]
         else:
@@ -126,13 +138,18 @@ def features_of(text: str, where: str) -> dict[str, float]:
                 "before it."
             )
         if key and not values:
-            raise UserError(f"{where}: the feature {shortened(key, 80)!r} has no value.")
+            raise UserError(
+                f"{where}: the feature {shortened(key, 80)!r} has no value: write a number "
+                "after it."
+            )
         for position, number in enumerate(values, 1):
             full = f"f{position}" if key is None else key
             full = f"{key}_{position}" if key and len(values) > 1 else full
             if full in features:
-                raise UserError(f"{where}: the feature {full!r} is there twice.")
-            features[full] = number_of(number, where, f"the feature {full!r}")
+                raise UserError(
+                    f"{where}: the feature {shortened(full, 80)!r} comes twice: keep one."
+                )
+            features[full] = number_of(number, where, f"the feature {shortened(full, 80)!r}")
     return features
 
 
@@ -144,6 +161,8 @@ def _of_fields(lines, path):
         if len(parts) < 2:
             raise UserError(f"{where}: no hypothesis: write id ||| words ||| features ||| score.")
         id, words, *others = parts
+        if not id.strip():
+            raise UserError(f"{where}: no id before {SEPARATOR}: write that of the list.")
         features = features_of(others[0], where) if others else {}
         score = None
         if len(others) > 1 and others[1].strip():
@@ -155,15 +174,27 @@ def _of_fields(lines, path):
 def _of_kaldi(lines, path, costs):
     """(utterance, hypothesis) of each line, with the costs of the other files."""
     others = {name: streams.read_lines(file) for name, file in costs.items()}
+    last: str | None = None
+    keys: set[str] = set()
     for number, line in lines:
         where = f"{path}, line {number}"
         key, *words = line.split() or [""]
         match = _NUMBERED.fullmatch(key)
         if not match:
             raise UserError(
-                f"{where}: {shortened(key, 80)!r} is no name of a hypothesis: write utterance-1 "
-                "and the words."
+                f"{where}: {shortened(key, 80)!r} is not the name of a hypothesis: write "
+                "utterance-1 and the words, as the lines before."
             )
+        if SEPARATOR in words:
+            raise UserError(
+                f"{where}: {SEPARATOR} in a list of Kaldi's: write utterance-1 and the words, as "
+                "the lines before."
+            )
+        if match[1] != last:
+            last, keys = match[1], set()
+        if key in keys:
+            raise UserError(f"{where}: the hypothesis {key!r} comes twice: keep one of the two.")
+        keys.add(key)
         features = {}
         for name, file in others.items():
             at, cost_line = next(file, (number, ""))
@@ -213,16 +244,17 @@ def _checked(lists, path, sparse) -> Iterator[NBestList]:
             if names is None:
                 names, scored = [*hypothesis.features], hypothesis.score is not None
             if (hypothesis.score is not None) != scored:
-                has, others = ("no", "one") if scored else ("a", "none")
+                has, others = ("no", "has one") if scored else ("a", "has none")
                 raise UserError(
                     f"{where}: the hypothesis has {has} score, and the first of the file {others}: "
-                    "give all or none."
+                    "give one to all, or to none."
                 )
             if not sparse and hypothesis.features.keys() != {*names}:
                 differ = sorted(hypothesis.features.keys() ^ {*names})
                 raise UserError(
-                    f"{where}: {len(hypothesis.features)} features where the first line has "
-                    f"{len(names)}; those of one alone are {named(differ)}: give every line the "
-                    "same, or say that they are sparse."
+                    f"{where}: the hypothesis and the first of the file differ in the features "
+                    f"{named(differ)}: give all the same, or add --sparse."
                 )
         yield nbest_list
+    if names is None:
+        raise UserError(f"{path} has no lists: give a file with one or more.")

@@ -206,8 +206,8 @@ def _has(names, columns) -> bool:
     return any(column in names for column in columns)
 
 
-def _lines(path):
-    """(the file, its lines); the last may end with a line break or without."""
+def read_lines(path):
+    """Reads (the file, its lines); the last may end with a line break or without."""
     file = files.find(path)
     text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
     return file, text.removesuffix("\n").split("\n")
@@ -215,7 +215,7 @@ def _lines(path):
 
 def _side_by_side(path, other) -> Iterator[Row]:
     """The pairs of two files with as many lines."""
-    (first, sources), (second, targets) = _lines(path), _lines(other)
+    (first, sources), (second, targets) = read_lines(path), read_lines(other)
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
         raise UserError(

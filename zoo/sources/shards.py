@@ -9,30 +9,30 @@ A shard knows no lexicon: which words become `<unk>` is the vocabulary's busines
 """
 
 import array
-import bz2
 import collections
 import dataclasses
-import gzip
 import hashlib
-import io
 import itertools
 import json
-import lzma
 import pathlib
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from zoo import strict_json, unfinished
+from zoo.arrays import stored
 from zoo.errors import UserError
-from zoo.sources import files, folders
+from zoo.sources import files, folders, streams
 from zoo.sources.corpus import Corpus
 
 RECORD = "shards.json"
+BLANK_LINES = ("skipped", "kept")
+_SHAPE = {
+    **dict.fromkeys(("words", "sentences", "types", "shard"), int),
+    "blank_lines": str,
+    "sha256": dict,
+}
 SHARD = 1 << 24
-_OPEN: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 # Words that are turned into strings at a time.
 _AT_ONCE = 1 << 20
 
@@ -62,27 +62,15 @@ def write(
     Raises:
       UserError: a file is no plain text in UTF-8, none has words, or there is something at `out`.
     """
-    out = pathlib.Path(out)
-    if out.exists():
-        raise UserError(f"{out} is there already: give a folder that is yet to be made.")
     members = [member for path in paths for member in folders.text_files(path)]
     for member in members:
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = pathlib.Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    except OSError as error:
-        raise UserError(f"{out} cannot be made ({error.strerror}): give another.") from error
-    try:
+    with unfinished.folder(out) as folder:
         lines = itertools.chain.from_iterable(map(_lines, members))
-        record = _write(lines, unfinished, keep_blank_lines, size)
+        record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
             raise UserError(f"{', '.join(paths)} has no words: give a text with at least one.")
-        unfinished.chmod(0o755)
-        unfinished.replace(out)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return record
 
 
@@ -95,8 +83,12 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
     total = 0
 
     def put(name, values):
+        values = np.array(values, np.int32)
         with open(folder / name, "wb") as file:
-            np.save(file, np.array(values, np.int32))
+            # As np.save does, whose errors do not say that a disk is full.
+            header = np.lib.format.header_data_from_array_1_0(values)
+            np.lib.format.write_array_header_1_0(file, header)
+            file.write(values.data)
         digests[name] = _digest(folder / name)
 
     for line in lines:
@@ -127,22 +119,9 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
 
 
 def _lines(path: pathlib.Path) -> Iterator[str]:
-    """The lines of a file of text, one in memory at a time."""
-    try:
-        with open(path, "rb") as file:
-            begin = file.read(6)
-        opened = next((of for magic, of in _OPEN.items() if begin.startswith(magic)), open)
-        with opened(path, "rb") as file:
-            # utf-8-sig: without the mark that some editors put first. All line ends are one.
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline=None)
-            for number, line in enumerate(text, 1):
-                if "\0" in line:
-                    raise UserError(f"{path}, line {number}, is binary: give a UTF-8 text file.")
-                yield line
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8: convert it, for instance with iconv.") from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise UserError(f"{path} cannot be read ({error}): give a file of text.") from error
+    """The lines of a file of text, one in memory at a time; all line ends are one."""
+    for _, line in streams.read_lines(str(path)):
+        yield from line.removesuffix("\r").split("\r")
 
 
 def _digest(path: pathlib.Path) -> str:
@@ -164,21 +143,20 @@ class Shards:
 
     def __init__(self, folder: pathlib.Path):
         """Opens a folder; UserError if it is damaged."""
+        self.record = strict_json.read(folder / RECORD, _SHAPE)
         try:
-            self.record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-            for name, digest in self.record["sha256"].items():
-                if _digest(folder / name) != digest:
-                    raise ValueError(f"{name} is not as it was written")
-            self._size = int(self.record["shard"])
-            names = sorted(name for name in self.record["sha256"] if name.startswith("ids-"))
-            self._ids = [np.load(folder / name, mmap_mode="r") for name in names]
-            self.lengths = np.load(folder / "lengths.npy")
-            types = (folder / "types.txt").read_text(encoding="utf-8")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            names = _names(self.record)
+            self._size = self.record["shard"]
+            self.types = _types(_checked(folder, "types.txt", self.record), self.record)
+            self.lengths = _lengths(_checked(folder, "lengths.npy", self.record), self.record)
+            self._ids = [
+                _ids(_checked(folder, name, self.record), number, self.record)
+                for number, name in enumerate(names)
+            ]
+        except (OSError, ValueError) as error:
             raise UserError(
                 f"{folder} has shards that cannot be read ({error}): encode the text again."
             ) from error
-        self.types = tuple(types.split("\n"))
         self.starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
 
     @property
@@ -202,6 +180,74 @@ class Shards:
             for number in range(first // self._size, -(-last // self._size))
         ]
         return np.concatenate([np.zeros(0, np.int32), *parts])
+
+
+def _names(record) -> list[str]:
+    """The files of ids; ValueError unless all counts can be, and digests are of just the files."""
+    for name in ("words", "sentences", "types", "shard"):
+        if record[name] < 1:
+            raise ValueError(f"{name} is {record[name]}, which has to be at least 1")
+    if record["blank_lines"] not in BLANK_LINES:
+        raise ValueError(f"blank_lines is {record['blank_lines']!r}, neither kept nor skipped")
+    count = -(-record["words"] // record["shard"])
+    if len(record["sha256"]) == count + 2:  # before names are made, for there may be a billion
+        names = [f"ids-{number:05}.npy" for number in range(count)]
+        if {*record["sha256"]} == {*names, "lengths.npy", "types.txt"}:
+            return names
+    raise ValueError(f"sha256 is not of lengths.npy, types.txt and {count} files of ids")
+
+
+def _checked(folder, name, record) -> pathlib.Path:
+    """The path of a file; ValueError if it has changed since it was written."""
+    if _digest(folder / name) != record["sha256"][name]:
+        raise ValueError(f"{name} is not as it was written")
+    return folder / name
+
+
+def _types(path, record) -> tuple[str, ...]:
+    """The distinct words; ValueError unless they are."""
+    try:
+        types = tuple(path.read_text(encoding="utf-8").split("\n"))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"types.txt is not UTF-8: {error}") from error
+    if len(types) != record["types"]:
+        raise ValueError(f"types.txt has {len(types)} lines, and types is {record['types']}")
+    if len({*types}) < len(types):
+        raise ValueError("types.txt has a word twice")
+    for number, word in enumerate(types, 1):
+        if word.split() != [word]:
+            raise ValueError(f"types.txt, line {number}, is not a word")
+    return types
+
+
+def _lengths(path, record) -> np.ndarray:
+    """Words of each sentence; ValueError unless they are those of all words."""
+    lengths = np.array(_int32(path, record["sentences"]))
+    least = 0 if record["blank_lines"] == "kept" else 1
+    if lengths.min() < least:
+        raise ValueError(f"lengths.npy has a sentence of {lengths.min()} words")
+    if (total := lengths.sum(dtype=np.int64)) != record["words"]:
+        raise ValueError(f"lengths.npy has {total} words in all, and words is {record['words']}")
+    return lengths
+
+
+def _ids(path, number, record) -> np.ndarray:
+    """The ids of a shard, mapped; ValueError unless they are of types."""
+    size = record["shard"]
+    ids = _int32(path, min(size, record["words"] - number * size))
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high >= record["types"]:
+        wrong = low if low < 0 else high
+        raise ValueError(f"{path.name} has the id {wrong}, and there are {record['types']} types")
+    return ids
+
+
+def _int32(path, length) -> np.ndarray:
+    """The numbers of a file, mapped; ValueError unless they are int32, and so many."""
+    array = stored.mapped(path)
+    if array.dtype != np.int32 or array.shape != (length,):
+        raise ValueError(f"{path.name} is {array.dtype}{[*array.shape]}, not int32[{length}]")
+    return array
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,7 +1,6 @@
 """Lines of text files one by one, with the checks of `files.read_text`, in constant memory."""
 
-import bz2
-import gzip
+import functools
 import lzma
 import pathlib
 import zlib
@@ -9,12 +8,6 @@ from collections.abc import Iterator
 
 from zoo.errors import UserError
 from zoo.sources import files
-
-_OPEN = (
-    (b"\x1f\x8b", gzip.open),
-    (b"BZh", bz2.open),
-    (b"\xfd7zXZ\0", lzma.open),
-)
 
 
 def read_lines(path: str) -> Iterator[tuple[int, str]]:
@@ -24,26 +17,29 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
       path: a UTF-8 text, perhaps compressed with gzip, bzip2 or xz.
 
     Raises:
-      UserError: it cannot be read, is empty, binary, damaged or not UTF-8; the line is named.
+      UserError: it cannot be read, is empty, binary, damaged or not UTF-8, or a line is longer
+        than `files.LONGEST_LINE`; the line is named.
     """
     file = files.find(path)
     number = 0
     try:
         with open(file, "rb") as raw:
-            start = raw.peek(8)[:8]
-            for magic, what in files.OTHERS:
-                if start.startswith(magic):
-                    raise UserError(f"{file} {what} first.")
-            opens = [opened for magic, opened in _OPEN if start.startswith(magic)]
-            for number, line in enumerate(opens[0](raw) if opens else raw, 1):
+            start = raw.peek(16)[:16]
+            files.check_readable(start, file)
+            opens = files.opener(start)
+            text = raw if opens is None else opens(raw)
+            pieces = iter(functools.partial(text.readline, files.LONGEST_LINE + 1), b"")
+            for number, line in enumerate(pieces, 1):
+                if len(line) > files.LONGEST_LINE and not line.endswith(b"\n"):
+                    raise files.too_long(f"{file}, line {number},")
                 yield number, _text(line, number, file)
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise UserError(
+                f"{file} cannot be read: {error.strerror}: give a file of text."
+            ) from error
         raise UserError(
             f"{file} cannot be decompressed after line {number} ({error}): get it again."
-        ) from error
-    except OSError as error:
-        raise UserError(
-            f"{file} cannot be read: {error.strerror or error}: give a file of text."
         ) from error
     if not number:
         raise UserError(f"{file} is empty: give a file with text.")

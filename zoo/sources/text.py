@@ -15,7 +15,6 @@ READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "cs
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # What `save_to_disk` of the library leaves in the folder of a data set, and in one of several.
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
-BLANK_LINES = ("skipped", "kept")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,10 +51,9 @@ class Text(FileSource):
 
     def read(self, split):
         """The sentences of a split: its lines, blank ones as `blank_lines` says, cut at blanks."""
-        if self.blank_lines not in BLANK_LINES:
-            raise UserError(
-                f"data.blank_lines is {self.blank_lines!r}: give one of {', '.join(BLANK_LINES)}."
-            )
+        if self.blank_lines not in shards.BLANK_LINES:
+            known = ", ".join(shards.BLANK_LINES)
+            raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
         part, kept = self.part(split), self.blank_lines == "kept"
         files.check_path(part.path)
         encoded = shards.found_at(part.path)

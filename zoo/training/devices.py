@@ -181,11 +181,11 @@ class PmapDevices(Devices):
     def __init__(self, count: int, batch: int):
         """See Devices."""
         super().__init__(count, batch)
-        own = [device for device in self.mesh.devices.flat if device in set(jax.local_devices())]
-        mesh = Mesh(np.array(own), (DATA,), axis_types=(AxisType.Auto,))
+        here = own([*self.mesh.devices.flat])
+        mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
         self._own_replicated = NamedSharding(mesh, PartitionSpec())
         self._own_by_devices = NamedSharding(mesh, PartitionSpec(DATA))
-        self._own = len(own)
+        self._own = len(here)
 
     def compile(self, step, state_axes, **static):
         """See Devices.compile."""
@@ -255,6 +255,11 @@ def chosen(count: int) -> list:
                 f"has {here}: give all processes as many, or --devices."
             )
     return [device for devices in of_processes for device in devices[:count]]
+
+
+def own(devices: list) -> list:
+    """The devices of this process among some."""
+    return [device for device in devices if device.process_index == jax.process_index()]
 
 
 def _of_processes() -> str:

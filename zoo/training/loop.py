@@ -226,15 +226,15 @@ class Trainer:
             with ownership.kept() if ownership else contextlib.nullcontext():
                 checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
-        def tell(step, results):
-            """Waits for a step and reports it."""
+        def tell(step, share, results):
+            """Waits for a step, after which `share` of the epoch is done, and reports it."""
             results = devices.first(results)
             if not math.isfinite(float(results.loss)):
                 self._give_up("the training loss is not finite at", step, checkpoints)
             progress.loss += float(results.loss)
             progress.tokens += float(results.tokens)
             progress.penalty += float(results.penalty)
-            bar.step(step, progress, results)
+            bar.step(step, share, progress, results)
             metrics.step(step, progress, results)
 
         while progress.epoch < recipe.epochs and not progress.finished:
@@ -254,7 +254,7 @@ class Trainer:
                 # The step before is reported while this one runs, so that no device waits.
                 if waiting:
                     tell(*waiting)
-                waiting = (step, results)
+                waiting = (step, progress.index / len(batches), results)
                 stop = self._agreed_stop()
                 ended = progress.index == len(batches)
                 every = recipe.validate_every

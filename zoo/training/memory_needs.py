@@ -8,7 +8,6 @@ run, mostly because of a zero too many.
 import collections
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import jax
 
@@ -16,17 +15,9 @@ from zoo.arrays import memory
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.recipes import walk
 from zoo.recipes.changes import changed
+from zoo.runs import sizes
 from zoo.training.choose_updates import choose_updates
-
-# Fields that say how often something is built: each of it is traced and compiled, which takes more
-# than this of the host's memory (measured: 2.6 MB for each layer of an LSTM of 8 cells).
-_REPEATS = ("layers", "highway")
-_PROGRAM = 10**6
-# Fields that are the length of some array of float32, at least.
-_LENGTHS = ("size", "projection", "letter_size", "samples", "components", "classes", "correction")
-_NUMBER = 4  # bytes of a float32 or an int32
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
@@ -54,29 +45,11 @@ def needs(
       lexicons: the run's words.
       devices: that share one memory and hold a copy of the state each.
     """
-    model, training, evaluation = experiment.model, experiment.training, experiment.evaluation
-    for path, name, value in _whole_numbers(model):
-        if name in _LENGTHS:
-            yield f"model.{path}={value}", value * _NUMBER
-        if name in _REPEATS:
-            yield f"model.{path}={value}", value * _PROGRAM
-    for where, lanes, recipe in (
-        ("training", "batch", training),
-        ("evaluation", "lanes", evaluation),
-    ):
-        count, length, vector = getattr(recipe, lanes), 1, _NUMBER  # pairs have a word at least
-        of_length = ""
-        if isinstance(model, LanguageModel):
-            length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
-            of_length = f" x {where}.length={length}"
-        needed = _batch_bytes(count, length) + count * length * vector
-        yield f"{where}.{lanes}={count}{of_length}", needed
+    model = experiment.model
+    yield from sizes.of_model(model)
+    yield sizes.of_batches(model, experiment.training, "training", "batch")
+    yield sizes.of_batches(model, experiment.evaluation, "evaluation", "lanes")
     yield from _of_state(experiment, lexicons, devices)
-
-
-def _batch_bytes(lanes: int, length: int) -> int:
-    """What a batch of a text takes at least: words, targets, positions and two masks."""
-    return lanes * length * (4 + 4 + 8 + 1 + 1)
 
 
 def _of_state(experiment, lexicons, devices):
@@ -87,8 +60,8 @@ def _of_state(experiment, lexicons, devices):
     """
     model = experiment.model
     repeated = collections.defaultdict(list)
-    for path, name, value in _whole_numbers(model):
-        if name in _REPEATS and value > 2:
+    for path, name, value in sizes.whole_numbers(model):
+        if name in sizes.REPEATS and value > 2:
             repeated[name, value].append(path)
     least = changed(model, {path: 1 for paths in repeated.values() for path in paths})
     first = total = _state_bytes(experiment, least, lexicons)
@@ -114,10 +87,3 @@ def _state_bytes(experiment, model, lexicons) -> int:
     optimizer = choose_updates(training, model.row_tables(shapes), 1, 10**9)
     trees.append(jax.eval_shape(optimizer.init, trained))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(trees))
-
-
-def _whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """(dotted path, name, value) of each whole number in a component and those within it."""
-    for path, name, value in walk.values(component):
-        if isinstance(value, int) and not isinstance(value, bool):
-            yield path, name, value

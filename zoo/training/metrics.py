@@ -7,8 +7,8 @@ import pathlib
 import sys
 import time
 
-from zoo import lazy
-from zoo.runs import storage, strict_json
+from zoo import lazy, strict_json, unfinished
+from zoo.runs import storage
 from zoo.runs.workdir import METRICS
 
 with lazy.extra():
@@ -17,6 +17,8 @@ with lazy.extra():
 
 # A line of metrics every so many steps.
 EVERY = 100
+# Without a terminal: a line of the log every so many seconds.
+SECONDS = 60.0
 
 
 class Metrics:
@@ -54,8 +56,9 @@ class Metrics:
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
-        self._file.write(strict_json.dumps(line) + "\n")
-        self._file.flush()
+        with unfinished.naming(self._file.name):
+            self._file.write(strict_json.dumps(line) + "\n")
+            self._file.flush()
         own_name = self._loss_name.replace(" ", "_")
         for name, value in values.items():
             if math.isfinite(value):
@@ -63,7 +66,8 @@ class Metrics:
 
     def sync(self):
         """Has the disk keep all lines, so that they outlast a loss of power."""
-        os.fsync(self._file.fileno())
+        with unfinished.naming(self._file.name):
+            os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
         """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the
@@ -96,7 +100,7 @@ class Unwritten:
     def sync(self):
         """Nothing."""
 
-    def step(self, step, progress, results):
+    def step(self, *reported):
         """Nothing."""
 
     def validation(self, step, progress, figures):
@@ -110,7 +114,7 @@ def _until(step, text, path, log):
     """The lines of a file up to a step, those that are none left out."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines, 1):
-        at = (strict_json.read_object(line) or {}).get("step")
+        at = (strict_json.object_or_none(line) or {}).get("step")
         if isinstance(at, int):
             if at <= step:
                 yield line
@@ -119,15 +123,17 @@ def _until(step, text, path, log):
 
 
 class ProgressBar:
-    """Steps, tokens per second, loss and time left on a terminal; lines of text elsewhere."""
+    """Steps, tokens per second, loss and time left: a bar on a terminal, elsewhere a line a minute,
+    among the other lines of text."""
 
-    def __init__(self, total: int, step: int, loss_name: str = "loss"):
-        """A bar of `total` steps that stands at `step`."""
-        self._loss_name = loss_name
+    def __init__(self, total: int, step: int, loss_name: str = "loss", clock=time.perf_counter):
+        """Shows `total` steps, of which `step` are done; `clock` tells seconds."""
+        self._loss_name, self._total, self._clock = loss_name, total, clock
         self._bar = tqdm.tqdm(
             total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
         )
-        self._tokens, self._since, self._shown = 0.0, time.perf_counter(), 0.0
+        self._tokens, self._since, self._shown = 0.0, clock(), 0.0
+        self._first: tuple[int, float] | None = None  # the step that was reported first, and when
 
     def __enter__(self):
         return self
@@ -138,19 +144,18 @@ class ProgressBar:
         except OSError as failed:
             _check_unread(failed)
 
-    def step(self, step, progress, results):
-        """One step further."""
-        if self._bar.disable:
-            return
+    def step(self, step, share, progress, results):
+        """One step further, after which `share` of the epoch is done."""
         self._tokens += float(results.tokens)
-        now = time.perf_counter()
+        now = self._clock()
+        if self._bar.disable:
+            self._step_of_log(step, share, progress, now)
+            return
         if now - self._shown > 0.5:
             self._shown = now
             rate = self._tokens / (now - self._since)
-            loss = progress.loss / max(progress.tokens, 1)
             self._bar.set_postfix_str(
-                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, training {self._loss_name} "
-                f"{loss:.3f}",
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, {self._loss(progress)}",
                 refresh=False,
             )
         try:
@@ -158,6 +163,27 @@ class ProgressBar:
         except OSError as error:
             _check_unread(error)
             self._bar.disable = True
+
+    def _step_of_log(self, step, share, progress, now):
+        """Logs the tokens per second since the line before, and the time left at the speed of all
+        steps but the first, which is compiled."""
+        if self._first is None:
+            self._first = step, now
+            self._tokens, self._since = 0.0, now
+        elif now - self._since >= SECONDS:
+            first, begun = self._first
+            rate = self._tokens / (now - self._since)
+            steps = max(0, self._total - step)  # of a mixture it is not known exactly
+            left = tqdm.tqdm.format_interval((now - begun) / (step - first) * steps)
+            self.log(
+                f"epoch {progress.epoch + 1}, {share:.0%} of it, step {step} of {self._total}: "
+                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {left} left"
+            )
+            self._tokens, self._since = 0.0, now
+
+    def _loss(self, progress):
+        """The mean since the epoch's start, with its name."""
+        return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):
         """A line above the bar."""

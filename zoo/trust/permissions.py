@@ -63,13 +63,13 @@ def component(name: str) -> type:
     imported already; or one that the user names, whose module is imported.
 
     Raises:
-      UserError: it is another, or cannot be imported.
+      UserError: it is another, or there is no such class. What its module raises when it is
+        imported is let through as it is.
     """
     kind = public_names.component(name) or public_names.imported(name)
     if kind is not None:
         return kind
-    module, colon, of_class = name.partition(":")
-    if module.partition(".")[0] == "zoo":
+    if public_names.in_zoo(name.partition(":")[0]):
         raise UserError(
             f"the saved recipe has the component {name}, which this version of zoo does not have: "
             "use the version that saved it."
@@ -80,8 +80,8 @@ def component(name: str) -> type:
             f"would be run: look at it, and add --trust {name} if you trust it."
         )
     try:
-        kind = getattr(user_modules.load(module), of_class) if colon else None
-    except (ImportError, AttributeError, ValueError) as error:
+        kind = user_modules.value(name) if ":" in name else None
+    except user_modules.Missing as error:
         raise UserError(
             f"the saved recipe has the component {name}, which cannot be imported ({error}): put "
             "its class in a module of the working folder, or where else Python imports from."

@@ -166,12 +166,13 @@ def imported(name: str) -> type | None:
     """
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
-    if _in_zoo(module) or not isinstance(value, type) or not dataclasses.is_dataclass(value):
+    if in_zoo(module) or not isinstance(value, type) or not dataclasses.is_dataclass(value):
         return None
-    return value if any(_in_zoo(base.__module__) for base in value.__mro__) else None
+    return value if any(in_zoo(base.__module__) for base in value.__mro__) else None
 
 
-def _in_zoo(module):
+def in_zoo(module: str) -> bool:
+    """Whether a module is one of zoo's."""
     return module.partition(".")[0] == "zoo"
 
 
@@ -183,7 +184,7 @@ def components(kind: type) -> dict[str, type]:
     classes = [
         component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]
     ]
-    if not _in_zoo(kind.__module__):
+    if not in_zoo(kind.__module__):
         beside = (
             vars(sys.modules[kind.__module__]).values() if kind.__module__ in sys.modules else ()
         )

@@ -8,6 +8,7 @@ import importlib
 import pathlib
 import sys
 from types import ModuleType
+from typing import Any
 
 from zoo.trust import shipped
 
@@ -38,9 +39,45 @@ def open_path():
             sys.path.insert(sys.path.index(_WORKING_FOLDER), name)
 
 
+def is_own(module: str) -> bool:
+    """Whether a module lies in one of the folders, and is not of zoo."""
+    top = module.partition(".")[0]
+    return top not in ("zoo", shipped.NAME) and any(
+        (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
+        for folder in folders()
+    )
+
+
+class Missing(Exception):
+    """There is no such module, or it has no such name; the message says which."""
+
+
+def value(name: str) -> Any:
+    """The function or class that "module:name" names; its module is imported.
+
+    Raises:
+      Missing: there is none. What the module itself raises is let through as it is.
+    """
+    module, _, path = name.partition(":")
+    found: Any = load(module)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise Missing(f"{module} has no {path!r}")
+        found = getattr(found, part)
+    return found
+
+
 def load(name: str) -> ModuleType:
-    """The module of a name; raises what its import raises."""
+    """The module of a name; raises `Missing` if there is none, and what its import raises."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise Missing(f"{name!r} is not the name of a module")
     if shipped.has(name):
         shipped.configs()
     open_path()
-    return importlib.import_module(name)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Not of what the module imports itself.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise Missing(f"there is no module {error.name!r}") from error

@@ -17,8 +17,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, overlap, passport, significance
+from zoo.evaluation import overlap, passport, significance
 from zoo.evaluation.judgements import minimal_pairs
+from zoo.runs import outputs
 from zoo.sources.conllu import Conllu
 
 PHENOMENA = ("Number", "Gender")
@@ -30,6 +31,7 @@ MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
 # A form that has certain features as rarely as this beside others has them by mistake.
 ERRORS = 0.05
+FACTS = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
 
 Features = frozenset[tuple[str, str]]
@@ -93,14 +95,14 @@ def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
 def pairs_of(
     sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
 ) -> list[tuple[list[str], list[str], dict]]:
-    """(good words, bad words, {"phenomenon", "distance"}) of each agreement that shows.
+    """(good words, bad words, facts) of each agreement that shows, a fact for each of `FACTS`.
 
     An agreement shows where a verb or adjective has one value, and those that its controller has
     too are the same, gender and number: a participle that does not agree often differs in one. The
-    distance is that of their positions.
+    distance is that of their positions. Sentences and positions are counted from 1.
     """
     pairs = []
-    for sentence in sentences:
+    for number, sentence in enumerate(sentences, 1):
         words = [token["form"].lower() if lower_case else token["form"] for token in sentence]
         for controller, controlled in agreements(sentence):
             controls, token = (dict(_features(sentence[p])) for p in (controller, controlled))
@@ -114,14 +116,15 @@ def pairs_of(
                 if form is None:
                     continue
                 wrong = [*words[:controlled], form, *words[controlled + 1 :]]
-                about = {"phenomenon": name.lower(), "distance": controlled - controller}
-                pairs.append((words, wrong, about))
+                distance, place = controlled - controller, controlled + 1
+                facts = (number, place, name.lower(), distance, words[controlled], form)
+                pairs.append((words, wrong, dict(zip(FACTS, facts, strict=True))))
     return pairs
 
 
-def judge(run, split: str) -> tuple[dict, kept_scores.Arrays]:
-    """(The passport of a run's accuracy on the pairs of a split, which pairs are right); "cases" of
-    its figures: by kind and distance.
+def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
+    """(The passport of a run's accuracy on the pairs of a split, their scores, the pairs of
+    `pairs_of`); "cases" of the passport's figures: by kind and distance.
 
     Forms of lemmas are looked up in all splits, whose lexicon does not matter here.
 
@@ -142,30 +145,31 @@ def judge(run, split: str) -> tuple[dict, kept_scores.Arrays]:
         raise UserError(f"the split {split} has no agreement pair whose words are in the lexicon.")
     record = passport.of_pairs(run, f"agreement-{split}", plain, scores)
     cases = by_case(scores, [about for _, _, about in pairs])
-    return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
+    return {**record, "figures": {**record["figures"], "cases": cases}}, scores, pairs
+
+
+COLUMNS = (*minimal_pairs.COLUMNS, *FACTS)
+
+
+def rows(pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores):
+    """A tuple of `COLUMNS` for each pair of `pairs_of`; see `minimal_pairs.rows`."""
+    plain = [
+        minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
+    ]
+    for row, (*_, facts) in zip(minimal_pairs.rows(plain, scores), pairs, strict=True):
+        yield (*row, *(facts[name] for name in FACTS))
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
-    """{"number, 2-4": {"accuracy", "right", "pairs", "interval"}, ...} of `DISTANCES`, and of each
-    kind; intervals are of 95 %."""
-    right = scores.good > scores.bad
+    """{"number, 2-4": `PairScores.figures`, ...} of `DISTANCES`, and of each kind."""
     cases = {}
     for name in map(str.lower, PHENOMENA):
         for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
-            chosen = scores.scored & np.array(
-                [
-                    about["phenomenon"] == name and least <= about["distance"] <= most
-                    for about in facts
-                ],
-                bool,
-            )
-            count, of_case = int(chosen.sum()), int(right[chosen].sum())
-            cases[f"{name}, {label}"] = {
-                "accuracy": float(right[chosen].mean()) if count else math.nan,
-                "right": of_case,
-                "pairs": count,
-                "interval": significance.binomial_interval(of_case, count),
-            }
+            chosen = [
+                about["phenomenon"] == name and least <= about["distance"] <= most
+                for about in facts
+            ]
+            cases[f"{name}, {label}"] = scores.chosen(np.array(chosen, bool)).figures()
     return cases
 
 
@@ -185,10 +189,10 @@ def describe(record: dict) -> str:
     return "\n".join([*lines, *overlap.warnings(record)])
 
 
-def report(workdirs: list[str], splits: list[str], file: str, log=print):
+def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
     """Prints a table for each run and split (all tests if none) and what tells the runs apart,
     draws the pairs of all splits together in one picture, in which runs that differ in their seed
-    alone are one, and writes the passports.
+    alone are one, and writes the passports with a table of the pairs beside each.
 
     Raises:
       UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
@@ -197,30 +201,36 @@ def report(workdirs: list[str], splits: list[str], file: str, log=print):
     from zoo.evaluation.run import Run, short_names, splits_of
 
     plots.check_file(file)
+    for workdir in workdirs:
+        passport.check(workdir)
     chosen = {workdir: splits_of(workdir, splits) for workdir in workdirs}
-    accuracies: dict = {}
+    counts: dict = {}
     answers_of: dict = {}
     passports: dict = {}
     for name, workdir in zip(short_names(workdirs), workdirs, strict=True):
         run = Run.load(workdir)
         of_splits = []
         for split in chosen[workdir]:
-            record, answers = judge(run, split)
+            record, scores, pairs = judge(run, split)
+            answers = scores.answers()
             log(f"{name}, {describe(record)}")
-            log(f"  {passport.write(run, record, answers)}")
+            result = passport.write(run, record, answers)
+            table = result.with_suffix(".tsv")
+            outputs.write_table(table, COLUMNS, rows(pairs, scores))
+            log(f"  {result}\n  {table}")
             answers_of.setdefault(split, {})[name] = record, answers
             of_splits.append(record["figures"]["cases"])
             passports.setdefault(name, {})[split] = record
-        accuracies[name] = pooled(of_splits)
+        counts[name] = pooled(of_splits)
     for split, of_runs in answers_of.items():
         for line in paired.answer_lines(split, of_runs):
             log(line)
-    groups = seeds.grouped(accuracies, passports)
+    groups = seeds.grouped(counts, passports)
     plots.accuracy(
         {
             seeds.name_of(group): {
-                case: [accuracies[name][case] for name in group if case in accuracies[name]]
-                for case in accuracies[group[0]]
+                case: [counts[name][case] for name in group if case in counts[name]]
+                for case in counts[group[0]]
             }
             for group in groups
         },
@@ -229,14 +239,14 @@ def report(workdirs: list[str], splits: list[str], file: str, log=print):
     log(file)
 
 
-def pooled(of_splits: list[dict[str, dict]]) -> dict[str, float]:
-    """Accuracy of each case over the pairs of several splits, of the cases that have pairs."""
-    accuracies = {}
+def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
+    """(right, pairs) of each case over several splits, of the cases that have pairs."""
+    counts = {}
     for name in dict.fromkeys(name for cases in of_splits for name in cases):
         right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))
         if pairs:
-            accuracies[name] = right / pairs
-    return accuracies
+            counts[name] = right, pairs
+    return counts
 
 
 def _features(token) -> Features:

@@ -14,12 +14,12 @@ where a False line is a twin of the last True line before it, or those of BLiMP 
 
 import collections
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from zoo import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
 from zoo.evaluation import kept_scores, sentence_scores, significance
@@ -106,13 +106,14 @@ class PairScores:
         for number, name in enumerate(GROUPS if any(self.groups) else ()):
             values = [groups[number] if groups else "" for groups in self.groups]
             scores_of[name] = {
-                value: self._chosen(np.array([other == value for other in values]))
+                value: self.chosen(np.array([other == value for other in values]))
                 for value in dict.fromkeys(values)
                 if value
             }
         return {name: groups for name, groups in scores_of.items() if groups}
 
-    def _chosen(self, chosen):
+    def chosen(self, chosen: np.ndarray) -> "PairScores":
+        """The scores of some of the pairs, by bool [n]."""
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
     def answers(self) -> kept_scores.Arrays:
@@ -154,10 +155,10 @@ def _of_json(lines, path, reading):
     pairs = []
     for number, line in lines:
         try:
-            fields = json.loads(line)
+            fields = strict_json.loads(line)
+            strict_json.check(fields, {})
             good, bad = fields["sentence_good"], fields["sentence_bad"]
             groups = tuple(str(fields.get(name) or "") for name in GROUPS)
-            "".join((good, bad, *groups)).encode()  # half a pair of surrogates is no text
             if not (good.split() and bad.split()):
                 raise ValueError("a sentence without words")
         except KeyError as error:

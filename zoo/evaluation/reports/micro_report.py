@@ -18,6 +18,7 @@ from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
 from zoo.evaluation.run import Run, short_names
+from zoo.runs import outputs
 from zoo.sources.corpus import Corpus
 from zoo.sources.micro.micro import Micro
 
@@ -42,8 +43,8 @@ def agreement(
 ) -> tuple[dict, kept_scores.Arrays]:
     """(The passport of a run's accuracy on pairs of `Micro.minimal_pairs`, which are right).
 
-    Its figures have "cases" too: the accuracy by phenomenon, with and without an attractor between
-    the two words that agree, and of all pairs; NaN where there is no pair.
+    Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
+    the two words that agree, and of all pairs.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
@@ -54,21 +55,19 @@ def agreement(
         run.experiment.vocabulary,
         plain,
     )
-    right, cases = scores.good > scores.bad, {}
+    cases = {}
     for phenomenon in ("number", "gender"):
         for attractor in (False, True):
             wanted = (phenomenon, attractor)
-            chosen = scores.scored & np.array(
-                [(about["phenomenon"], about["attractor"]) == wanted for _, _, about in pairs]
-            )
+            chosen = [(about["phenomenon"], about["attractor"]) == wanted for *_, about in pairs]
             name = f"{phenomenon}, {'attractor' if attractor else 'no attractor'}"
-            cases[name] = float(right[chosen].mean()) if chosen.any() else math.nan
-    cases["all"] = scores.accuracy
+            cases[name] = scores.chosen(np.array(chosen, bool)).figures()
+    cases["all"] = scores.figures()
     record = passport.of_pairs(run, "micro-agreement", plain, scores)
     return {**record, "figures": {**record["figures"], "cases": cases}}, scores.answers()
 
 
-def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
+def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
     """Prints the tables, keeps the figures with their passports in each run's results, and writes
     the plots beside the first run; returns the plots' paths.
 
@@ -76,6 +75,8 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
       UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
         one, or are not judged alike; or the plots cannot be written.
     """
+    for workdir in workdirs:
+        passport.check(workdir)
     named = zip(short_names(workdirs), workdirs, strict=True)
     runs = {name: Run.load(path) for name, path in named}
     language = _language_of(runs)
@@ -106,7 +107,7 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
 
     figures = {name: record["figures"] for name, record in passports.items()}
     bands = {name: record["bands"] for name, record in figures.items()}
-    accuracies = {name: record["figures"]["cases"] for name, record in agreements.items()}
+    cases = {name: record["figures"]["cases"] for name, record in agreements.items()}
     own_bands = own.bands(*words_seen)
     _log_rate(log, language, runs[first].experiment.vocabulary)
     log(f"Its test text: {own.tokens:,} tokens: {passports[first]['counts']}.\n")
@@ -115,13 +116,17 @@ def report(workdirs: list[str], log=print) -> list[pathlib.Path]:
         for line in overlap.warnings(record):
             log(f"{name}: {line.strip()}")
     _log_bands(log, own_bands, bands)
-    _log_accuracies(log, accuracies)
+    _log_accuracies(log, cases)
 
     metrics = {name: run.path / "metrics.jsonl" for name, run in runs.items()}
     plots.training_curves(metrics, files[0], _validation_limit(language, runs[first]))
     by_band = {row["band"]: row["log_perplexity"] for row in own_bands}
     plots.bands(bands, files[1], by_band)
-    plots.accuracy(accuracies, files[2])
+    counts = {
+        name: {case: [(found["right"], found["pairs"])] for case, found in of_run.items()}
+        for name, of_run in cases.items()
+    }
+    plots.accuracy(counts, files[2])
     for path in files:
         log(f"wrote {path}")
     return files
@@ -173,10 +178,10 @@ def _log_bands(log, own_bands, bands):
         log(f"{row['band']:18}{row['tokens']:8,}{row['perplexity']:14,.1f}{values}")
 
 
-def _log_accuracies(log, accuracies):
+def _log_accuracies(log, cases):
     log(f"\nAgreement: right of {PAIRS:,} pairs of a sentence and its ungrammatical twin\n")
-    log(f"{'':26}" + "".join(f"{name:>14}" for name in accuracies))
-    for phenomenon in next(iter(accuracies.values())):
-        values = "".join(f"{run[phenomenon]:14.1%}" for run in accuracies.values())
+    log(f"{'':26}" + "".join(f"{name:>14}" for name in cases))
+    for phenomenon in next(iter(cases.values())):
+        values = "".join(f"{run[phenomenon]['accuracy']:14.1%}" for run in cases.values())
         log(f"{phenomenon:26}{values}")
     log("")

@@ -12,19 +12,32 @@ from typing import Any
 
 import numpy as np
 
-from zoo import lazy
-from zoo.errors import UserError
+from zoo import lazy, strict_json
+from zoo.errors import UserError, printable
+from zoo.evaluation import significance
 from zoo.evaluation.perplexity import UNKNOWN
-from zoo.runs import outputs, strict_json
+from zoo.runs import outputs
 
 with lazy.extra():
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 # Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = "os^Dv<>"
 SUFFIXES = (".png", ".pdf", ".svg")
+# Of numbers on logarithmic axes, which matplotlib would write as mathematics.
+_PLAIN = "{x:,g}"
+# Upright text to the left of the line on a bar, of whatever colour the bar is.
+_BESIDE: dict[str, Any] = {
+    "rotation": 90,
+    "ha": "right",
+    "va": "bottom",
+    "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
+}
+# A line of metrics.jsonl on a validation.
+_VALIDATION = {"step": int, "validation_log_perplexity": float, "epoch_training_loss": float}
 _GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
 
@@ -66,6 +79,9 @@ def _write(figure, axes, file):
 def _save(figure, file):
     """Writes a picture whole, in the kind that its suffix says."""
     check_file(file)
+    for text in figure.findobj(Text):  # names of runs and words, in which "$" is no mathematics
+        text.set_parse_math(False)
+        text.set_text(printable(text.get_text()))
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
     outputs.write(file, lambda path: figure.savefig(path, format=kind), "the picture")
 
@@ -73,10 +89,16 @@ def _save(figure, file):
 def _validations(path):
     """The lines of a metrics.jsonl that stand for validations."""
     losses = []
-    for line in pathlib.Path(path).read_bytes().splitlines():
+    for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
         # Of a run that was killed, the last line may be none.
-        values = strict_json.read_object(line) or {}
+        values = strict_json.object_or_none(line) or {}
         if "validation_log_perplexity" in values:
+            try:
+                strict_json.check(values, _VALIDATION)
+            except ValueError as error:
+                raise UserError(
+                    f"{path}, line {number}, is not of a validation ({error}): take it out."
+                ) from error
             losses.append(values)
     return losses
 
@@ -109,7 +131,7 @@ def training_curves(
         )
         axes.plot(
             steps,
-            [line["epoch_training_loss"] for line in lines],
+            [float(line["epoch_training_loss"]) for line in lines],
             color=colour,
             linestyle="--",
             linewidth=1,
@@ -120,30 +142,31 @@ def training_curves(
     _write(figure, axes, file)
 
 
-def _grouped_bars(axes, groups, values, label_format):
+def _grouped_bars(axes, groups, values, label_format, spans=None):
     """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
-    and an infinite one only its label. In place of a value there may be those of several seeds: the
-    bar is their mean, and a line goes from the least to the greatest."""
-    width = 0.8 / max(len(values), 1)
+    and an infinite one only its label. `spans` may have the (low, high) ends of a line on each bar.
+
+    Returns:
+      {run: {group: the middle of its bar}}.
+    """
+    width, middles = 0.8 / max(len(values), 1), {}
     for number, (name, by_group) in enumerate(values.items()):
-        seeds = [  # numbers that files have no way to write are text there
-            np.atleast_1d(by_group.get(group, math.nan)).astype(float) for group in groups
-        ]
-        heights = [float(of_group.mean()) for of_group in seeds]
+        # Numbers that files have no way to write are text there.
+        heights = [float(by_group.get(group, math.nan)) for group in groups]
         drawn = [0 if math.isinf(height) else height for height in heights]
-        spread = None
-        if any(len(of_group) > 1 for of_group in seeds):
-            below = [height - of_group.min() for height, of_group in zip(drawn, seeds, strict=True)]
-            above = [of_group.max() - height for height, of_group in zip(drawn, seeds, strict=True)]
-            spread = (below, above)
         offset = (number - (len(values) - 1) / 2) * width
+        middles[name] = {group: x + offset for x, group in enumerate(groups)}
+        lines = None
+        if spans is not None:
+            ends = np.array([spans[name].get(group, (math.nan,) * 2) for group in groups]).T
+            lines = np.abs(ends - drawn)
         bars = axes.bar(
-            [x + offset for x in range(len(groups))],
+            [*middles[name].values()],
             drawn,
             width * 0.92,
             color=COLOURS[number % len(COLOURS)],
             label=name,
-            yerr=spread,
+            yerr=lines,
             capsize=2,
         )
         axes.bar_label(
@@ -151,6 +174,7 @@ def _grouped_bars(axes, groups, values, label_format):
         )
     # Long names, such as "gender, attractor", go on two lines so that neighbours do not meet.
     axes.set_xticks(range(len(groups)), [group.replace(", ", ",\n") for group in groups])
+    return middles
 
 
 def _label(height, label_format):
@@ -209,27 +233,44 @@ def bands(
     _write(figure, axes, file)
 
 
-def accuracy(values: Mapping[str, Mapping[str, float | Sequence[float]]], file: str | pathlib.Path):
-    """Accuracy on minimal pairs by phenomenon.
+def accuracy(
+    counts: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]], file: str | pathlib.Path
+):
+    """Accuracy on minimal pairs by phenomenon, with the number of pairs in each bar.
+
+    The line on a bar is the interval of 95 % of as many pairs (Wilson 1927). Of several seeds the
+    bar is the mean, and each seed is a point.
 
     Args:
-      values: {run: {phenomenon: accuracy from 0 to 1}}, or the accuracies of several seeds, whose
-        mean is drawn with a line from the least to the greatest.
+      counts: {run: {phenomenon: (right pairs, pairs) of each seed}}.
       file: the picture to write.
     """
-    groups = _groups(values)
+    groups = _groups(counts)
     figure, axes = _axes(
         "Agreement: how often the good sentence is the more probable",
         "phenomenon",
-        "accuracy (%)",
-        _width(len(groups), len(values)),
+        "accuracy (%), lines: 95 %",
+        _width(len(groups), len(counts)),
     )
-    percent = {
-        name: {group: 100 * np.asarray(value) for group, value in by_group.items()}
-        for name, by_group in values.items()
+    means = {
+        name: {group: np.mean(seeds, axis=0) for group, seeds in by_group.items() if any(seeds[0])}
+        for name, by_group in counts.items()
     }
-    _grouped_bars(axes, groups, percent, "{:.0f}".format)
-    axes.set_ylim(0, 105)
+    shares: dict = {name: {} for name in means}
+    spans: dict = {name: {} for name in means}
+    for name, by_group in means.items():
+        for group, (right, pairs) in by_group.items():
+            shares[name][group] = 100 * right / pairs
+            spans[name][group] = 100 * np.array(significance.binomial_interval(right, pairs))
+    middles = _grouped_bars(axes, groups, shares, "{:.0f}".format, spans)
+    for name, by_group in means.items():
+        for group, (_, pairs) in by_group.items():
+            x, seeds = middles[name][group], counts[name][group]
+            axes.text(x, 2, f"of {pairs:,.0f} ", fontsize=7, **_BESIDE)
+            if len(seeds) > 1:
+                points = [100 * right / pairs for right, pairs in seeds]
+                axes.plot([x] * len(seeds), points, "wo", markeredgecolor="black", markersize=3)
+    axes.set_ylim(0, 110)
     axes.axhline(50, color="black", linestyle=":", label="chance")
     _write(figure, axes, file)
 
@@ -249,6 +290,7 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
         axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
     # What is smaller is the rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
+    axes.yaxis.set_major_formatter(_PLAIN)
     _write(figure, axes, file)
 
 
@@ -279,9 +321,8 @@ def attention(
         np.reshape(weights, shape) if np.size(weights) else np.zeros(shape),
         **{**_GREY, "vmax": greatest},
     )
-    # Words are no mathematics: a "$" is one.
-    axes.set_xticks(range(len(source)), [*source], rotation=90, parse_math=False)
-    axes.set_yticks(range(len(target)), [*target], parse_math=False)
+    axes.set_xticks(range(len(source)), [*source], rotation=90)
+    axes.set_yticks(range(len(target)), [*target])
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     figure.colorbar(image, label=label, shrink=0.8)
@@ -341,4 +382,5 @@ def sweep(
     numbers = [point.value for points in curves.values() for point in points]
     if min(numbers) > 0 and max(numbers) > 20 * min(numbers):
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(_PLAIN)
     _write(figure, axes, file)

@@ -14,6 +14,7 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.results import columns_of, names_of, read_results
+from zoo.runs import outputs
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
@@ -133,7 +134,7 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
     ]
 
 
-def report(field: str, workdirs: list[str], file: str, log=print):
+def report(field: str, workdirs: list[str], file: str, log=outputs.show):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
     Runs whose experiments do not have the field come last, and are horizontal lines. Those that

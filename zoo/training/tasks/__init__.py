@@ -12,12 +12,10 @@ registered:
 
 import functools
 
-import jax
-
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.training import memory_needs
+from zoo.training import devices, memory_needs
 from zoo.training.task import Task
 from zoo.training.tasks.language_modelling import LanguageModelling
 from zoo.training.tasks.translation import Translation
@@ -30,7 +28,8 @@ def prepare(experiment: Experiment, device_count: int = 0) -> Task:
       device_count: local devices that it is going to be trained on, 0 for all.
 
     Raises:
-      UserError: the model has no task, or needs more memory than there is.
+      UserError: the model has no task, or needs more memory than there is; there are not so many
+        devices.
     """
     return task_of(experiment.model, experiment, device_count)
 
@@ -46,14 +45,16 @@ def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
 
 @task_of.register
 def _(model: LanguageModel, experiment: Experiment, device_count: int = 0) -> Task:
+    used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
-    memory_needs.check(experiment, (lexicon,), jax.local_devices()[: device_count or None])
+    memory_needs.check(experiment, (lexicon,), used)
     return LanguageModelling(experiment, lexicon, corpora)
 
 
 @task_of.register
 def _(model: SequenceToSequence, experiment: Experiment, device_count: int = 0) -> Task:
+    used = devices.own(devices.chosen(device_count))
     lexicon, corpora = experiment.build()
     lexicons = lexicon, experiment.build_sources(lexicon, corpora)
-    memory_needs.check(experiment, lexicons, jax.local_devices()[: device_count or None])
+    memory_needs.check(experiment, lexicons, used)
     return Translation(experiment, *lexicons, corpora)

@@ -1,0 +1,125 @@
+"""Scores of translations, their intervals and tests, against sacrebleu's own scores of texts."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from zoo.evaluation import bleu, significance
+
+WORDS = [f"{first}{second}" for first in "abcdef" for second in "klmno"]
+
+
+def texts(generator, count, errors=()):
+    """References of 5 to 12 words, and a list of hypotheses for each rate of wrong words."""
+    references = [[*generator.choice(WORDS, length)] for length in generator.integers(5, 13, count)]
+    systems = [
+        [
+            [generator.choice(WORDS) if generator.random() < rate else word for word in words]
+            for words in references
+        ]
+        for rate in errors
+    ]
+    return references, *([" ".join(words) for words in lines] for lines in systems)
+
+
+def result(lines, references):
+    """What `bleu.read` gives of hypotheses."""
+    data = bleu.passport.data_of("", references)
+    split = {"kind": "translation", "split": "test", "data": data, "policies": {}}
+    return {**split, "tokenizer": "none", "tokens": len(lines)}, lines
+
+
+@pytest.fixture
+def rows_of(monkeypatch):
+    """Rows of `compare` without the check that figures are of one quantity."""
+    monkeypatch.setattr(bleu, "check_results", lambda *_: None)
+
+    def rows(references, *systems, samples=200):
+        results = [result(lines, references) for lines in systems]
+        names = [f"run {number}" for number in range(len(systems))]
+        return bleu.compare(names, results, references, samples)
+
+    return rows
+
+
+def test_sums_of_statistics_have_the_score_of_the_text():
+    references, one = texts(np.random.default_rng(1), 30, [0.3])
+    references = [" ".join(words) for words in references]
+    drawn = [3, 3, 7, 11, 28, 0]
+    for metric in bleu.metrics("none").values():
+        counts = bleu.statistics(metric, one, references)
+        figure = bleu.figure_of(metric)
+        expected = [
+            metric.corpus_score([one[n] for n in rows], [[references[n] for n in rows]]).score
+            for rows in (range(30), drawn)
+        ]
+        found = figure(np.stack([counts.sum(0), counts[drawn].sum(0)]))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_identical_translations_have_a_p_of_exactly_one(rows_of):
+    references, one, other = texts(np.random.default_rng(2), 40, [0.3, 0.3])
+    first, same, different = rows_of(references, one, [*one], other)
+    for metric in ("BLEU", "chrF2"):
+        assert first[metric]["p"] is None
+        assert same[metric]["p"] == 1
+        assert same[metric]["score"] == first[metric]["score"]
+        assert different[metric]["p"] < 1
+
+
+def test_the_order_of_two_runs_does_not_change_p(rows_of):
+    references, one, other = texts(np.random.default_rng(3), 40, [0.25, 0.35])
+    (_, there), (_, back) = rows_of(references, one, other), rows_of(references, other, one)
+    for metric in ("BLEU", "chrF2"):
+        assert there[metric]["p"] == back[metric]["p"]
+        assert 0 < there[metric]["p"] < 0.5
+
+
+def test_p_is_the_share_of_exchanges_of_whole_sentences_with_as_large_a_difference(rows_of):
+    references, one, other = texts(np.random.default_rng(6), 8, [0.3, 0.4])
+    lines = [" ".join(words) for words in references]
+    (_, row) = rows_of(references, one, other, samples=2000)
+    for name, metric in bleu.metrics("none").items():
+        differences = []
+        for exchange in itertools.product((False, True), repeat=8):
+            swapped = [*zip(exchange, one, other, strict=True)]
+            first = [b if swap else a for swap, a, b in swapped]
+            second = [a if swap else b for swap, a, b in swapped]
+            scores = [metric.corpus_score(text, [lines]).score for text in (first, second)]
+            differences.append(abs(scores[0] - scores[1]))
+        expected = np.mean(np.array(differences) >= differences[0] - 1e-9)
+        assert 0.01 < expected < 0.8
+        assert row[name]["p"] == pytest.approx(expected, abs=0.035)
+
+
+def test_one_run_has_an_interval_of_sentences_drawn_anew(rows_of):
+    references, one = texts(np.random.default_rng(5), 25, [0.3])
+    lines = [" ".join(words) for words in references]
+    (row,) = rows_of(references, one, samples=200)
+    generator = np.random.default_rng(9)
+    for name, metric in bleu.metrics("none").items():
+        scores = []
+        for _ in range(200):
+            rows = generator.integers(25, size=25)
+            text = [one[n] for n in rows], [[lines[n] for n in rows]]
+            scores.append(metric.corpus_score(*text).score)
+        expected = np.quantile(scores, (0.025, 0.975))
+        assert row[name]["p"] is None
+        # Of two times 200 draws: an end is off by some hundredths of the width.
+        np.testing.assert_allclose(row[name]["interval"], expected, atol=np.ptp(expected) / 5)
+
+
+@pytest.mark.slow
+def test_systems_that_are_alike_differ_as_often_as_p_promises():
+    generator, trials = np.random.default_rng(7), 400
+    (metric,) = (one for name, one in bleu.metrics("none").items() if name == "BLEU")
+    figure, found = bleu.figure_of(metric), []
+    for _ in range(trials):
+        references, one, other = texts(generator, 30, [0.3, 0.3])
+        lines = [" ".join(words) for words in references]
+        counts = [bleu.statistics(metric, system, lines) for system in (one, other)]
+        found.append(significance.paired_test(*counts, figure, samples=199))
+    for level in (0.05, 0.2, 0.5):
+        share = np.mean(np.array(found) <= level)
+        assert abs(share - level) < 3.5 * (level * (1 - level) / trials) ** 0.5

@@ -1,0 +1,47 @@
+"""Pairs that are aligned, and the sources, alignments and dictionaries of translations."""
+
+import argparse
+import io
+import sys
+import types
+import unittest.mock
+
+from zoo.commands import align, source_lines
+
+
+def _write(content, path):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def _aligned(sides, folder):
+    """Two files, of sources and of targets."""
+    source, target = (
+        _write(side, folder / name) for side, name in zip(sides, ("a.en", "a.fr"), strict=True)
+    )
+    parser = argparse.ArgumentParser()
+    align.add_to(parser)
+    align.run(parser.parse_args([source, target, "--iterations", "1"]))
+
+
+_TRANSLATOR = types.SimpleNamespace(read=str.split)
+
+
+def _sources(content, folder):
+    """A file that is to be translated."""
+    for _ in source_lines.read(_TRANSLATOR, _write(content, folder / "file"), None):
+        pass
+
+
+def _standard_input(content, folder):
+    """Sources through a pipe."""
+    with unittest.mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(content))):
+        for _ in source_lines.read(_TRANSLATOR, "-", None):
+            pass
+
+
+CALLS = {
+    "align": _aligned,
+    "sources": _sources,
+    "sources of standard input": _standard_input,
+}

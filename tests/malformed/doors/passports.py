@@ -1,0 +1,141 @@
+"""JSON of the zoo's own, damaged: passports, records, weights, and sizes in recipes."""
+
+import json
+
+import numpy as np
+
+from tests.malformed import readers
+from zoo import recipes
+from zoo.evaluation import bleu, kept_scores
+from zoo.evaluation.reports.compare import compare
+from zoo.evaluation.reports.plots import training_curves
+from zoo.rescoring.interpolation import Interpolation
+from zoo.rescoring.weights import Weights
+from zoo.runs import exported, sizes
+from zoo.runs.seen_texts import SeenTexts
+from zoo.runs.workdir import Workdir
+from zoo.sources import fetch
+
+_COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
+_FOUND = {"all": _COUNTS, "long": _COUNTS}
+_ANY = {
+    "split": "test",
+    "tokens": 5,
+    "counts": "words",
+    "head": "Softmax()",
+    "parameters": 9,
+    "policies": {"state": "carried", "lower_case": False},
+    "lexicon": {"words": "aa", "words_hash": "aa", "of_training": {"words": "aa"}},
+    "data": {"path": "test.txt", "sha256": "bb"},
+    "normalised_over": "the lexicon",
+    "constraint": None,
+    "training": {"seed": 0, "recipe_but_seed": "cc"},
+    "overlap": {"trained_on": _FOUND, "selected_on": _FOUND},
+    "not_known": [],
+    "priors_saw_this_text": [],
+    "trained_on": [{"by": "this run", "text": "train.txt", "sentences": 2}],
+    "checkpoint": 3,
+    "renormalised": False,
+    "spread_unknown": False,
+}
+_LOSS = {"log_perplexity": 1.0, "bits": 1.5, "perplexity": 2.7}
+_BLEU = {"BLEU": {"score": 1.0, "signature": "s"}}
+PASSPORTS = {
+    "passports": {**_ANY, "kind": "perplexity", "figures": _LOSS},
+    "answers": {**_ANY, "kind": "minimal pairs", "figures": {"accuracy": 0.6, "right": 3}},
+    "translations": {
+        **_ANY,
+        **{"kind": "translation", "tokens": 1, "tokenizer": "none", "figures": _BLEU},
+    },
+}
+_EXPORT = {"checkpoint": 3, "sha256": {}, "data": ""}
+_SHAPES = [(8, 2), (8,), (2, 12), (3, 12), (12,), (8, 3)]  # of EXPERIMENT
+
+
+def changed(value, changes):
+    """JSON with other values at dotted paths; ... takes a name out."""
+    value = json.loads(json.dumps(value))
+    for path, item in changes.items():
+        inner, (*above, last) = value, path.split(".")
+        for name in above:
+            inner = inner[int(name) if isinstance(inner, list) else name]
+        if item is ...:
+            del inner[last]
+        else:
+            inner[last] = item
+    return value
+
+
+def _written(folder, name, content):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def _passport(name, read):
+    """Reads a passport, given as changes of a good one, or as the text of its file."""
+
+    def call(changes, folder):
+        good = PASSPORTS[name]
+        is_text = isinstance(changes, str | bytes)
+        text = changes if is_text else json.dumps(changed(good, changes))
+        file = _written(folder, "run/results/translation-test.x.json", text)
+        file.with_suffix(".txt").write_text("a\n")
+        _written(folder, "other/results/test.json", json.dumps(good))
+        read(folder)
+
+    return call
+
+
+def _compared(folder):
+    compare([str(folder / "run"), str(folder / "other")])
+
+
+def _scores(name):
+    """Compares runs, one of which has these scores, whose hash is in the passport."""
+
+    def call(arrays, folder):
+        arrays = {name: np.asarray(array) for name, array in arrays.items()}
+        passport = {**PASSPORTS[name], "scores": kept_scores.digest(arrays)}
+        file = _written(folder, "run/results/test.json", json.dumps(passport))
+        kept_scores.write(file, arrays)
+        compare([str(folder / "run")])
+
+    return call
+
+
+def _file(name, read):
+    return lambda content, folder: read(_written(folder, name, content))
+
+
+def _export(changes, folder):
+    is_text = isinstance(changes, str | bytes)
+    text = changes if is_text else json.dumps(changed(_EXPORT, changes))
+    exported.record(_written(folder, exported.RECORD, text).parent)
+
+
+def _sizes(changes, folder):
+    """Looks at the sizes of a recipe before a model of it is built."""
+    recipe = recipes.from_json(changed(recipes.to_json(readers.EXPERIMENT), changes))
+    sizes.check(recipe, _SHAPES, "the run")
+
+
+CALLS = {
+    "passports": _passport("passports", _compared),
+    "answers": _passport("answers", _compared),
+    "translations": _passport("translations", lambda folder: bleu.read(folder / "run", "test")),
+    "scores.npz": _scores("passports"),
+    "scores.npz of answers": _scores("answers"),
+    "rescore --weights": _file("w.json", lambda path: Weights.read(str(path))),
+    "--interpolation": _file("mix.json", lambda path: Interpolation.read(str(path))),
+    "export.json": _export,
+    "start.json": _file("start.json", lambda path: Workdir(path.parent).start()),
+    "texts.npz": _file("texts.npz", SeenTexts.load),
+    "fetched.json": _file(fetch.RECORD, lambda path: fetch.read_record(path.parent)),
+    "metrics.jsonl": _file(
+        "metrics.jsonl",
+        lambda path: training_curves({"a": path}, path.with_suffix(".png")),
+    ),
+    "sizes of recipes": _sizes,
+}

@@ -1,0 +1,93 @@
+"""Arrays in files, of which nothing is read before its size is known to be right.
+
+A header of a few bytes may claim more than any memory holds, and a compressed archive of a few
+kilobytes may unpack to it.
+"""
+
+import math
+import pathlib
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+
+# An archive unpacks to so many times its size at most, or to so many bytes if that is more. Words,
+# counts and scores take a third to a twentieth of their size; zeros alone a thousandth.
+_TIMES, _BYTES = 100, 2**28
+
+
+def mapped(path: pathlib.Path) -> np.ndarray:
+    """Maps the array of a .npy file; ValueError unless the file has it, and nothing else."""
+    with open(path, "rb") as file:
+        _check_header(file, path.stat().st_size, path.name)
+    return np.lib.format.open_memmap(path, mode="r")
+
+
+def unpacked(path: pathlib.Path, known: Callable[[str], bool]) -> dict[str, np.ndarray]:
+    """Reads the arrays of a .npz file.
+
+    Args:
+      path: the file.
+      known: whether there may be an array of a name.
+
+    Returns:
+      {name: array}.
+
+    Raises:
+      OSError: it is not there.
+      ValueError: it is damaged, has an array that is not known, or would unpack to far more than it
+        takes; known before anything is unpacked.
+    """
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _members(archive, path.stat().st_size, known)
+        except (MemoryError, OSError, ValueError):
+            raise
+        except Exception as error:  # a damaged archive shows itself in many ways
+            raise ValueError(str(error) or type(error).__name__) from error
+
+
+def check(array: np.ndarray, kind: type, name: str):
+    """ValueError unless an array that was read has one axis, and numbers of a kind, such as
+    np.integer."""
+    if not np.issubdtype(array.dtype, kind) or array.ndim != 1:
+        raise ValueError(f"{name} is {array.dtype}{[*array.shape]}, not {kind.__name__}[n]")
+
+
+def _members(archive, size, known):
+    members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("it has two arrays of one name")
+    unknown = sorted(name for name in members if not known(name))
+    if unknown:
+        raise ValueError(f"it has {unknown[0][:60]!r}, which does not belong there")
+    total = sum(member.file_size for member in members.values())
+    if total > max(_BYTES, _TIMES * size):
+        raise ValueError(f"it has {size:,} bytes and would unpack to {total:,}")
+    for name, member in members.items():
+        with archive.open(member) as file:
+            _check_header(file, member.file_size, name)
+    arrays = {}
+    for name, member in members.items():
+        with archive.open(member) as file:
+            arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
+            if file.read(1):  # to its end, where its sum is compared
+                raise ValueError(f"{name} is longer than its header says")
+    return arrays
+
+
+def _check_header(file, size, name):
+    """ValueError unless the header of an array is that of so many bytes in all."""
+    try:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError("another version of headers")
+        read = np.lib.format.read_array_header_1_0
+        shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(file)
+        if dtype.hasobject:
+            raise ValueError("objects, not numbers")
+    except ValueError as error:
+        raise ValueError(f"{name} is not an array of numbers: {error}") from error
+    if min(shape, default=0) < 0 or file.tell() + math.prod(shape) * dtype.itemsize != size:
+        raise ValueError(f"{name} has {size:,} bytes, and its header is of {dtype}{[*shape]}")

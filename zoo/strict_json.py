@@ -1,0 +1,194 @@
+"""JSON of our own: written so that every reader takes it, and checked as it is read.
+
+A file may be damaged, or a stranger's. All that is read here has finite numbers, text that can be
+written, and few levels; whoever reads a file says which names it needs, and of which types.
+"""
+
+import json
+import math
+import pathlib
+import re
+from typing import Any
+
+from zoo.errors import UserError, shortened
+
+# Levels of objects and lists: functions that walk through a value call themselves for each.
+DEEPEST = 100
+# Digits of a whole number that is still a finite float.
+_DIGITS = 300
+_KINDS = {
+    bool: "true or false",
+    dict: "an object",
+    float: "a number",
+    int: "a whole number",
+    list: "a list",
+    str: "text",
+    type(None): "missing or null",
+}
+# Half a pair of surrogates, which is not text, stands in JSON as an escape.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def dumps(value: Any, **options) -> str:
+    """Writes a value as JSON, numbers that are not finite as the strings that `float` reads."""
+    return json.dumps(_finite(value), allow_nan=False, **options)
+
+
+def loads(text: str, finite: bool = True) -> Any:
+    """Reads a value.
+
+    Args:
+      text: JSON.
+      finite: whether Infinity and NaN, which are not JSON, are refused.
+
+    Raises:
+      ValueError: it is not JSON, has a key twice, a number that is not finite, half a character, or
+        more than `DEEPEST` levels.
+    """
+    constants: dict[str, Any] = {"parse_constant": _constant, "parse_float": _float}
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_int=_int, **(constants if finite else {})
+        )
+    except RecursionError as error:
+        raise ValueError(f"it has more than {DEEPEST} levels") from error
+    _check_depth(value)
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = "an escape from \\ud800 to \\udfff that stands alone"
+            raise ValueError(f"it has half a character, {half}") from error
+    return value
+
+
+def read(path: pathlib.Path, shape: dict | None = None) -> dict:
+    """Reads the object of a file; UserError, which names the file, for anything else.
+
+    Args:
+      path: the file.
+      shape: what is expected of the object, see `check`.
+    """
+    try:
+        value = loads(path.read_text(encoding="utf-8"))
+        check(value, shape or {})
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}): put back a copy of it."
+        ) from error
+    except ValueError as error:
+        raise UserError(
+            f"{path} is not the JSON that is expected ({error}): put back a copy of it."
+        ) from error
+    return value
+
+
+def object_or_none(text: str | bytes) -> dict | None:
+    """Reads the object that a text is; None if it is none, such as a line that a kill cut short."""
+    try:
+        value = loads(text if isinstance(text, str) else text.decode())
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def of_bytes(array: Any) -> Any:
+    """Reads the value whose JSON an array of bytes has, as archives of arrays keep it."""
+    return loads(array.tobytes().decode())
+
+
+def check(value: Any, shape: Any, name: str = "it") -> None:
+    """Compares a value with what is expected of it.
+
+    Args:
+      value: as `loads` gives it.
+      shape: a type, or several such as `str | None`; {name: shape} of an object that has these
+        names, and perhaps others; [shape] of a list. A name that is missing is None. An int has 64
+        bits; a float is any number, or one that is not finite as `dumps` writes it.
+      name: what the value is called in the message.
+
+    Raises:
+      ValueError: names the first value that is not as expected.
+
+    Example:
+      >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
+      Traceback (most recent call last):
+      ValueError: data.sha256 is 3, where text should be
+    """
+    if isinstance(shape, dict):
+        _expect(isinstance(value, dict), value, dict, name)
+        for key, inner in shape.items():
+            check(value.get(key), inner, key if name == "it" else f"{name}.{key}")
+    elif isinstance(shape, list):
+        _expect(isinstance(value, list), value, list, name)
+        for number, item in enumerate(value):
+            check(item, shape[0], f"{name}.{number}")
+    else:
+        kinds = getattr(shape, "__args__", (shape,))
+        _expect(any(_is(value, kind) for kind in kinds), value, kinds[0], name)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value that was read is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is(value, kind) -> bool:
+    if kind is float:
+        return is_number(value) or (isinstance(value, str) and value in ("inf", "-inf", "nan"))
+    if kind is int:
+        return is_number(value) and isinstance(value, int) and -(2**63) <= value < 2**63
+    return isinstance(value, kind)
+
+
+def _expect(right, value, kind, name):
+    if not right:
+        shown = _KINDS[type(value)]
+        if not isinstance(value, dict | list | None):
+            shown = shortened(json.dumps(value), 60)
+        raise ValueError(f"{name} is {shown}, where {_KINDS[kind]} should be")
+
+
+def _object(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in value if names.count(name) > 1)
+        raise ValueError(f"it has {shortened(twice, 60)!r} twice")
+    return value
+
+
+def _int(digits):
+    if len(digits) > _DIGITS:
+        raise ValueError(f"it has a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _float(text):
+    value = float(text)
+    if math.isinf(value):
+        _constant(text)
+    return value
+
+
+def _constant(text):
+    raise ValueError(f"it has {shortened(text, 60)}, which is not a finite number")
+
+
+def _check_depth(value):
+    """ValueError for a value of more than `DEEPEST` levels."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST + 1):
+        if not level:
+            return
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+    raise ValueError(f"it has more than {DEEPEST} levels")
+
+
+def _finite(value):
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

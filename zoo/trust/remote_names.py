@@ -1,0 +1,39 @@
+"""Names of files that somebody else chose, and that are made below a folder here.
+
+Object stores and hubs keep names as they are given: "run/../../.bashrc" is a name like any other,
+and joined to a folder it leads out of it.
+"""
+
+import re
+from collections.abc import Iterable
+
+from zoo.errors import UserError, shortened
+
+# Windows parts names at both slashes, and takes a letter with a colon for a disk.
+_SLASHES = re.compile(r"[/\\]")
+_DISK = re.compile(r"[a-zA-Z]:")
+_NOWHERE = ("", ".", "..")
+
+
+def leads_out(name: str) -> bool:
+    """Whether a name is absolute, or has a part that is empty, "." or ".."."""
+    return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
+
+
+def check(names: Iterable[str], where: str):
+    """Checks that names, joined to a folder by slashes, are of files below it.
+
+    Args:
+      names: below the folder, such as "checkpoints/last/10/arrays".
+      where: what has these names, for the message.
+
+    Raises:
+      UserError: a name `leads_out`.
+    """
+    for name in names:
+        if leads_out(name):
+            raise UserError(
+                f"{where} has an object whose name, at {shortened(name)!r}, is absolute or has an "
+                "empty part, . or .., so that it could be written outside the folder of the run: "
+                "delete or rename that object, or give another address."
+            )
