@@ -103,9 +103,9 @@ def test_a_path_that_orbax_takes_for_a_pattern_is_refused(tmp_path):
 @pytest.mark.parametrize("content", ["", "{", "\x00", "[]", "null", "7", '"text"'])
 def test_an_experiment_that_cannot_be_read_is_said_so(tmp_path, content):
     (tmp_path / "experiment.json").write_text(content)
-    with pytest.raises(UserError, match="holds no run that can be read"):
+    with pytest.raises(UserError, match="does not hold a run that can be read"):
         Workdir(tmp_path).claim(RECIPE)
-    with pytest.raises(UserError, match="holds no run that can be read"):
+    with pytest.raises(UserError, match="does not hold a run that can be read"):
         Workdir(tmp_path).experiment()
 
 

@@ -155,7 +155,7 @@ def test_a_resumed_run_needs_the_other_no_more(first, tmp_path, monkeypatch):
     pieces.train()
     assert said[0].startswith("resuming after step 2")
     assert_same_end(whole, pieces)
-    with pytest.raises(UserError, match=r"init_from: .* holds no run that can be read"):
+    with pytest.raises(UserError, match=r"init_from: .* does not hold a run that can be read"):
         small.trainer(recipe, tmp_path / "another")
 
 

@@ -156,9 +156,10 @@ class Workdir:
         try:
             return strict_json.read(self._experiment_file)
         except UserError as error:
+            reason = str(error).removesuffix(": put back a copy of it.")
             raise UserError(
-                f"{self.path} holds no run that can be read ({str(error).removesuffix('.')}): give "
-                "the folder of a training run."
+                f"{self.path} does not hold a run that can be read ({reason}): give the folder of "
+                "a training run."
             ) from error
 
     def exists(self) -> bool:
