@@ -129,8 +129,9 @@ def leave(code: int):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
             stream.flush()
-    if code != LOST and "zoo.processes" in sys.modules:
-        sys.modules["zoo.processes"].leave(code)
+    processes = sys.modules.get("zoo.processes")  # imported by those commands that train
+    if processes is not None and code != LOST:
+        processes.leave(code)
     if code:
         os._exit(code)
     sys.exit(code)

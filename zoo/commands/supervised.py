@@ -34,7 +34,7 @@ def run() -> int:
         text=True,
         errors="replace",
         start_new_session=True,  # signals of a terminal come once, from here
-        preexec_fn=_end_with_parent,
+        preexec_fn=_ending_with_parent(),
     )
     for name in _SIGNALS:
         number = getattr(signal, name)
@@ -72,7 +72,9 @@ _LOST = (
 )
 
 
-def _end_with_parent():
-    """Has Linux kill the child when its parent is killed."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+def _ending_with_parent():
+    """What a child has to call so that Linux kills it when its parent is killed; None elsewhere."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl  # found before the fork, after which little is safe
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -50,10 +50,6 @@ def _count(text: str) -> int | str:
 
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    from zoo import processes
-    from zoo.commands import supervised
-    from zoo.runs import object_storage
-
     configs = shipped.configs()
     if arguments.list:
         for name in configs.names():
@@ -69,6 +65,10 @@ def run(arguments: argparse.Namespace):
             f"{invocation.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
+    from zoo import processes
+    from zoo.commands import supervised
+    from zoo.runs import object_storage
+
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
@@ -76,16 +76,20 @@ def run(arguments: argparse.Namespace):
         if object_storage.is_one(folder):
             raise UserError(f"{folder}: give several processes a folder that all of them share.")
         if not supervised.is_child():
-            program.leave(supervised.run())
+            if code := supervised.run():
+                program.leave(code)
+            return
     with processes.joined(*place):
         processes.check_alike(
             recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
             folder=folder,
             version_of_the_code=processes.code_digest(),
         )
-        with _choices_told(), object_storage.as_folder(folder) as local:
+        first = processes.first()
+        told = _choices_told() if first else contextlib.nullcontext()
+        with told, object_storage.as_folder(folder) as local:
             _train(experiment, local, arguments.devices)
-        if processes.first():
+        if first:
             print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 
 
