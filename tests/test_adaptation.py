@@ -113,7 +113,7 @@ def test_a_background_that_has_changed_is_refused(trained):
 
 
 def test_a_folder_without_a_run(tmp_path):
-    with pytest.raises(UserError, match="holds no run"):
+    with pytest.raises(UserError, match="does not hold a run"):
         adapted(tmp_path / "nothing").build()
 
 

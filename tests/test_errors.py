@@ -76,7 +76,7 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
         ("model.head=LogLinear", "this lexicon has none"),
         ("model.head.tied=true", "model.embedding.size=8"),
         ("training.optimizer.schedule.warmup=99", "Constant has no fields"),
-        ("init_from=nowhere", "init_from: nowhere holds no run"),
+        ("init_from=nowhere", "init_from: nowhere does not hold a run"),
         ("training.frozen=cor", "'cor', which is no part of the model"),
         ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
     ],

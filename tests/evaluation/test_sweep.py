@@ -124,7 +124,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     for field, folders, message in (
         ("training.bat", [one], "none of the runs has the field training.bat"),
         ("vocabulary.lower_case", [one], "is no number, but True"),
-        ("vocabulary.features.0.count", [one, str(tmp_path)], "holds no run"),
+        ("vocabulary.features.0.count", [one, str(tmp_path)], "does not hold a run"),
         ("vocabulary.features.0.count", [one, other], "for tokens differs: 100 against 7"),
     ):
         with pytest.raises(UserError, match=message):

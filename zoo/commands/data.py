@@ -17,6 +17,7 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Fetches the corpora, or lists them."""
     from zoo.errors import UserError
+    from zoo.runs import storage
     from zoo.sources import fetch, files, free
 
     if arguments.list or not arguments.names:
@@ -27,5 +28,6 @@ def run(arguments: argparse.Namespace):
             raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
         return
     folder = pathlib.Path(arguments.into or files.data_folder() or ".")
+    storage.check_writable(folder)
     for name in arguments.names:
         fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)

@@ -73,5 +73,6 @@ def _keep_names(folder):
 
 def check_writable(path: pathlib.Path):
     """UserError if a folder or file that is there cannot be written to."""
-    if path.exists() and not os.access(path, os.W_OK):
+    # Not by pathlib, which raises an error for a name that is too long.
+    if os.path.exists(path) and not os.access(path, os.W_OK):
         raise UserError(f"{path} cannot be written to: make it writable or give another folder.")
