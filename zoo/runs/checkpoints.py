@@ -5,6 +5,7 @@ carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all o
 same checkpoint and compared when it is read.
 """
 
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -56,6 +57,13 @@ class Checkpoints:
             todelete_subdir=None if read_only else DELETED,
             enable_async_checkpointing=False,
         )
+        if read_only and jax.process_count() > 1:
+            # This process alone may read another run's: orbax would wait for the others.
+            alone = {jax.process_index()}
+            multiprocessing = ocp.options.MultiprocessingOptions(
+                primary_host=jax.process_index(), active_processes=alone
+            )
+            options = dataclasses.replace(options, multiprocessing_options=multiprocessing)
         self._managers = {
             kind: ocp.CheckpointManager(self.folder / kind, options=options) for kind in kinds
         }
