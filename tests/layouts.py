@@ -25,7 +25,7 @@ class Collective:
     """One transfer between devices in a compiled program.
 
     Attributes:
-      kind: one of KINDS. size: bytes of its largest result. times: how often it runs.
+      kind: one of KINDS. size: bytes of its results on a device. times: how often it runs.
     """
 
     kind: str
@@ -45,6 +45,11 @@ class Program:
     flops: int
     results: Any
 
+    @property
+    def sent(self) -> int:
+        """Bytes of the results of all transfers."""
+        return sum(c.size * c.times for c in self.collectives)
+
     def largest(self, *kinds: str) -> int:
         """Bytes of the largest result of transfers of these kinds, all if none; 0 without any."""
         return max((c.size for c in self.collectives if c.kind in (kinds or KINDS)), default=0)
@@ -58,13 +63,29 @@ class Program:
 
 
 def run(function, *arguments) -> Program:
-    """The program of function(*arguments) as the arguments lie on the devices, run once."""
+    """The program of function(*arguments) as the arguments lie on the devices, run once.
+
+    It is not run, and the results are None, where arguments are shapes.
+    """
     compiled = function.lower(*arguments).compile()
-    return Program(*read(compiled.as_text()), compiled(*arguments))
+    shapes = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(arguments))
+    return Program(*read(compiled.as_text()), None if shapes else compiled(*arguments))
+
+
+def put(x, sharding):
+    """An array, or a shape, laid out."""
+    if isinstance(x, jax.ShapeDtypeStruct):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+    return jax.device_put(x, sharding)
 
 
 def read(text: str) -> tuple[tuple[Collective, ...], int]:
-    """(collectives, flops of products) of a compiled program's text, loops counted as they run."""
+    """(collectives, flops of products) of a compiled program's text.
+
+    Loops count as often as they run, of the branches of a condition the one with the most of each.
+
+    A loop whose values decide how often it runs counts once.
+    """
     bodies: dict[str, list[str]] = {}
     name = entry = ""
     for line in text.splitlines():
@@ -74,32 +95,47 @@ def read(text: str) -> tuple[tuple[Collective, ...], int]:
             entry = name if head[1] else entry
         bodies.setdefault(name, []).append(line)
 
-    times: collections.Counter[str] = collections.Counter()
+    @functools.cache
+    def of(name):
+        """({(kind, size): times}, flops) of a computation with all that it calls."""
+        sent: collections.Counter[tuple[str, int]] = collections.Counter()
+        flops = _flops(bodies[name])
+        for line in bodies[name]:
+            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(?:-start)?\(", line):
+                sent[match[2], _bytes(match[1])] += 1
+            for names, times in _calls(line):
+                called = [of(other) for other in names]
+                most, _ = max(called, key=lambda found: _sent(found[0]))
+                for collective, often in most.items():
+                    sent[collective] += often * times
+                flops += times * max(more for _, more in called)
+        return sent, flops
 
-    def walk(name, count):
-        times[name] += count
-        for called, often in _calls(bodies[name]):
-            walk(called, count * often)
-
-    walk(entry, 1)
-    kinds = "|".join(KINDS)
-    found = tuple(
-        Collective(match[2], _bytes(match[1]), times[name])
-        for name, body in bodies.items()
-        for line in body
-        if (match := re.search(rf"= (.*?) ({kinds})(?:-start)?\(", line))
-    )
-    return found, sum(times[name] * _flops(body) for name, body in bodies.items())
+    sent, flops = of(entry)
+    return tuple(Collective(*collective, times) for collective, times in sent.items()), flops
 
 
-def _calls(lines):
-    """(computation, how often) of those that the lines of one call."""
-    for line in lines:
+def _sent(counted) -> int:
+    return sum(size * times for (_, size), times in counted.items())
+
+
+def _calls(line):
+    """(computations of which one is called, how often) in a line."""
+    if " while(" in line:
         trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-        for role, name in re.findall(r"(calls|to_apply|body|condition)=%?([\w.\-]+)", line):
-            yield name, int(trips[1]) if trips and role == "body" else 1
-        for branches in re.findall(r"branch_computations=\{(.*?)\}", line):
-            yield from ((name, 1) for name in re.findall(r"[\w.\-]+", branches))
+        called = re.search(r"body=%?([\w.\-]+)", line)
+        yield [called[1]], int(trips[1]) if trips else 1
+    elif " conditional(" in line:
+        branches = re.search(r"branch_computations=\{(.*?)\}", line)
+        either = (
+            branches[1]
+            if branches
+            else ",".join(re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", line))
+        )
+        yield re.findall(r"[\w.\-]+", either), 1
+    else:
+        for name in re.findall(r"(?:calls|to_apply)=%?([\w.\-]+)", line):
+            yield [name], 1
 
 
 def _sizes(shape: str) -> list[int]:
@@ -108,7 +144,7 @@ def _sizes(shape: str) -> list[int]:
 
 def _bytes(shapes: str) -> int:
     found = re.findall(r"(\w+)\[([\d,]*)\]", shapes)
-    return max(BYTES[kind] * math.prod(_sizes(shape)) for kind, shape in found)
+    return sum(BYTES[kind] * math.prod(_sizes(shape)) for kind, shape in found)
 
 
 def _flops(lines) -> int:
@@ -157,21 +193,21 @@ def _placed(kind, batch, words, in_context, method, params, tables, of_tokens, k
     sizes["model"] = 4 // sizes["data"]
     mesh = _mesh(kind, **sizes)
 
-    def put(x, *spec):
-        return jax.device_put(x, NamedSharding(mesh, P(*spec)))
+    def on_mesh(x, *spec):
+        return put(x, NamedSharding(mesh, P(*spec)))
 
     def rows(x, names):
         found = [
             "model" if words and name == "words" and size % sizes["model"] == 0 else None
             for name, size in zip(names, x.shape, strict=True)
         ]
-        return put(x, *found)
+        return on_mesh(x, *found)
 
     arguments = (
         jax.tree.map(rows, params, axes),
-        jax.tree.map(put, tables),
-        *(jax.tree.map(lambda x: put(x, *(("data",) if batch else ())), x) for x in of_tokens),
-        put(key),
+        jax.tree.map(on_mesh, tables),
+        *(jax.tree.map(lambda x: on_mesh(x, *(("data",) if batch else ())), x) for x in of_tokens),
+        on_mesh(key),
     )
     if not in_context:
         return run(jax.jit(method), *arguments)
@@ -195,13 +231,13 @@ def _shard_mapped(method, params, tables, of_tokens, key, axes):
         results = method(*arguments)
         return {n: jax.lax.psum(x, "data") if n == "sum" else x for n, x in results.items()}
 
-    put = functools.partial(jax.device_put, device=NamedSharding(mesh, P()))
-    batch = functools.partial(jax.device_put, device=NamedSharding(mesh, P("data")))
+    whole = functools.partial(put, sharding=NamedSharding(mesh, P()))
+    batch = functools.partial(put, sharding=NamedSharding(mesh, P("data")))
     arguments = (
-        jax.tree.map(put, params),
-        jax.tree.map(put, tables),
+        jax.tree.map(whole, params),
+        jax.tree.map(whole, tables),
         *(jax.tree.map(batch, x) for x in of_tokens),
-        put(key),
+        whole(key),
     )
     return run(jax.jit(function), *arguments)
 
@@ -226,6 +262,16 @@ def _pmapped(method, params, tables, of_tokens, key, axes):
     return Program((), 0, found)
 
 
+def _in_shardings(method, params, tables, of_tokens, key, axes):
+    """Arrays that lie nowhere, and layouts of them that jax.jit alone is given."""
+    mesh = _mesh(AxisType.Auto, data=4)
+    whole, rows = (NamedSharding(mesh, spec) for spec in (P(), P("data")))
+    layouts = (whole, whole, *(rows for _ in of_tokens), whole)
+    arguments = (params, tables, *of_tokens, key)
+    # A function of its own: another layout's program of the method would be taken again.
+    return run(jax.jit(lambda *given: method(*given), in_shardings=layouts), *arguments)
+
+
 def _alone(method, params, tables, of_tokens, key, axes):
     return run(jax.jit(method), params, tables, *of_tokens, key)
 
@@ -242,6 +288,7 @@ LAYOUTS = {
     "batch, automatic": _layout(AUTO, True, False),
     "batch, explicit": _layout(EXPLICIT, True, False),
     "batch, explicit, in context": _layout(EXPLICIT, True, False, in_context=True),
+    "batch, in_shardings": Layout(_in_shardings, True, False),
     "batch, shard_map": Layout(_shard_mapped, True, False),
     "batch, pmap": Layout(_pmapped, True, False),
     "words, automatic": _layout(AUTO, False, True),

@@ -67,21 +67,44 @@ def test_embeddings(lexicon):
     }
 
 
-def test_names_become_axes_of_a_mesh():
-    """And parameters that are cut by them give what whole ones give."""
-    lexicon, head = examples.plain_lexicon(12), heads.Softmax()
-    mesh = jax.make_mesh((2, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
-    specs = on_mesh(head.partition(lexicon), {"words": "model", "features": "model"})
-    assert specs == {"weights": PartitionSpec("model", None), "bias": PartitionSpec("model")}
-    layout = jax.tree.map(lambda spec: NamedSharding(mesh, spec), specs)
-    params = head.init(jax.random.key(0), 4, lexicon)
-    hidden, targets = jnp.ones((4, 4)), jnp.array([0, 5, 6, 11])
+def _mesh(data, model):
+    return jax.make_mesh((data, model), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "size", "model", "cut", "not_by_rows"),
+    [
+        (12, 4, 2, [("model",), ("model",)], []),
+        (
+            13,
+            4,
+            2,
+            [(), (None, "model")],
+            ["bias [13], whole on every device", "weights [13, 4], cut by columns"],
+        ),
+        (
+            13,
+            5,
+            4,
+            [(), ()],
+            ["bias [13], whole on every device", "weights [13, 5], whole on every device"],
+        ),
+    ],
+)
+def test_what_divides_is_cut_and_the_rest_is_named(words, size, model, cut, not_by_rows):
+    """And parameters that lie so give what whole ones give."""
+    lexicon, head, mesh = examples.plain_lexicon(words), heads.Softmax(), _mesh(4 // model, model)
+    params = head.init(jax.random.key(0), size, lexicon)
+    layout = on_mesh(head, params, mesh)
+    assert [x.spec for x in jax.tree.leaves(layout.shardings)] == [PartitionSpec(*x) for x in cut]
+    assert list(layout.not_by_rows) == not_by_rows
+    hidden, targets = jnp.ones((4, size)), jnp.array([0, 5, 6, 11])
     of_tokens = NamedSharding(mesh, PartitionSpec("data"))
 
     def loss(params, hidden, targets):
         return head.weighted_loss(params, {}, hidden, targets, jnp.ones(()))
 
-    step = jax.jit(jax.value_and_grad(loss), in_shardings=(layout, of_tokens, of_tokens))
+    step = jax.jit(jax.value_and_grad(loss), in_shardings=(layout.shardings, of_tokens, of_tokens))
     value, gradient = step(params, hidden, targets)
     expected, whole = jax.value_and_grad(loss)(params, hidden, targets)
     np.testing.assert_allclose(value, expected, rtol=1e-6)
@@ -89,9 +112,25 @@ def test_names_become_axes_of_a_mesh():
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
 
 
+def test_features_and_heads_within_heads_are_laid_out(lexicon):
+    head = heads.LogLinear()
+    shapes = jax.eval_shape(lambda: head.init(jax.random.key(0), 7, lexicon))  # 9 features
+    layout = on_mesh(head, shapes, jax.make_mesh((4,), ("shards",)), axis="shards")
+    assert layout.not_by_rows == (
+        "bias [9], whole on every device",
+        "weights [9, 7], whole on every device",
+    )
+    head = heads.WithExpert(priors.KnowledgeBase("nowhere.tsv"), heads.Softmax())
+    words = examples.plain_lexicon(8)
+    shapes = jax.eval_shape(lambda: head.init(jax.random.key(0), 7, words))
+    shardings, others = on_mesh(head, shapes, _mesh(1, 4))
+    assert shardings["head"]["weights"].spec == PartitionSpec("model")
+    assert (shardings["weights"].spec, others) == (PartitionSpec(), ())
+
+
 def test_wrong_names_are_refused():
-    with pytest.raises(ValueError, match="mesh_axes has 'vocab': axes are called words"):
-        on_mesh({}, {"vocab": "model"})
+    with pytest.raises(ValueError, match=r"mesh has the axes data, model and no 'words'"):
+        on_mesh(heads.Softmax(), {}, _mesh(2, 2), axis="words")
     shape = jax.ShapeDtypeStruct((3, 4), jnp.float32)
     with pytest.raises(ValueError, match=r"bias has the shape \(3, 4\) and the names"):
         named({"bias": shape}, {"bias": ("words",)})

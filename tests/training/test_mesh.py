@@ -12,6 +12,7 @@ import pytest
 from tests import examples
 from tests.training import small, test_translation
 from zoo import heads
+from zoo.arrays.partition import path_name
 from zoo.attention import Luong
 from zoo.cores import LSTM
 from zoo.data import Buckets
@@ -20,7 +21,6 @@ from zoo.errors import Interrupted, UserError
 from zoo.models import SequenceToSequence
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.runs.workdir import Workdir
-from zoo.training import parts
 from zoo.training.mesh import MeshDevices
 from zoo.training.step import TrainState
 
@@ -209,7 +209,7 @@ def test_words_are_shared_out_with_what_the_optimiser_keeps(tmp_path):
     trainer = small.trainer(recipe, tmp_path, 4)
     state = small.on_devices(trainer.initial_state(), trainer.devices)
     rows = {
-        parts.path_name(path): leaf.addressable_shards[0].data.shape
+        path_name(path): leaf.addressable_shards[0].data.shape
         for path, leaf in jax.tree_util.tree_leaves_with_path(state)
         if leaf.shape[:1] == (12,)
     }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.training import small
+from zoo.arrays.partition import path_name
 from zoo.errors import UserError
 from zoo.optimizers import SGD, Adagrad, Adam
 from zoo.training import parts
@@ -49,7 +50,7 @@ def constants(updates):
     found = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(updates):
         np.testing.assert_array_equal(leaf, leaf.ravel()[0])
-        found[parts.path_name(path)] = float(leaf.ravel()[0])
+        found[path_name(path)] = float(leaf.ravel()[0])
     return found
 
 
@@ -103,7 +104,7 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
     plain, found = ends
     factors = {"embedding/table": 2, "head/weights": 1, "head/bias": 4}
     for path, value in jax.tree_util.tree_leaves_with_path(plain):
-        factor = factors.get(parts.path_name(path), 3)
+        factor = factors.get(path_name(path), 3)
         there = found
         for entry in path:
             there = there[getattr(entry, "key", getattr(entry, "idx", None))]

@@ -83,6 +83,61 @@ def joined(tree, rows: int):
     )
 
 
+class Sorted(NamedTuple):
+    """Blocks of rows in the order of some key, in which rows of a block are alike.
+
+    Runs of adjacent rows are sorted each for itself, and every block has as many rows of each: no
+    row leaves its device where each run lies on one.
+
+    Attributes:
+      order: of the rows of each run, whose last may be there again to fill the last block; int
+        [runs, blocks * size].
+      rows: N.
+      size: rows of a run in a block.
+    """
+
+    order: jax.Array
+    rows: int
+    size: int
+
+    @classmethod
+    def by(cls, keys, runs: int, size: int) -> "Sorted":
+        """Sorts N rows by their keys [N], the least first.
+
+        Args:
+          runs: how many; must divide N. See `layouts.shares`.
+          size: rows of a run in a block, at most; need not divide N / runs.
+        """
+        order = jnp.argsort(keys.reshape(runs, -1), axis=1)
+        size = at_most(size, order.shape[1])
+        padding = -(-order.shape[1] // size) * size - order.shape[1]
+        return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
+
+    def cut(self, tree):
+        """Leaves [N, ...] as [blocks, runs * size, ...]."""
+        runs, length = self.order.shape
+
+        def of_leaf(x):
+            x = x.reshape(runs, -1, *x.shape[1:])
+            x = jax.vmap(lambda rows, order: rows[order])(x, self.order)
+            x = x.reshape(runs, length // self.size, self.size, *x.shape[2:])
+            return jnp.swapaxes(x, 0, 1).reshape(-1, runs * self.size, *x.shape[3:])
+
+        return jax.tree.map(of_leaf, tree)
+
+    def joined(self, x):
+        """An array [blocks, runs * size, ...] as [N, ...]: the inverse of `cut`."""
+        runs, length = self.order.shape
+        x = x.reshape(-1, runs, self.size, *x.shape[2:])
+        x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
+
+        def of_run(rows, order):
+            return rows[jnp.zeros_like(order).at[order].set(jnp.arange(len(order)))]
+
+        x = jax.vmap(of_run)(x, self.order[:, : self.rows // runs])
+        return x.reshape(self.rows, *x.shape[2:])
+
+
 class Cut(NamedTuple):
     """Blocks of a table's rows that a loop reads, and adds to, one at a time.
 

@@ -62,7 +62,7 @@ def recomputed(function) -> Differentiated:
     return Differentiated(forward, backward)
 
 
-def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None):
+def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
     """function(params, letters, lengths, *others) for N spellings, cut to what they need.
 
     Args:
@@ -80,26 +80,18 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
     """
     params, letters, lengths, others = layouts.alike((params, letters, lengths, others))
     number, longest = letters.shape
-    block = rows_of.at_most(BLOCK, number)
-    whole = -(-number // block)
     if count is not None:
         lengths = jnp.where(jnp.arange(number) < count, lengths, 0)
-    order = jnp.argsort(-lengths)
-    filling = jnp.broadcast_to(order[-1:], (whole * block - number,))
-    filled = jnp.concatenate([order, filling])
-    blocks = jax.tree.map(
-        lambda x: jnp.asarray(x)[filled].reshape(whole, block, *x.shape[1:]),
-        (letters, lengths, *others),
-    )
+    runs, block = layouts.shares(rows, BLOCK, (params, lengths, others))
+    order = rows_of.Sorted.by(-lengths, runs, block)
+    letters, lengths, others = order.cut((letters, lengths, tuple(map(jnp.asarray, others))))
     if not isinstance(function, Differentiated):
         function = recomputed(function)
     cuts = tuple(widths(longest, least))
-    results = _of_blocks(function, cuts, params, *blocks[:2], tuple(blocks[2:]))
-    results = results.reshape(whole * block, *results.shape[2:])
+    results = _of_blocks(function, cuts, params, letters, lengths, others)
     # The last block that is computed may have rows that were not asked for.
-    asked = (blocks[1].ravel() > 0).reshape(-1, *(1,) * (results.ndim - 1))
-    results = jnp.where(asked, results, 0)
-    return results[jnp.zeros_like(order).at[order].set(jnp.arange(number))]
+    asked = (lengths > 0).reshape(*lengths.shape, *(1,) * (results.ndim - 2))
+    return order.joined(jnp.where(asked, results, 0))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))

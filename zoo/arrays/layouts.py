@@ -5,8 +5,12 @@ they lie along it, and the compiler finds what is to be sent. Of an explicit one
 arrays tell it, and functions have to say how results lie wherever that is open. Along a manual one,
 as within `jax.shard_map`, a function sees the part of one device; types tell which arrays vary from
 device to device, and loops want that of what they carry.
+
+Types of arrays that were placed on a mesh name it, or that of `jax.set_mesh`, even where they do
+not tell how the arrays lie.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -52,17 +56,65 @@ def _varying(x) -> frozenset[str]:
     return jax.typeof(x).manual_axis_type.varying
 
 
+def _meshes(tree):
+    """The meshes of the types of the arrays, each array's that has one."""
+    types = (jax.typeof(x) for x in jax.tree.leaves(tree) if _is_array(x))
+    return (kind.sharding.mesh for kind in types if not kind.sharding.mesh.empty)
+
+
+# ---------------------------------------------------------------- automatic axes
+
+
+def shares(rows: int, block: int, tree) -> tuple[int, int]:
+    """Runs of adjacent rows that each lie on one device, if rows are shared out at all.
+
+    Args:
+      rows: how many there are.
+      block: rows that a device takes at a time.
+      tree: arrays of the computation, whose types may name a mesh. Where none does, the devices are
+        all that there are, of which the computation may want one: a block is then of all of them.
+
+    Returns:
+      (how many runs, which divides the rows; rows of each in a block).
+    """
+    mesh = next(_meshes(tree), None)
+    if not isinstance(rows, int | np.integer):  # a symbol, as exported programs have
+        return 1, block
+    if mesh is None:
+        count = math.gcd(rows, jax.device_count())
+        return count, -(-block // count)
+    return math.gcd(rows, automatic_devices(tree)), block
+
+
+def rows_whole(array):
+    """The array [N, ...] with all of its rows on every device, sent once; as it is where no type
+    names a mesh.
+
+    Rows that are read by number would otherwise be looked for on every device and be summed over
+    them, time after time.
+    """
+    if automatic_devices(array) == 1:
+        return array
+    others = [PartitionSpec.UNCONSTRAINED] * (array.ndim - 1)
+    sharding = NamedSharding(next(_meshes(array)), PartitionSpec(None, *others))
+    return jax.lax.with_sharding_constraint(array, sharding)
+
+
+def automatic_devices(tree) -> int:
+    """How many devices lie along the automatic axes of the mesh of the arrays; 1 without a mesh."""
+    mesh = next(_meshes(tree), None)
+    if mesh is None:
+        return 1
+    sizes = zip(mesh.axis_sizes, mesh.axis_types, strict=True)
+    return math.prod(size for size, kind in sizes if kind == AxisType.Auto)
+
+
 # ---------------------------------------------------------------- explicit axes
 
 
 def explicit_mesh(tree):
     """The mesh of the explicit axes over which arrays of the tree lie; None if there is none."""
-    for x in jax.tree.leaves(tree):
-        if isinstance(x, jax.Array):
-            mesh = jax.typeof(x).sharding.mesh
-            if AxisType.Explicit in (mesh.axis_types or ()):
-                return mesh
-    return None
+    return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
 def spec_of(array) -> tuple:

@@ -19,7 +19,6 @@ from zoo.arrays.types import Carry
 from zoo.cores.core import Core
 from zoo.errors import check_least
 from zoo.networks import dropout
-from zoo.networks.lstm import flat
 from zoo.networks.rematerialise import in_chunks
 
 
@@ -116,8 +115,7 @@ class Stacked(Core, abc.ABC):
     def _layer(self, weights, inputs, state):
         """(hidden of all positions [n, B, R], the layer's carry) of (x [n, B, *], keep)."""
         x, keep = inputs
-        projections = flat(x) @ weights["input"] + weights["bias"][None]
-        projections = projections.reshape(*x.shape[:2], -1)
+        projections = x @ weights["input"] + weights["bias"][None, None]
         return self._recurrence(weights, weights["recurrent"], projections, state, keep)
 
     def _drop(self, x, rate, key, use):

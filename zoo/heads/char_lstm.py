@@ -166,20 +166,20 @@ class CharLSTM(Head):
         """log p of the spellings [n, L], nats, [n]."""
         count, longest = letters.shape
         previous = jnp.concatenate([jnp.full_like(letters[:, :1], BEGIN), letters[:, :-1]], axis=1)
-        # As `spelling_step`, all letters being known: products of all positions at once.
-        inputs = params["letters"][previous.T].reshape(longest * count, -1) @ params["input"]
-        projections = inputs.reshape(longest, count, -1) + projected[None]
+        # As `spelling_step`, all letters being known: products of all positions at once. Spellings
+        # keep their axis, along which they may be shared out.
+        projections = params["letters"][previous.T] @ params["input"] + projected[None]
         keep = jnp.ones((longest, count, 1), projected.dtype)
         u, s = self.spelling_start(projected)
         u, _ = lstm(projections, params["recurrent"], u, s, keep)
-        logits = u.reshape(longest * count, -1) @ params["output"] + params["output_bias"][None]
-        columns = jnp.maximum(letters.T - END, 0).reshape(-1, 1)
-        chosen = jnp.take_along_axis(logits, columns, axis=-1)[:, 0]
-        log_prob = (chosen - jax.nn.logsumexp(logits, axis=-1)).reshape(longest, count)
+        logits = u @ params["output"] + params["output_bias"][None, None]
+        columns = jnp.maximum(letters.T - END, 0)[..., None]
+        chosen = jnp.take_along_axis(logits, columns, axis=-1)[..., 0]
+        log_prob = chosen - jax.nn.logsumexp(logits, axis=-1)
         there = jnp.arange(longest)[:, None] < lengths[None]
         return jnp.where(there, log_prob, 0).sum(axis=0)
 
-    def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths):
+    def spelled_log_prob(self, params: Params, hidden: jax.Array, letters, lengths, rows=1):
         """log p of any spellings, whether words of a lexicon or not; over all spellings.
 
         Args:
@@ -187,12 +187,13 @@ class CharLSTM(Head):
           hidden: h, [N, D].
           letters: int [N, L], see Spelling.sequence_tables.
           lengths: int [N].
+          rows: of a batch, if these are its tokens, which may be shared out over devices by them.
 
         Returns:
           [N], nats.
         """
         projected, params = self.hidden_projection(params, hidden), softmax.in_full(params)
-        return map_by_length(self._spelled, params, letters, lengths, (projected,))
+        return map_by_length(self._spelled, params, letters, lengths, (projected,), rows=rows)
 
     def sample_spellings(self, params: Params, hidden: jax.Array, key: jax.Array):
         """Spellings drawn letter by letter, int32 [N, longest], for hidden [N, D].
@@ -226,6 +227,7 @@ class CharLSTM(Head):
             hidden.reshape(-1, hidden.shape[-1]),
             tables["letters"][words],
             tables["lengths"][words],
+            *targets.shape[:1],
         )
         return log_prob.reshape(targets.shape)
 

@@ -129,8 +129,8 @@ class Head(Evaluated):
         """The names of the axes of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
         A name is "words" (rows of words, or of what they are grouped into), "features", "hidden"
-        (numbers of a hidden state), or None. `zoo.arrays.partition.on_mesh` makes of it what the
-        `in_shardings` of `jax.jit` take.
+        (numbers of a hidden state), or None. `zoo.arrays.partition.on_mesh` makes layouts
+        of such names.
 
         Args:
           lexicon: the words.

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import sparse
+from zoo.arrays import layouts, sparse
 from zoo.lexicon.signature_forms import Form, is_private
 
 
@@ -214,6 +214,7 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     Returns:
       [S, D].
     """
+    vectors = layouts.rows_whole(vectors)
     if "of_signature" in tables:
         return sparse.product(tables["of_signature"], tables["of_feature"], vectors)
     return _sums(vectors, tables)

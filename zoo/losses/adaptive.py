@@ -56,9 +56,7 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     values.check_ids(_words(bias, tails), ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
-    flat = hidden.reshape(-1, hidden.shape[-1])
-    of_tails = _tail_losses(tails, flat, cluster.ravel(), tail_row.ravel())
-    return of_head + of_tails.reshape(ranks.shape)
+    return of_head + _tail_losses(tails, hidden, cluster, tail_row)
 
 
 @over_tokens("hidden")
@@ -93,8 +91,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     values.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = softmax_sum.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
-    columns = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
-    return of_head + _weighted_tail_losses(tails, *columns, token_weights.ravel())
+    return of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
 
 
 @over_tokens("hidden")
@@ -266,16 +263,11 @@ def _targets(bias, tails, rank):
 
 
 def _tail_losses(tails, hidden, cluster, tail_row):
-    """-log p(x | tail of x, h) of hidden [N, D], [N]; 0 for words of the head."""
-    tokens = cluster.shape[0]
-    block = blocks.at_most(TOKENS_AT_A_TIME, tokens)
-    count = -(-tokens // block)
-    padding = count * block - tokens
-    cluster = jnp.pad(cluster, (0, padding))
-    order = jnp.argsort(cluster)
-    hidden = jnp.pad(hidden, ((0, padding), (0, 0)))[order].reshape(count, block, hidden.shape[-1])
-    cluster = cluster[order].reshape(count, block)
-    tail_row = jnp.pad(tail_row, (0, padding))[order].reshape(count, block)
+    """-log p(x | tail of x, h) of hidden [..., D], [...]; 0 for words of the head."""
+    rows = cluster.shape[0] if cluster.ndim else 1
+    runs, block = layouts.shares(rows, TOKENS_AT_A_TIME, (tails, hidden))
+    order = blocks.Sorted.by(cluster.ravel(), runs, block)
+    flat = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
 
     def of_tail(h, mine, tail_rows, projection, weights):
         bias = jnp.zeros(weights.shape[0], weights.dtype)
@@ -298,12 +290,12 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     def step(_, columns):
         return None, of_block(tails, *columns)
 
-    _, losses = jax.lax.scan(step, None, (hidden, cluster, tail_row))
-    return jnp.zeros(tokens + padding, losses.dtype).at[order].set(losses.ravel())[:tokens]
+    _, losses = jax.lax.scan(step, None, order.cut(flat))
+    return order.joined(losses).reshape(cluster.shape)
 
 
 def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
-    """sum of token_weights * _tail_losses, a scalar, of token_weights [N]."""
+    """sum of token_weights * _tail_losses, a scalar, of token_weights [...]."""
     # A token without weight is none of a tail's work, unless somebody asks for the gradient
     # of its weight, which is the tail's loss: then it is computed, in the backward pass.
     mine, idle = (jnp.where(token_weights == 0, *c) for c in ((0, cluster), (cluster, 0)))
@@ -314,11 +306,11 @@ def _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights):
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _weighted_sum_with_idle(idle_losses, losses, token_weights, arguments):
-    """weighted_sum(losses, token_weights), where losses [N] are 0 for tokens of weight 0.
+    """weighted_sum(losses, token_weights), where losses [...] are 0 for tokens of weight 0.
 
     Args:
-      idle_losses: arguments -> the losses of those tokens, [N], 0 for all others. It is called for
-        the gradient of the weights alone.
+      idle_losses: arguments -> the losses of those tokens, [...], 0 for all others. It is called
+        for the gradient of the weights alone.
     """
     return weighted_sum(losses, token_weights)
 

@@ -10,7 +10,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.lstm import flat
+from zoo.networks.lstm import summed_products
 
 # {name: (the activation, its slope where it has the value y)}.
 ACTIVATIONS = {
@@ -69,7 +69,7 @@ def _backward(activation, residuals, cotangents):
         step, last_gradient, (hiddens_gradient, hiddens, keep), reverse=True
     )
     previous = jnp.concatenate([hidden[None], hiddens[:-1]]) * keep
-    return z_gradients, flat(previous).T @ flat(z_gradients), hidden_gradient, None
+    return z_gradients, summed_products(previous, z_gradients), hidden_gradient, None
 
 
 elman.defvjp(_forward, _backward)

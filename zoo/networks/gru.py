@@ -8,7 +8,7 @@ alone, and the gradient of U is one product after it.
 import jax
 import jax.numpy as jnp
 
-from zoo.networks.lstm import flat
+from zoo.networks.lstm import summed_products
 
 
 def _gates(projection, hidden, recurrent, bias):
@@ -97,8 +97,8 @@ def _backward(residuals, cotangents):
     # The candidate's column has the reset gate in the gradients of h U + c, not in those of x W.
     size = recurrent.shape[0]
     projections_gradient = jnp.concatenate([z_gradients[..., : 2 * size], through], axis=-1)
-    recurrent_gradient = flat(previous_hiddens).T @ flat(z_gradients)
-    bias_gradient = flat(z_gradients[..., 2 * size :]).sum(0)
+    recurrent_gradient = summed_products(previous_hiddens, z_gradients)
+    bias_gradient = z_gradients[..., 2 * size :].sum((0, 1))
     return projections_gradient, recurrent_gradient, bias_gradient, hidden_gradient, None
 
 

@@ -12,9 +12,8 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from zoo.arrays.partition import FEATURES, WORDS, Axes
+from zoo.arrays.partition import Axes, cut_by_rows, path_name
 from zoo.errors import UserError
-from zoo.training import parts
 from zoo.training.devices import MODEL, Devices, laid_out, placed
 
 _WHOLE = PartitionSpec()
@@ -56,8 +55,17 @@ class MeshDevices(Devices):
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
-        self._not_by_rows: list[str] = []
-        layouts = self._of_params(state.params, parameter_axes)
+        of_params = cut_by_rows(parameter_axes, state.params, self.mesh, MODEL)
+        self._not_by_rows = of_params.not_by_rows
+        layouts = {
+            path_name(path): (leaf.shape, sharding.spec)
+            for (path, leaf), sharding in zip(
+                jax.tree_util.tree_leaves_with_path(state.params),
+                jax.tree.leaves(of_params.shardings),
+                strict=True,
+            )
+            if len(sharding.spec)
+        }
         leaves = jax.tree_util.tree_leaves_with_path(state._replace(carry=()))
         if self._not_by_rows and not layouts:
             raise UserError(
@@ -65,7 +73,7 @@ class MeshDevices(Devices):
                 f"{'; '.join(self._not_by_rows)}, so that nothing would be shared out: give a "
                 "number that divides some, or parallel.model=1."
             )
-        self._of_state = [self._of_leaf(parts.path_name(path), x, layouts) for path, x in leaves]
+        self._of_state = [self._of_leaf(path_name(path), x, layouts) for path, x in leaves]
 
     @property
     def summary(self) -> str:
@@ -74,29 +82,6 @@ class MeshDevices(Devices):
         mesh = f"{super().summary} as {data} (data) x {self.model} (model)"
         others = "; ".join(self._not_by_rows)
         return f"{mesh}, whose model axis does not divide the rows of {others}" if others else mesh
-
-    def _of_params(self, params, parameter_axes) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """{path of a parameter: (its shape, how it lies)} of those that are cut."""
-        layouts = {}
-        for path, leaf in jax.tree_util.tree_leaves_with_path(params):
-            name = parts.path_name(path)
-            names = parameter_axes.get(name, ())
-            axis = self._axis_to_cut(name, leaf.shape, names)
-            if axis is not None:
-                layouts[name] = leaf.shape, _cut(axis)
-        return layouts
-
-    def _axis_to_cut(self, name, shape, names) -> int | None:
-        """The axis of a parameter that is cut, None for none."""
-        rows = [axis for axis, of in enumerate(names) if of in (WORDS, FEATURES)]
-        if not rows:
-            return None
-        columns = [axis for axis in range(len(names)) if axis not in rows]
-        fitting = [a for a in (*rows, *columns) if shape[a] and not shape[a] % self.model]
-        if not fitting or fitting[0] not in rows:
-            instead = "cut by columns" if fitting else "whole on every device"
-            self._not_by_rows.append(f"{name} {[*shape]}, {instead}")
-        return fitting[0] if fitting else None
 
     def _of_leaf(self, name, leaf, layouts) -> PartitionSpec:
         """How a leaf of the state lies: as the parameter whose path is within its own, if it has
@@ -132,7 +117,7 @@ class MeshDevices(Devices):
     def _of_table(self, shape) -> NamedSharding:
         """How a table of this shape lies."""
         cut = shape and shape[0] in self._words and shape[0] % self.model == 0
-        return NamedSharding(self.mesh, _cut(0) if cut else _WHOLE)
+        return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
 
     def step_shapes(self, state, tables, batch, key):
         """Shapes of the arguments of a compiled step with their layouts, to lower it by."""
@@ -143,7 +128,3 @@ class MeshDevices(Devices):
             self.replicated,
         )
         return jax.tree.map(laid_out, (state, tables, batch, key), layouts)
-
-
-def _cut(axis: int) -> PartitionSpec:
-    return PartitionSpec(*[None] * axis, MODEL)

@@ -9,7 +9,7 @@ et al. 2016, section 3.2, "a much smaller learning rate had to be used").
 import jax
 import optax
 
-from zoo.arrays.partition import Axes
+from zoo.arrays.partition import Axes, path_name
 from zoo.errors import UserError
 
 
@@ -35,11 +35,6 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
         raise UserError(
             f"training.frozen={frozen!r} leaves no parameter to train: take a part out of it."
         )
-
-
-def path_name(path) -> str:
-    """The path of a parameter in a pytree as text, such as "head/network/bias"."""
-    return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
 def axes_of(model, names: tuple[str, ...]) -> Axes:

@@ -8,13 +8,13 @@ the second stage is an experiment of its own, with `init_from` and `training.fro
 import jax
 import numpy as np
 
+from zoo.arrays.partition import path_name
 from zoo.embeddings import Embedding
 from zoo.errors import UserError
 from zoo.heads import Head
 from zoo.lexicon import Lexicon
 from zoo.recipes import walk
 from zoo.runs.workdir import Workdir
-from zoo.training import parts
 from zoo.training.task import Start
 
 # Parts whose words are those of a model's second lexicon.
@@ -117,7 +117,7 @@ def _rows(component) -> list[str]:
 
 def _shapes(part):
     leaves = jax.tree_util.tree_leaves_with_path(part)
-    return {parts.path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
+    return {path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
 
 
 def _check_words(path, name, component, params, theirs, ours):
