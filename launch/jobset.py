@@ -45,8 +45,8 @@ def add_to(parser: argparse.ArgumentParser):
         r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
     )
     add("--image", type=image, required=True, help="made with the Dockerfile")
-    add("--tpu", choices=_TPUS, default="v5e")
-    add("--chips", type=options.whole(1), default=4, help="of a run; from 16, 4 on each host")
+    add("--tpu", choices=_TPUS, help="v5e if not given")
+    add("--chips", type=options.whole(1), help="of a run, 4 if not given; from 16, 4 on each host")
     add("--gpus", type=options.whole(0), help="of each host, instead of TPUs; 0: CPUs alone")
     add("--hosts", type=options.whole(1), help="of a run with --gpus")
     add("--spot", action="store_true", help="spot nodes of GKE alone")
@@ -75,7 +75,13 @@ def _volume(text: str) -> tuple[str, str]:
     pattern = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?:/[A-Za-z0-9_./-]*"
     what = "a claim and an absolute path, as in work:/zoo/runs"
     name, _, path = runs_file.word(pattern, what, 500)(text).partition(":")
-    return name, posixpath.normpath(f"/{path.lstrip('/')}")
+    path = posixpath.normpath(f"/{path.lstrip('/')}")
+    if posixpath.commonpath((path, _FOLDER)) == path:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 60)!r} hides {_FOLDER}, where the program is: give a path elsewhere "
+            "or below it, as in work:/zoo/runs"
+        )
+    return name, path
 
 
 def _variable(text: str) -> tuple[str, str]:
@@ -140,18 +146,19 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
 def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
     """(hosts of a run, labels of their nodes, devices of each)."""
     if arguments.gpus is not None:
+        if arguments.tpu or arguments.chips:
+            raise UserError("--gpus stands in the place of --tpu and --chips: give one of them.")
         gpus = {"nvidia.com/gpu": arguments.gpus} if arguments.gpus else {}
         return arguments.hosts or 1, {}, gpus
     if arguments.hosts:
         raise UserError("--hosts is for --gpus: a slice of TPUs has the hosts of its --chips.")
-    chips = arguments.chips
+    kind, chips = arguments.tpu or "v5e", arguments.chips or 4
     if chips not in _TOPOLOGIES:
         raise UserError(
-            f"--chips {chips}: slices of {arguments.tpu} have "
-            f"{', '.join(map(str, _TOPOLOGIES))} chips."
+            f"--chips {chips}: slices of {kind} have {', '.join(map(str, _TOPOLOGIES))} chips."
         )
     nodes = {
-        "cloud.google.com/gke-tpu-accelerator": _TPUS[arguments.tpu],
+        "cloud.google.com/gke-tpu-accelerator": _TPUS[kind],
         "cloud.google.com/gke-tpu-topology": _TOPOLOGIES[chips],
     }
     hosts = chips // 4 if chips > 8 else 1
@@ -160,13 +167,15 @@ def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
 
 def _check_lasts(folder: str, paths: list[str]):
     """UserError for a folder that is neither in a bucket nor below a volume's path."""
+    folder = folder.removeprefix("file://")
     if "://" in folder:
         return
     place = posixpath.normpath(posixpath.join(_FOLDER, folder))
     if not any(posixpath.commonpath((place, path)) == path for path in paths):
         raise UserError(
-            f"{folder} is a folder of the pod, which is lost with it: give --volume CLAIM:PATH "
-            f"with a path above {place}, or a folder in a bucket, as in gs://bucket/run."
+            f"{folder} is a folder of the pod, which is lost with it: mount a volume at {place} or "
+            "above it with --volume CLAIM:PATH, or give a folder in a bucket, as in "
+            "gs://bucket/run."
         )
 
 

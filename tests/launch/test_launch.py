@@ -418,6 +418,7 @@ def test_wrong_runs_are_found_before_they_are_queued(text, match, tmp_path):
     [
         (["--chips", "12"], "--chips 12: slices of v5e have 1, 4"),
         (["--hosts", "2"], "--hosts is for --gpus"),
+        (["--gpus", "2", "--chips", "4"], "--gpus stands in the place of --tpu and --chips"),
         (["--volume", "b:/zoo/runs/"], "two volumes are mounted at one path"),
     ],
 )
@@ -430,7 +431,9 @@ def test_what_kubernetes_could_not_start_is_said(options, match, runs):
     "folder, volume, lasts",
     [
         ("runs/a", "work:/zoo/runs", True),
-        ("runs/a", "work:/zoo", True),
+        ("runs/a", "work:/zoo/runs/a", True),
+        ("file:///data/a", "work:/data", True),
+        ("file:///data/a", "work:/other", False),
         ("/data/a", "work:/data", True),
         ("gs://bucket/a", "work:/data", True),
         ("runs/a", "work:/data", False),
