@@ -322,7 +322,6 @@ def test_pods_of_a_run_wait_until_all_are_there(options, last, runs, capsys, tmp
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
-@pytest.mark.slow
 def test_kubectl_reads_the_manifest(runs, capsys, tmp_path):
     """Its client asks a server which kinds there are, and no more."""
     kind = {"name": "jobsets", "singularName": "jobset", "namespaced": True, "kind": "JobSet"}
