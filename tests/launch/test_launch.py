@@ -232,6 +232,8 @@ def fate(jobset, code, disrupted=False):
             if rule["action"] == "FailJob":
                 reason = "PodFailurePolicy"
             break
+    if reason == "a pod is replaced":
+        return reason
     for rule in jobset["spec"]["failurePolicy"]["rules"]:
         if reason in rule["onJobFailureReasons"]:
             return rule["action"]
