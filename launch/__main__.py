@@ -5,11 +5,11 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from launch import jobset, runs_file, slurm, tpu_vm
+from launch import jobset, runs_file, slurm
 from zoo.commands import options, program
 from zoo.errors import UserError
 
-WAYS = {"slurm": slurm, "jobset": jobset, "tpu-vm": tpu_vm}
+WAYS = {"slurm": slurm, "jobset": jobset}
 
 
 def main(words: Sequence[str] | None = None):

@@ -1,77 +1,38 @@
-"""Kubernetes: a JobSet with a job for each run, on slices of TPUs, a pod on each host of a slice.
+"""Kubernetes: a JobSet for each run, on a slice of TPUs or on hosts with GPUs, a pod on each host.
 
-A pod that is taken away gets SIGTERM; training saves its state and leaves with 143, which counts as
-no failure, and the pod is made again. So the folder of a run has to outlive its pod: give a mounted
-volume, or a bucket.
+What becomes of a run is told by exit codes, see `runs_file.AGAIN` and launch/jobset.yaml.
 """
 
 import argparse
 import json
+import pathlib
+import posixpath
 import shlex
+import string
 
-from launch import runs_file, tpus
+from launch import runs_file
 from launch.runs_file import Run
 from zoo.commands import options
+from zoo.errors import UserError, shortened
 
-_HEADER = """apiVersion: jobset.x-k8s.io/v1alpha2
-kind: JobSet
-metadata:
-  name: {name}{annotations}
-spec:
-  failurePolicy:
-    maxRestarts: {restarts}
-  replicatedJobs:
-"""
-_JOB = """  - name: {name}
-    replicas: 1
-    template:
-      spec:
-        parallelism: {hosts}
-        completions: {hosts}
-        completionMode: Indexed
-        backoffLimit: 3
-        podFailurePolicy:
-          rules:
-          - action: Ignore  # taken away, and its state is saved
-            onPodConditions:
-            - type: DisruptionTarget
-          - action: Ignore
-            onExitCodes:
-              operator: In
-              values: [75, 143]  # 75: another pod of the run was
-          - action: FailJob  # a mistake that another try does not mend
-            onExitCodes:
-              operator: In
-              values: [2]
-        template:
-          spec:
-            restartPolicy: Never
-            terminationGracePeriodSeconds: {grace}
-            nodeSelector:
-              cloud.google.com/gke-tpu-accelerator: {accelerator}
-              cloud.google.com/gke-tpu-topology: {topology}
-            containers:
-            - name: zoo
-              image: {image}
-              # The shell gives way to the program, which gets the signals.
-              command: ["bash", "-c", {command}]{environment}
-              resources:
-                limits:
-                  google.com/tpu: {chips}
-"""
-# A slice of several hosts is one node pool, which a job has to itself.
-_ANNOTATIONS = """
-  annotations:
-    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool"""
-# Each pod is a process of the run; its number is that of the pod, which Kubernetes tells it.
-_ENVIRONMENT = """
-              env:
-              - name: JAX_COORDINATOR_ADDRESS
-                value: {name}-{job}-0-0.{name}:8477
-              - name: JAX_NUM_PROCESSES
-                value: '{hosts}'"""
-# Seconds that pods wait for each other, while nodes are made for some.
-_MEET = 3600
+_TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read_text())
+# Where the Dockerfile puts this repository.
+_FOLDER = "/zoo"
+_PORT = 8477
+# The label of a kind's nodes.
+_TPUS = {"v5e": "tpu-v5-lite-podslice", "v6e": "tpu-v6e-slice"}
+# Topologies by chips, of either kind: up to 8 chips are on one host, others have hosts of 4.
+_TOPOLOGIES = {
+    **{1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"},
+    **{64: "8x8", 128: "8x16", 256: "16x16"},
+}
+_SPOT = "cloud.google.com/gke-spot"
+_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+# A process waits for others for some minutes only: nodes that are still made may take longer.
+_WAIT = (
+    "trap 'exit 143' TERM; for host in {{0..{last}}}; do "
+    "until getent hosts {job}-$host.{name} >/dev/null; do sleep 2; done; done; "
+)
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -80,57 +41,158 @@ def add_to(parser: argparse.ArgumentParser):
     image = runs_file.word(
         r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255
     )
-    add(
-        "--image",
-        type=image,
-        required=True,
-        help="with this repository as its working folder, and jax[tpu]",
+    name = runs_file.word(
+        r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
     )
-    add("--tpu", choices=tpus.SLICES, default="v5e")
-    add("--chips", type=options.whole(1), default=4, help="of a run; from 16, 4 on each host")
-    add("--restarts", type=options.whole(0), default=3, help="of the whole set, after failures")
+    add("--image", type=image, required=True, help="made with the Dockerfile")
+    add("--tpu", choices=_TPUS, help="v5e if not given")
+    add("--chips", type=options.whole(1), help="of a run, 4 if not given; from 16, 4 on each host")
+    add("--gpus", type=options.whole(0), help="of each host, instead of TPUs; 0: CPUs alone")
+    add("--hosts", type=options.whole(1), help="of a run with --gpus")
+    add("--spot", action="store_true", help="spot nodes of GKE alone")
+    add("--queue", type=name, help="local queue of Kueue that admits the runs")
+    add("--service-account", type=name, default="default", help="of the pods")
     add(
-        "--grace",
-        type=options.whole(1, 65_535),
-        default=300,
-        metavar="SECONDS",
-        help="from SIGTERM to the end",
+        "--volume",
+        type=_volume,
+        action="append",
+        default=[],
+        metavar="CLAIM:PATH",
+        help="mounts a persistent volume claim; may be repeated",
     )
+    add(
+        "--env",
+        type=_variable,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a variable of the environment, as in ZOO_DATA=/data; may be repeated",
+    )
+
+
+def _volume(text: str) -> tuple[str, str]:
+    """(claim, path) of a volume."""
+    pattern = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?:/[A-Za-z0-9_./-]*"
+    what = "a claim and an absolute path, as in work:/zoo/runs"
+    name, _, path = runs_file.word(pattern, what, 500)(text).partition(":")
+    path = posixpath.normpath(f"/{path.lstrip('/')}")
+    if posixpath.commonpath((path, _FOLDER)) == path:
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 60)!r} hides {_FOLDER}, where the program is: give a path elsewhere "
+            "or below it, as in work:/zoo/runs"
+        )
+    return name, path
+
+
+def _variable(text: str) -> tuple[str, str]:
+    """(name, value) of a variable."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isascii() and name.isidentifier() and value.isprintable()):
+        raise argparse.ArgumentTypeError(
+            f"{shortened(text, 60)!r} is not NAME=VALUE, as in ZOO_DATA=/data"
+        )
+    return name, value
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The manifest that kubectl takes."""
-    kind, topology, hosts = tpus.find(arguments.tpu, arguments.chips)
-    several = hosts > 1
-    further = ["--meet-within", str(_MEET)] if several else []
-    jobs = []
+    hosts, nodes, devices = _place(arguments)
+    volumes, mounts = [], []
+    for number, (claim, path) in enumerate(arguments.volume):
+        name = f"volume-{number}"
+        volumes.append({"name": name, "persistentVolumeClaim": {"claimName": claim}})
+        mounts.append({"name": name, "mountPath": path})
+    paths = [path for _, path in arguments.volume]
+    if len({*paths}) < len(paths):
+        raise UserError("two volumes are mounted at one path: give each --volume its own.")
+    labels, annotations, tolerations = {}, {}, []
+    if arguments.queue:
+        labels["kueue.x-k8s.io/queue-name"] = arguments.queue
+    if arguments.spot:
+        nodes[_SPOT] = "true"
+        tolerations.append({"key": _SPOT, "operator": "Exists"})
+    slices = hosts > 1 and arguments.gpus is None
+    if slices:  # a slice of several hosts is one node pool, which a run has to itself
+        annotations[_EXCLUSIVE] = "cloud.google.com/gke-nodepool"
+    documents = []
     for number, run in enumerate(runs):
-        job = f"run-{number}"
-        environment = _ENVIRONMENT.format(name=arguments.name, job=job, hosts=hosts)
-        command = shlex.join(["python", "train.py", *run.words, *further])
+        _check_lasts(run.folder, paths)
+        name = f"{arguments.name}-{number}"
         values = {
-            "name": job,
-            "grace": arguments.grace,
-            "accelerator": kind.kubernetes,
-            "topology": topology,
+            "name": name,
+            "labels": labels,
+            "annotations": annotations,
+            "restarts": arguments.restarts,
             "hosts": hosts,
-            "image": _quoted(arguments.image),
-            "command": _quoted(f"exec {command}"),
-            "environment": environment if several else "",
-            "chips": arguments.chips // hosts,
+            "again": runs_file.AGAIN,
+            "grace": arguments.grace,
+            "account": arguments.service_account,
+            "nodes": nodes,
+            "tolerations": tolerations,
+            "volumes": volumes,
+            "image": arguments.image,
+            "folder": _FOLDER,
+            "command": _command(run, name, hosts, slices),
+            "environment": [{"name": key, "value": value} for key, value in arguments.env],
+            "mounts": mounts,
+            "devices": devices,
         }
-        jobs.append(_JOB.format(**values))
-    header = _HEADER.format(
-        name=_quoted(arguments.name),  # "no" and "null" are names, too
-        restarts=arguments.restarts,
-        annotations=_ANNOTATIONS if several else "",
-    )
-    return header + "".join(jobs)
+        # JSON is YAML, without its escapes of two halves. "no" and "null" are names, too.
+        texts = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+        documents.append(_TEMPLATE.substitute(texts))
+    return "".join(documents)
 
 
-def _quoted(text: str) -> str:
-    """A text in YAML, as JSON is; without its escapes of two halves, which YAML does not have."""
-    return json.dumps(text, ensure_ascii=False)
+def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
+    """(hosts of a run, labels of their nodes, devices of each)."""
+    if arguments.gpus is not None:
+        if arguments.tpu or arguments.chips:
+            raise UserError("--gpus stands in the place of --tpu and --chips: give one of them.")
+        gpus = {"nvidia.com/gpu": arguments.gpus} if arguments.gpus else {}
+        return arguments.hosts or 1, {}, gpus
+    if arguments.hosts:
+        raise UserError("--hosts is for --gpus: a slice of TPUs has the hosts of its --chips.")
+    kind, chips = arguments.tpu or "v5e", arguments.chips or 4
+    if chips not in _TOPOLOGIES:
+        raise UserError(
+            f"--chips {chips}: slices of {kind} have {', '.join(map(str, _TOPOLOGIES))} chips."
+        )
+    nodes = {
+        "cloud.google.com/gke-tpu-accelerator": _TPUS[kind],
+        "cloud.google.com/gke-tpu-topology": _TOPOLOGIES[chips],
+    }
+    hosts = chips // 4 if chips > 8 else 1
+    return hosts, nodes, {"google.com/tpu": chips // hosts}
+
+
+def _check_lasts(folder: str, paths: list[str]):
+    """UserError for a folder that is neither in a bucket nor below a volume's path."""
+    folder = folder.removeprefix("file://")
+    if "://" in folder:
+        return
+    place = posixpath.normpath(posixpath.join(_FOLDER, folder))
+    if not any(posixpath.commonpath((place, path)) == path for path in paths):
+        raise UserError(
+            f"{folder} is a folder of the pod, which is lost with it: mount a volume at {place} or "
+            "above it with --volume CLAIM:PATH, or give a folder in a bucket, as in "
+            "gs://bucket/run."
+        )
+
+
+def _command(run: Run, name: str, hosts: int, slices: bool) -> str:
+    """What the shell of a pod runs."""
+    command = f"exec {shlex.join(['python', 'train.py', *run.words])}"
+    if hosts == 1:
+        return command
+    job = f"{name}-run-0"
+    if slices:
+        place = "--processes auto"
+    else:
+        place = (
+            f"--coordinator {job}-0.{name}:{_PORT} --processes {hosts} "
+            '--process "$JOB_COMPLETION_INDEX"'
+        )
+    return f"{_WAIT.format(last=hosts - 1, job=job, name=name)}{command} {place}"
 
 
 COMMAND = ("kubectl", "apply", "-f", "-")

@@ -19,6 +19,10 @@ from zoo.commands import options, train
 from zoo.errors import UserError, shortened
 from zoo.sources import streams
 
+# Exit codes after which the same command resumes a run: another process was lost, an abort by JAX,
+# SIGKILL, SIGTERM. After any other, such as 2 for a user's error, another try would fail again.
+AGAIN = (75, 134, 137, 143)
+
 
 class Run(NamedTuple):
     """words: of the command line of `zoo train`. folder: of the run."""
@@ -94,6 +98,19 @@ def add_to(parser: argparse.ArgumentParser):
         "a name of small letters, digits and - between them, a letter first",
     )
     add("--name", type=job, default="zoo", help="of the job: small letters, digits and -")
+    add(
+        "--restarts",
+        type=options.whole(0),
+        default=100,
+        help="of a run that was stopped, or has lost a process",
+    )
+    add(
+        "--grace",
+        type=options.whole(1, 65_535),
+        default=300,
+        metavar="SECONDS",
+        help="from SIGTERM to the end",
+    )
 
 
 def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:

@@ -2,8 +2,8 @@
 
 A task that is about to be stopped, for its time is up or another job has its place, gets SIGTERM
 some minutes before. Training then saves its state and leaves with 143, and the task is queued
-again; the same command goes on with the run. With several nodes a run has a process on each, with
-all GPUs of the node.
+again; the same command resumes the run. With several nodes a run has a process on each, with all
+GPUs of the node.
 """
 
 import argparse
@@ -23,21 +23,33 @@ _SCRIPT = """#!/bin/bash
 #SBATCH --output={name}-%A_%a.log
 #SBATCH --open-mode=append
 set -u
+# Runs a command, passes SIGTERM on to it, and waits until it has saved its state.
+relay() {{
+  "$@" &
+  child=$!
+  trap 'kill -TERM "$child" 2>/dev/null' TERM
+  wait "$child"; code=$?
+  # A signal ends the waiting, not the command.
+  while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
+}}
 case "$SLURM_ARRAY_TASK_ID" in
 {cases}
 *) echo "no run $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
 esac
-"${{command[@]}}" &
-child=$!
-trap 'kill -TERM "$child" 2>/dev/null' TERM
-wait "$child"; code=$?
-# A signal ends the waiting, not the training, which saves its state first.
-while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
-if [ "$code" -eq 143 ]; then
-  scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-fi
+{run}
+case "$code" in {again}) [ "${{SLURM_RESTART_COUNT:-0}}" -lt {restarts} ] &&
+  scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}" ;;
+esac
 exit "$code"
 """
+_ONE = 'relay "${command[@]}"'
+# srun ends with the greatest exit code of its tasks: when one leaves with 2, a user's error, and
+# the others with 75 as they have lost it, 2 has to win. JAX by itself would give the one task of a
+# node its first GPU alone.
+_SEVERAL = """export JAX_LOCAL_DEVICE_IDS=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-1} - 1)))
+task=$(declare -f relay)'; relay "$@"; exit $((code == 2 ? 255 : code))'
+relay srun bash -c "$task" task "${command[@]}"
+if [ "$code" -eq 255 ]; then code=2; fi"""
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -61,13 +73,6 @@ def add_to(parser: argparse.ArgumentParser):
     )
     add(
         "--nodes", type=options.whole(1), default=1, metavar="N", help="of a run, a process on each"
-    )
-    add(
-        "--grace",
-        type=options.whole(1, 65_535),
-        default=300,
-        metavar="SECONDS",
-        help="from SIGTERM to the end",
     )
     add("--python", default=".venv/bin/python", help="the program that runs train.py")
     add(
@@ -97,11 +102,10 @@ def _sbatch(text: str) -> str:
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
     """The script that sbatch takes."""
     several = arguments.nodes > 1
-    # srun passes signals on, and ends with the greatest exit code.
-    program = [*(["srun"] if several else []), arguments.python, "train.py"]
+    further = ["--processes", "auto"] if several else []
     nodes = f"#SBATCH --nodes={arguments.nodes}\n#SBATCH --ntasks-per-node=1\n"
     cases = [
-        f"{number}) command=({shlex.join([*program, *run.words])}) ;;"
+        f"{number}) command=({shlex.join([arguments.python, 'train.py', *run.words, *further])}) ;;"
         for number, run in enumerate(runs)
     ]
     return _SCRIPT.format(
@@ -113,6 +117,9 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         nodes=nodes if several else "",
         options="".join(f"#SBATCH {option}\n" for option in arguments.sbatch),
         cases="\n".join(cases),
+        run=_SEVERAL if several else _ONE,
+        again="|".join(map(str, runs_file.AGAIN)),
+        restarts=arguments.restarts,
     )
 
 

@@ -1,20 +1,28 @@
 """Scripts and manifests of batch jobs: their structure, and what the SLURM script does."""
 
+import http.server
+import json
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 import yaml
 
 from launch import __main__ as launch
+from launch import runs_file
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.processes import detect
+
+ROOT = pathlib.Path(launch.__file__).parent.parent
+SCHEMA = yaml.safe_load((pathlib.Path(__file__).parent / "jobset_schema.yaml").read_text())
+JOBSET = ["--image", "here/zoo:1", "--volume", "work:/zoo/runs"]
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -55,58 +63,143 @@ def test_slurm_has_a_task_for_each_run(runs, capsys):
     ]
 
 
-@pytest.mark.parametrize("code, queued", [(143, True), (0, False), (2, False)])
-def test_slurm_queues_a_run_again_that_was_stopped(code, queued, runs, capsys, tmp_path):
-    """The script runs here: a program in the place of training, and one in that of scontrol."""
-    ready, fake = tmp_path / "ready", tmp_path / "bin"
-    fake.mkdir()
-    (fake / "train").write_text(
-        f"#!{sys.executable}\nimport pathlib, signal, sys, time\n"
-        f"signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit({code})))\n"
-        f"pathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)\n"
-    )
-    queue = shlex.quote(f"{tmp_path}/queued")
-    (fake / "scontrol").write_text(f'#!/bin/bash\necho "$@" > {queue}\n')
-    for path in fake.iterdir():
-        path.chmod(0o755)
-    script = tmp_path / "script"
-    script.write_text(rendered(capsys, "slurm", runs, "--python", str(fake / "train")))
-    environment = {
-        **os.environ,
-        "PATH": f"{fake}:{os.environ['PATH']}",
+def stand_ins(folder, **programs):
+    """Programs in the place of SLURM's and of training, and an environment that finds them."""
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return os.environ | {
+        "PATH": f"{folder}:{os.environ['PATH']}",
         "SLURM_ARRAY_TASK_ID": "1",
         "SLURM_ARRAY_JOB_ID": "77",
     }
-    job = subprocess.Popen(["bash", str(script)], env=environment)
+
+
+SCONTROL = '#!/bin/bash\necho "$@" > "${0%/*}/queued"\n'
+
+
+def queued(folder):
+    path = folder / "queued"
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize("nodes", ["1", "2"])
+def test_slurm_queues_a_run_again_that_was_stopped(nodes, runs, capsys, tmp_path):
+    """The script runs here: SIGTERM reaches training, which takes its time to save its state."""
+    train = f"""#!{sys.executable}
+import os, pathlib, signal, sys, time
+folder = pathlib.Path({str(tmp_path)!r})
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.3), sys.exit(143)))
+(folder / ("ready" + os.environ.get("SLURM_PROCID", "0"))).touch()
+time.sleep(60)
+"""
+    # Two tasks side by side; signals are passed on to both; the greatest exit code.
+    srun = f"""#!{sys.executable}
+import os, signal, subprocess, sys
+tasks = [subprocess.Popen(sys.argv[1:], env=os.environ | {{"SLURM_PROCID": str(i)}})
+         for i in range(2)]
+signal.signal(signal.SIGTERM, lambda *_: [task.terminate() for task in tasks])
+sys.exit(max(task.wait() for task in tasks))
+"""
+    environment = stand_ins(tmp_path, train=train, srun=srun, scontrol=SCONTROL)
+    words = ["slurm", runs, "--python", f"{tmp_path}/train", "--nodes", nodes]
+    job = subprocess.Popen(["bash", "-c", rendered(capsys, *words)], env=environment)
     for _ in range(1000):
-        if ready.exists():
+        if len([*tmp_path.glob("ready*")]) == int(nodes):
             break
         time.sleep(0.02)
     job.send_signal(signal.SIGTERM)
-    assert job.wait(60) == code
-    found = tmp_path / "queued"
-    assert found.exists() == queued
-    assert not queued or found.read_text() == "requeue 77_1\n"
+    assert job.wait(60) == 143
+    assert queued(tmp_path) == "requeue 77_1\n"
 
 
-def test_a_jobset_has_a_job_for_each_run(runs, capsys):
-    words = ["jobset", runs, "--image", "here/zoo:1", "--tpu", "v6e", "--chips", "8"]
-    found = yaml.safe_load(rendered(capsys, *words, "--name", "sweep-1"))
-    assert (found["apiVersion"], found["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
-    assert found["metadata"] == {"name": "sweep-1"}
-    assert found["spec"]["failurePolicy"] == {"maxRestarts": 3}
-    jobs = found["spec"]["replicatedJobs"]
-    assert [job["name"] for job in jobs] == ["run-0", "run-1"]
-    for job in jobs:
-        assert job.keys() == {"name", "replicas", "template"} and job["replicas"] == 1
-        spec = job["template"]["spec"]
-        assert (spec["parallelism"], spec["completions"]) == (1, 1)
-        rules = spec["podFailurePolicy"]["rules"]
-        codes = [rule.get("onExitCodes", {}).get("values") for rule in rules]
-        assert codes == [None, [75, 143], [2]]
-        pod = spec["template"]["spec"]
-        assert pod["restartPolicy"] == "Never"  # which podFailurePolicy needs
-        assert pod["terminationGracePeriodSeconds"] == 300
+@pytest.mark.parametrize("code", [0, 1, 2, 75, 130, 134, 137, 143])
+def test_slurm_queues_a_run_again_by_its_exit_code(code, runs, capsys, tmp_path):
+    end = f"kill -{code - 128} $$" if code in (134, 137) else f"exit {code}"
+    environment = stand_ins(tmp_path, train=f"#!/bin/bash\n{end}\n", scontrol=SCONTROL)
+    script = rendered(capsys, "slurm", runs, "--python", f"{tmp_path}/train", "--restarts", "3")
+    job = subprocess.run(["bash", "-c", script], env=environment, stderr=subprocess.DEVNULL)
+    assert job.returncode == code
+    assert bool(queued(tmp_path)) == (code in (75, 134, 137, 143))
+    (tmp_path / "queued").unlink(missing_ok=True)
+    subprocess.run(
+        ["bash", "-c", script],
+        env=environment | {"SLURM_RESTART_COUNT": "3"},
+        stderr=subprocess.DEVNULL,
+    )
+    assert not queued(tmp_path)  # it has been started again often enough
+
+
+def test_an_error_of_one_process_ends_a_run_of_slurm(runs, capsys, tmp_path):
+    """The others leave with 75, which is greater, and is what srun would end with."""
+    train = (
+        '#!/bin/bash\necho "$JAX_LOCAL_DEVICE_IDS $*"; [ $SLURM_PROCID = 1 ] && exit 2; exit 75\n'
+    )
+    srun = """#!/bin/bash
+SLURM_PROCID=0 "$@"; first=$?
+SLURM_PROCID=1 "$@"; second=$?
+exit $((first > second ? first : second))
+"""
+    environment = stand_ins(tmp_path, train=train, srun=srun, scontrol=SCONTROL)
+    script = rendered(capsys, "slurm", runs, "--python", f"{tmp_path}/train", "--nodes", "2")
+    assert {"#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=1"} < {*script.splitlines()}
+    environment |= {"SLURM_GPUS_ON_NODE": "4", "SLURM_ARRAY_TASK_ID": "0"}
+    job = subprocess.run(["bash", "-c", script], env=environment, text=True, stdout=subprocess.PIPE)
+    assert (job.returncode, queued(tmp_path)) == (2, "")
+    words = "train.py --config ptb_nce runs/nce --set model.head.samples=100 --processes auto"
+    assert job.stdout.splitlines() == [f"0,1,2,3 {words}"] * 2
+
+
+def manifest(capsys, *words):
+    """The JobSets of a manifest, which fulfil the schema."""
+    found = [*yaml.safe_load_all(rendered(capsys, "jobset", *words))]
+    for jobset in found:
+        check(jobset, SCHEMA, "")
+    return found
+
+
+def check(value, schema, where):
+    """AssertionError where a value does not fulfil its schema."""
+    if schema == "text":
+        assert isinstance(value, str), where
+    elif schema == "whole":
+        assert type(value) is int and 0 <= value < 2**31, where
+    elif schema == "{}":
+        assert isinstance(value, dict), where
+        assert all(isinstance(text, str) for pair in value.items() for text in pair), where
+    elif isinstance(schema, list):
+        assert isinstance(value, list), where
+        for number, item in enumerate(value):
+            check(item, schema[0], f"{where}[{number}]")
+    elif "choices" in schema:
+        assert value in schema["choices"], where
+    else:
+        assert isinstance(value, dict), where
+        required = {key[:-1] for key in schema if key.endswith("!")}
+        assert required <= value.keys(), where
+        fields = {key.removesuffix("!"): inner for key, inner in schema.items()}
+        for key, inner in value.items():
+            assert key in fields, f"{where}.{key}"
+            check(inner, fields[key], f"{where}.{key}")
+
+
+def pod_of(jobset):
+    (job,) = jobset["spec"]["replicatedJobs"]
+    return job["template"]["spec"]["template"]["spec"]
+
+
+def command_of(jobset):
+    (container,) = pod_of(jobset)["containers"]
+    assert container["command"][:2] == ["bash", "-c"]
+    check_bash(container["command"][2])
+    return container["command"][2]
+
+
+def test_each_run_is_a_jobset(runs, capsys):
+    found = manifest(capsys, runs, *JOBSET, "--tpu", "v6e", "--chips", "8", "--name", "sweep-1")
+    assert [jobset["metadata"]["name"] for jobset in found] == ["sweep-1-0", "sweep-1-1"]
+    for jobset in found:
+        pod = pod_of(jobset)
         assert pod["nodeSelector"] == {
             "cloud.google.com/gke-tpu-accelerator": "tpu-v6e-slice",
             "cloud.google.com/gke-tpu-topology": "2x4",
@@ -114,77 +207,191 @@ def test_a_jobset_has_a_job_for_each_run(runs, capsys):
         (container,) = pod["containers"]
         assert container["image"] == "here/zoo:1"
         assert container["resources"] == {"limits": {"google.com/tpu": 8}}
-        assert container["command"][:2] == ["bash", "-c"]
-        check_bash(container["command"][2])
-    command = jobs[1]["template"]["spec"]["template"]["spec"]["containers"][0]["command"][2]
-    assert shlex.split(command)[:4] == ["exec", "python", "train.py", "--config"]
-    assert "runs/a run" in shlex.split(command)
+        assert jobset["metadata"]["annotations"] == jobset["metadata"]["labels"] == {}
+    words = shlex.split(command_of(found[1]))
+    assert words == [
+        *("exec", "python", "train.py", "--config", "micro_softmax", "runs/a run"),
+        *("--set", "training.seed=3"),
+    ]
+
+
+def fate(jobset, code, disrupted=False):
+    """What becomes of a run with a pod that ends so, by the rules of Kubernetes and of JobSet."""
+    (job,) = jobset["spec"]["replicatedJobs"]
+    spec = job["template"]["spec"]
+    reason = "BackoffLimitExceeded" if spec["backoffLimit"] == 0 else "a pod is replaced"
+    for rule in spec["podFailurePolicy"]["rules"]:
+        codes = rule.get("onExitCodes")
+        if codes:
+            applies = (code in codes["values"]) == (codes["operator"] == "In")
+        else:
+            applies = disrupted and rule["onPodConditions"] == [
+                {"type": "DisruptionTarget", "status": "True"}
+            ]
+        if applies:
+            if rule["action"] == "FailJob":
+                reason = "PodFailurePolicy"
+            break
+    if reason == "a pod is replaced":
+        return reason
+    for rule in jobset["spec"]["failurePolicy"]["rules"]:
+        if reason in rule["onJobFailureReasons"]:
+            return rule["action"]
+    return "RestartJobSet"
+
+
+def test_exit_codes_decide_what_becomes_of_a_run(runs, capsys):
+    """2 fails this run alone and at once; however many pods leave together, it is one restart."""
+    for jobset in manifest(capsys, runs, *JOBSET, "--chips", "32"):
+        assert pod_of(jobset)["restartPolicy"] == "Never"  # which podFailurePolicy needs
+        assert pod_of(jobset)["terminationGracePeriodSeconds"] == 300
+        assert jobset["spec"]["failurePolicy"]["maxRestarts"] == 100
+        for code in (75, 134, 137, 143):
+            assert fate(jobset, code) == "RestartJobSet"
+        for code in (1, 2, 127, 130):
+            assert fate(jobset, code) == "FailJobSet"
+        assert fate(jobset, 1, disrupted=True) == "RestartJobSet"
+
+
+def test_options_reach_the_pods(runs, capsys):
+    words = ["--gpus", "2", "--spot", "--queue", "team", "--service-account", "trainer"]
+    words += ["--env", "ZOO_DATA=/data", "--env", "NOTE=a=b: c", "--volume", "corpora:/data"]
+    jobset = manifest(capsys, runs, *JOBSET, *words)[0]
+    assert jobset["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team"}
+    pod = pod_of(jobset)
+    assert pod["serviceAccountName"] == "trainer"
+    assert pod["nodeSelector"] == {"cloud.google.com/gke-spot": "true"}
+    assert pod["tolerations"] == [{"key": "cloud.google.com/gke-spot", "operator": "Exists"}]
+    claims = {v["name"]: v["persistentVolumeClaim"]["claimName"] for v in pod["volumes"]}
+    (container,) = pod["containers"]
+    mounted = {claims[m["name"]]: m["mountPath"] for m in container["volumeMounts"]}
+    assert mounted == {"work": "/zoo/runs", "corpora": "/data"}
+    assert container["env"] == [
+        {"name": "ZOO_DATA", "value": "/data"},
+        {"name": "NOTE", "value": "a=b: c"},
+    ]
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": 2}}
 
 
 def test_a_manifest_keeps_names_and_letters_as_they_are(tmp_path, capsys):
     """YAML reads no as false, and does not have JSON's escapes of two halves."""
     path = tmp_path / "runs.txt"
     path.write_text("--config micro_softmax runs/\U0001f600\n", encoding="utf-8")
-    script = rendered(capsys, "jobset", str(path), "--image", "here/zoo:1", "--name", "no")
+    script = rendered(capsys, "jobset", str(path), *JOBSET, "--service-account", "no")
     found = yaml.safe_load(script)
-    assert found["metadata"]["name"] == "no"
-    (job,) = found["spec"]["replicatedJobs"]
-    (container,) = job["template"]["spec"]["template"]["spec"]["containers"]
-    assert shlex.split(container["command"][2])[-1] == "runs/\U0001f600"
+    assert pod_of(found)["serviceAccountName"] == "no"
+    assert shlex.split(command_of(found))[-1] == "runs/\U0001f600"
     assert "\\u" not in script
 
 
-def test_runs_on_several_hosts_find_each_other(runs, capsys, tmp_path):
-    """What detection reads is what the scripts set."""
-    words = ["jobset", runs, "--image", "here/zoo:1", "--chips", "16", "--name", "wide"]
-    found = yaml.safe_load(rendered(capsys, *words))
-    assert [*found["metadata"]["annotations"].values()] == ["cloud.google.com/gke-nodepool"]
-    for number, job in enumerate(found["spec"]["replicatedJobs"]):
-        spec = job["template"]["spec"]
-        assert (spec["parallelism"], spec["completions"]) == (4, 4)
-        assert spec["completionMode"] == "Indexed"
-        pod = spec["template"]["spec"]
-        assert pod["nodeSelector"]["cloud.google.com/gke-tpu-topology"] == "4x4"
-        (container,) = pod["containers"]
-        assert container["resources"] == {"limits": {"google.com/tpu": 4}}
-        assert shlex.split(container["command"][2])[-2:] == ["--meet-within", "3600"]
-        environment = {item["name"]: item["value"] for item in container["env"]}
-        place = detect.find(environment=environment | {"JOB_COMPLETION_INDEX": "3"})
-        assert place == detect.Place(f"wide-run-{number}-0-0.wide:8477", 4, 3)
-    script = rendered(capsys, "slurm", runs, "--nodes", "2")
-    check_bash(script)
-    assert {"#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=1"} < {*script.splitlines()}
-    assert "0) command=(srun .venv/bin/python train.py --config ptb_nce" in script
-    path = tmp_path / "runs.txt"
-    path.write_text("--config ptb_nce gs://bucket/nce\n")
-    where = ["--zone", "here-a", "--repository", "https://x/zoo.git", "--chips", "16"]
-    script = rendered(capsys, "tpu-vm", str(path), *where)
-    check_bash(script)
-    assert "--accelerator-type=v5litepod-16" in script
-    assert 'ssh=("${where[@]}" --worker=all)' in script
-
-
-def test_a_machine_is_made_for_each_run(tmp_path, capsys):
-    path = tmp_path / "runs.txt"
-    path.write_text("--config ptb_nce gs://bucket/nce --set model.head.samples=100\n" * 1)
-    words = ["tpu-vm", str(path), "--zone", "here-a", "--repository", "https://x/zoo.git"]
-    script = rendered(capsys, *words)
-    check_bash(script)
-    assert "--accelerator-type=v5litepod-4" in script and "--spot" in script
-    # Programs in the place of gcloud's: taken away once, then done.
-    fake = tmp_path / "gcloud"
-    fake.write_text(
-        '#!/bin/bash\necho "$4 $5" >> log\ncase $4 in\n'
-        "describe) if [ -e once ]; then echo READY; else touch once; echo PREEMPTED; fi ;;\nesac\n"
+@pytest.mark.parametrize(
+    "options, last",
+    [
+        (["--chips", "16"], ["--processes", "auto"]),
+        (
+            ["--gpus", "8", "--hosts", "4"],
+            ["--coordinator", "wide-1-run-0-0.wide-1:8477", "--processes", "4", "--process", "3"],
+        ),
+    ],
+)
+def test_pods_of_a_run_wait_until_all_are_there(options, last, runs, capsys, tmp_path):
+    """The command runs here: names that are not found at first, and a program for training."""
+    jobset = manifest(capsys, runs, *JOBSET, *options, "--name", "wide")[1]
+    (job,) = jobset["spec"]["replicatedJobs"]
+    spec = job["template"]["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (4, 4)
+    assert spec["completionMode"] == "Indexed"
+    exclusive = [*jobset["metadata"]["annotations"].values()]
+    assert exclusive == (["cloud.google.com/gke-nodepool"] if "--chips" in options else [])
+    asked = f"{tmp_path}/asked"
+    environment = stand_ins(
+        tmp_path,
+        getent=f'#!/bin/bash\necho "$*" >> {asked}; [ $(wc -l < {asked}) != 2 ]\n',
+        sleep="#!/bin/bash\n",
+        python=f"#!{sys.executable}\nimport sys\nprint(sys.argv[1:])\n",
     )
-    fake.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    subprocess.run(["bash"], input=script, text=True, check=True, cwd=tmp_path, env=environment)
-    done = [line.split()[0] for line in (tmp_path / "log").read_text().splitlines()]
-    assert done == ["create", "ssh", "ssh", "describe", "delete"] * 2
-    path.write_text("--config ptb_nce runs/nce\n")
-    with pytest.raises(UserError, match="which is deleted at the end"):
-        launch.main([*words, "--dry-run"])
+    job = subprocess.run(
+        ["bash", "-c", command_of(jobset)],
+        env=environment | {"JOB_COMPLETION_INDEX": "3"},
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    names = [f"hosts wide-1-run-0-{host}.wide-1" for host in (0, 1, 1, 2, 3)]
+    assert pathlib.Path(asked).read_text().splitlines() == names
+    words = ["--config", "micro_softmax", "runs/a run", "--set", "training.seed=3"]
+    assert job.stdout == f"{['train.py', *words, *last]}\n"
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+def test_kubectl_reads_the_manifest(runs, capsys, tmp_path):
+    """Its client asks a server which kinds there are, and no more."""
+    kind = {"name": "jobsets", "singularName": "jobset", "namespaced": True, "kind": "JobSet"}
+    version = {"groupVersion": "jobset.x-k8s.io/v1alpha2", "version": "v1alpha2"}
+    group = {"name": "jobset.x-k8s.io", "versions": [version], "preferredVersion": version}
+    answers = {
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]},
+        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+        "/apis/jobset.x-k8s.io/v1alpha2": {
+            "kind": "APIResourceList",
+            "groupVersion": version["groupVersion"],
+            "resources": [kind | {"verbs": ["create", "get", "patch"]}],
+        },
+    }
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer = answers.get(self.path.partition("?")[0])
+            self.send_response(200 if answer else 404)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(answer or {"kind": "Status", "code": 404}).encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    script = rendered(capsys, "jobset", runs, *JOBSET, "--chips", "16")
+    where = [f"--server=http://127.0.0.1:{server.server_port}", "--kubeconfig=/dev/null"]
+    done = subprocess.run(
+        ["kubectl", *where, "apply", "--dry-run=client", "--validate=false", "-f", "-"],
+        input=script,
+        text=True,
+        capture_output=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+        timeout=60,
+    )
+    server.shutdown()
+    server.server_close()
+    assert done.stdout.splitlines() == [
+        f"jobset.jobset.x-k8s.io/zoo-{number} created (dry run)" for number in range(2)
+    ], done.stderr
+
+
+def test_an_image_trains_the_micro_language(tmp_path):
+    """The Dockerfile's structure: what it copies is there, and its command is a run's."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and line[0] != "#"]
+    found = [word for word, _ in lines]
+    assert found == ["FROM", "ARG", "WORKDIR", "COPY", "RUN", "COPY", "ENTRYPOINT", "CMD"]
+    values = dict(lines)
+    assert (values["ARG"], values["WORKDIR"]) == ("JAX=jax", "/zoo")
+    check_bash(values["RUN"])
+    assert values["RUN"].endswith('"$JAX"')
+    assert json.loads(values["ENTRYPOINT"]) == ["python", "train.py"]
+    (tmp_path / "runs.txt").write_text(shlex.join(json.loads(values["CMD"])))
+    (run,) = runs_file.read(str(tmp_path / "runs.txt"))
+    assert run.words[:2] == ["--config", "micro_softmax"]
+
+
+def test_an_image_leaves_out_what_git_ignores():
+    ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines()}
+    left_out = (ROOT / ".dockerignore").read_text().splitlines()
+    assert ignored <= {line.removeprefix("**/") for line in left_out}
+    needed = {"train.py", "evaluate.py", "requirements.txt", "zoo", "configs"}
+    assert not needed & {*left_out}
 
 
 @pytest.mark.parametrize(
@@ -207,24 +414,58 @@ def test_wrong_runs_are_found_before_they_are_queued(text, match, tmp_path):
         launch.main(["slurm", str(path), "--dry-run"])
 
 
+@pytest.mark.parametrize(
+    "options, match",
+    [
+        (["--chips", "12"], "--chips 12: slices of v5e have 1, 4"),
+        (["--hosts", "2"], "--hosts is for --gpus"),
+        (["--gpus", "2", "--chips", "4"], "--gpus stands in the place of --tpu and --chips"),
+        (["--volume", "b:/zoo/runs/"], "two volumes are mounted at one path"),
+    ],
+)
+def test_what_kubernetes_could_not_start_is_said(options, match, runs):
+    with pytest.raises(UserError, match=match):
+        launch.main(["jobset", runs, *JOBSET, *options, "--dry-run"])
+
+
+@pytest.mark.parametrize(
+    "folder, volume, lasts",
+    [
+        ("runs/a", "work:/zoo/runs", True),
+        ("runs/a", "work:/zoo/runs/a", True),
+        ("file:///data/a", "work:/data", True),
+        ("file:///data/a", "work:/other", False),
+        ("/data/a", "work:/data", True),
+        ("gs://bucket/a", "work:/data", True),
+        ("runs/a", "work:/data", False),
+        ("runs_b/a", "work:/zoo/runs", False),
+        ("runs/../a", "work:/zoo/runs", False),
+    ],
+)
+def test_a_folder_that_is_lost_with_its_pod_is_refused(folder, volume, lasts, tmp_path, capsys):
+    path = tmp_path / "runs.txt"
+    path.write_text(f"--config micro_softmax {folder}\n")
+    words = ["jobset", str(path), "--image", "here/zoo:1", "--volume", volume, "--dry-run"]
+    if lasts:
+        launch.main(words)
+    else:
+        with pytest.raises(UserError, match="is a folder of the pod, which is lost with it"):
+            launch.main(words)
+
+
 def test_what_cannot_be_started_is_said(runs, monkeypatch, tmp_path):
-    for words, match in (
-        (["jobset", runs, "--image", "i", "--chips", "12"], "--chips 12: slices of v5e have 1, 4"),
-        (["slurm", str(tmp_path / "no.txt")], "there is no file"),
-    ):
-        with pytest.raises(UserError, match=match):
-            launch.main([*words, "--dry-run"])
+    with pytest.raises(UserError, match="there is no file"):
+        launch.main(["slurm", str(tmp_path / "no.txt"), "--dry-run"])
     monkeypatch.setenv("PATH", str(tmp_path))
     assert program.run(lambda: launch.main(["slurm", runs])) == 2
 
 
 def test_the_page_shows_commands_that_can_be_given(tmp_path, capsys, monkeypatch):
-    page = (pathlib.Path(launch.__file__).parent.parent / "docs/launch.md").read_text()
+    page = (ROOT / "docs/launch.md").read_text()
     text = "".join(line[4:] + "\n" for line in page.splitlines() if line.startswith("    --config"))
     (tmp_path / "runs.txt").write_text(text)
     monkeypatch.chdir(tmp_path)
     shown = [line[4:] for line in page.splitlines() if line.startswith("    python -m launch")]
-    assert len(shown) == 5
+    assert len(shown) >= 4
     for command in shown:
-        if "tpu-vm" not in command:  # whose runs lie in a bucket
-            assert rendered(capsys, *shlex.split(command)[3:])
+        assert rendered(capsys, *shlex.split(command)[3:])

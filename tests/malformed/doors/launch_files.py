@@ -25,7 +25,7 @@ def _runs(content, folder):
 CALLS = {
     "launch": readers._program(launch),
     "launch slurm": _launch("slurm"),
-    "launch jobset": _launch("jobset --image here/zoo:1"),
-    "launch tpu-vm": _launch("tpu-vm --zone us-west4-a --repository https://x/zoo.git"),
+    "launch jobset": _launch("jobset --image here/zoo:1 --volume work:/zoo/runs"),
+    "launch jobset without a volume": _launch("jobset --image here/zoo:1"),
     "file of runs": _runs,
 }
