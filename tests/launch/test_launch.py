@@ -453,6 +453,14 @@ def test_a_folder_that_is_lost_with_its_pod_is_refused(folder, volume, lasts, tm
             launch.main(words)
 
 
+def test_several_hosts_need_a_folder_that_they_share(tmp_path):
+    path = tmp_path / "runs.txt"
+    path.write_text("--config micro_softmax gs://bucket/a\n")
+    words = ["jobset", str(path), "--image", "here/zoo:1", "--chips", "16", "--dry-run"]
+    with pytest.raises(UserError, match=r"gs://bucket/a: 4 hosts need a folder that all of them"):
+        launch.main(words)
+
+
 def test_what_cannot_be_started_is_said(runs, monkeypatch, tmp_path):
     with pytest.raises(UserError, match="there is no file"):
         launch.main(["slurm", str(tmp_path / "no.txt"), "--dry-run"])
