@@ -166,7 +166,7 @@ def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
 
 
 def _check_lasts(folder: str, paths: list[str], hosts: int):
-    """UserError for a folder that is neither below a volume's path nor, of one host, in a bucket."""
+    """UserError for a folder neither below a volume's path nor, of one host, in a bucket."""
     folder = folder.removeprefix("file://")
     if "://" in folder:
         if hosts > 1:
