@@ -256,6 +256,7 @@ def test_any_other_error_of_the_system_keeps_its_traceback(checkpoints, monkeypa
         checkpoints.save("last", 2, state_of(2), {})
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_once_there_is_room(tmp_path, monkeypatch):
     recipe = small.experiment(epochs=2, checkpoint_every=2)
     whole = small.trainer(recipe, tmp_path / "whole")

@@ -69,7 +69,7 @@ def test_lexicons_priors_and_layouts(snippets):
     assert namespace["known"].feature_names and namespace["known"].background_tables
     assert namespace["loss"] > 0
     spec = namespace["params"]["weights"].sharding.spec
-    assert tuple(spec) == ("model", None)
+    assert tuple(spec) == ("model",)
     assert namespace["kl_divergence"](namespace["teacher"], namespace["student"]).shape == (2, 4)
     assert namespace["drawn"].shape == (2, 4)
 

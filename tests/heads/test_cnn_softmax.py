@@ -71,6 +71,7 @@ def test_prepared_parameters_say_the_same(sampled, random):
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_sampled_loss_may_have_no_bias():
     head = CNNSoftmax(NETWORK, sampled=ImportanceSampling(samples=4, bias=False))
     tables, params, hidden = problem(head, np.random.default_rng(0))

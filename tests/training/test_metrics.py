@@ -92,6 +92,7 @@ def test_a_step_has_its_means_of_loss_and_penalty(tmp_path, tokens, expected):
     assert without["step"] == 300 and "penalty" not in without
 
 
+@pytest.mark.slow
 def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
     """However short the epoch: of a run without a penalty nothing is said of one."""
     progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)

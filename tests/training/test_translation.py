@@ -143,6 +143,7 @@ def learner(parts=None, **training):
     return dataclasses.replace(recipe, data=Copies())
 
 
+@pytest.mark.slow
 def test_the_mean_may_be_over_pairs(tmp_path, capsys):
     """A step of SGD on a mean over pairs is as many times larger as a pair has tokens."""
     ends, losses = [], []
