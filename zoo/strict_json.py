@@ -48,7 +48,7 @@ def loads(text: str, finite: bool = True) -> Any:
     constants: dict[str, Any] = {"parse_constant": _constant, "parse_float": _float}
     try:
         value = json.loads(
-            text, object_pairs_hook=_object, parse_int=_int, **(constants if finite else {})
+            text, object_pairs_hook=_object, parse_int=whole_number, **(constants if finite else {})
         )
     except RecursionError as error:
         raise ValueError(f"it has more than {DEEPEST} levels") from error
@@ -158,7 +158,8 @@ def _object(pairs):
     return value
 
 
-def _int(digits):
+def whole_number(digits: str) -> int:
+    """Reads a whole number of JSON; ValueError for one of more digits than a finite float has."""
     if len(digits) > _DIGITS:
         raise ValueError(f"it has a number of {len(digits)} digits")
     return int(digits)

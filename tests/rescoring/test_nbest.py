@@ -1,6 +1,7 @@
 """N-best lists and references of each form, and what is wrong with them."""
 
 import gzip
+import json
 import lzma
 import sys
 import tracemalloc
@@ -10,7 +11,7 @@ import pytest
 from zoo import __main__ as commands
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.sources import files, nbest, streams
+from zoo.sources import alignments, files, lattices, nbest, streams
 from zoo.sources.references import read_references
 
 MOSES = """0 ||| le chat  dort ||| LM0= -1 TM0= -2 -3.5 ||| -4 ||| 0-0 1-1
@@ -201,14 +202,79 @@ def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
     plain = write(tmp_path, "a b\nc\n\n", "refs")
     assert read_references(plain, ["0", "1", "2"]) == {"0": "a b", "1": "c", "2": ""}
     assert read_references(plain, ["2", "0", "01"]) == {"2": "", "0": "a b", "01": "c"}
-    # A number that begins a sentence is a word, and not an id, where most lines have none.
-    plain = write(tmp_path, "1 a\nb\n2 c\n2\n", "refs")
-    assert read_references(plain, ["0", "1", "2", "3"]) == {
-        "0": "1 a",
-        "1": "b",
-        "2": "2 c",
-        "3": "2",
+    # A number that begins one sentence of ten is a word, and not an id.
+    sentences = ["a b", "c", "5 cats", *"defghij"]
+    plain = write(tmp_path, "\n".join(sentences), "refs")
+    ids = [str(number) for number in range(10)]
+    assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
+
+
+_MAY_BE_IDS = "which are not those of the lists: write the id of its list, a tab and the words"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "utt{n} a b",
+            f"line 1: all lines begin with what may be ids, such as 'utt0', {_MAY_BE_IDS}",
+        ),
+        (
+            "{more} a b",
+            f"line 1: all lines begin with what may be ids, such as '1000', {_MAY_BE_IDS}",
+        ),
+        (
+            "[{name}] a b",
+            f"line 1: all lines begin with what may be ids, such as '.a.', {_MAY_BE_IDS}",
+        ),
+        ("a b ({n})", f"line 1: all lines end with what may be ids, such as '.0.', {_MAY_BE_IDS}"),
+        (
+            "a b ({name})",
+            f"line 1: all lines end with what may be ids, such as '.a.', {_MAY_BE_IDS}",
+        ),
+        ("{half} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
+        ("{tenth} a b", "line 1: all lines begin with what may be ids, such as '54'"),
+        ("{second} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
+        ("{again} a b", "line 11: the id '0' comes twice: keep one of its references"),
+    ],
+)
+def test_references_that_may_have_ids_are_not_read_by_position(line, message, tmp_path):
+    lines = [
+        line.format(
+            n=n,
+            name=f"a{'b' * n}",
+            more=1000 + n,
+            half=30 + n,
+            tenth=54 + n,
+            second="a" if n % 2 else n,
+            again=n % 10,
+        )
+        for n in range(60)
+    ]
+    path = write(tmp_path, "\n".join(lines), "refs")
+    with pytest.raises(UserError, match=f"refs, {message}"):
+        read_references(path, [str(number) for number in range(60)])
+
+
+def test_lines_of_lists_and_references_have_a_limit_of_their_own(tmp_path):
+    """A line of 1 MiB takes some 30 MB as words, one of 128 MiB more than most memories have."""
+    long = "a " * (1 << 19) + "b"
+    read = {
+        f"0 ||| {long}": lambda path: [*nbest.read_lists(path)[1]],
+        f"u-1 {long}": lambda path: [*nbest.read_lists(path)[1]],
+        f'{{"text": "{long}"}}': lambda path: [*nbest.read_lists(path)[1]],
+        long: lambda path: read_references(path, ["0"]),
+        f"u\n0 1 a 1,2\n1 {long}": lambda path: [*lattices.read_lattices(path)],
+        f"0-0\n{long}": lambda path: alignments.read_alignments(path, ["a"] * 2, ["b"] * 2),
     }
+    for text, reads in read.items():
+        with pytest.raises(UserError, match=r"file, line \d, has more than 1,048,576 bytes in one"):
+            reads(write(tmp_path, text, "file"))
+    # A list of JSON that is a single line is many lists.
+    text = json.dumps([{"text": "a " * (1 << 17)}] * 6)
+    assert len([*nbest.read_lists(write(tmp_path, text, "file"))[1]]) == 6
+    with pytest.raises(UserError, match="file, line 1, has more than 16,777,216 bytes in one line"):
+        [*nbest.read_lists(write(tmp_path, "[" + " " * (1 << 24), "file"))[1]]
 
 
 @pytest.mark.parametrize("blank", ["\t", " "])

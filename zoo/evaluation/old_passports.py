@@ -6,19 +6,40 @@ Newer results have all of it as fields, and nothing about them is read from the 
 import pathlib
 import re
 
+from zoo import strict_json
+
 NOT_RECORDED = "not recorded"
 GRAMMAR = "zoo.priors.grammar:Grammar"
 SPREAD = "zoo.heads.spread_unknown:SpreadUnknown"
 
 
+def check(passport: dict) -> None:
+    """ValueError unless what is read of a passport to complete it has the right types."""
+    strict_json.check(
+        passport,
+        {"lexicon": {"words": str | None, "words_hash": str | None}, "model": dict | None},
+    )
+    model = passport.get("model") or {}
+    strict_json.check(model, {"head": dict | None}, "model")
+    head = model.get("head") or {}
+    strict_json.check(
+        head,
+        {"component": str | None, "renormalised": bool | None, "background": dict | None},
+        "model.head",
+    )
+    background = head.get("background") or {}
+    if background.get("component") == GRAMMAR:
+        strict_json.check(background, {"path": str}, "model.head.background")
+
+
 def completed(passport: dict, path: pathlib.Path) -> dict:
-    """The passport with the fields that have come since it was written.
+    """The passport, which `check` found well, with the fields that have come since it was written.
 
     Args:
       path: its file. Of old results alone its name is consulted: whether a grammar forbade words
         when it was judged was once nowhere else.
     """
-    head = passport.get("model", {}).get("head", {})
+    head = (passport.get("model") or {}).get("head") or {}
     derived = {
         "constraint": _constraint(head, path),
         "renormalised": bool(head.get("renormalised")),

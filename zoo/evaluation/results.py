@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, old_passports
-from zoo.evaluation.comparable import quantity
 from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
@@ -139,10 +138,7 @@ def _read(folder):
     """{path: passport} of the perplexities in a run's results."""
     passports = {}
     for path, passport in _of_kinds(folder, ("perplexity",)):
-        with _reading(path):
-            passport = old_passports.completed(passport, path)
-            quantity(passport)
-        passports[path] = passport
+        passports[path] = old_passports.completed(passport, path)
     if not passports:
         raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
     return passports
@@ -153,9 +149,12 @@ def _reading(path):
     """UserError where what is read from a file is no passport."""
     try:
         yield
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        why = error if isinstance(error, ValueError) else repr(error)
-        raise UserError(f"{path} is not a result of this zoo ({why}): remove it.") from error
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}): put back a copy of it."
+        ) from error
+    except ValueError as error:
+        raise UserError(f"{path} is not a result of this zoo ({error}): remove it.") from error
 
 
 def read_passport(path: pathlib.Path) -> dict:
@@ -169,7 +168,7 @@ def read_passport(path: pathlib.Path) -> dict:
         strict_json.check(passport, {"kind": str})
         whole = passport
         if passport["kind"] == "perplexity":
-            strict_json.check(passport, {"lexicon": dict, "model": dict | None})
+            old_passports.check(passport)
             whole = old_passports.completed(passport, path)
         if passport["kind"] in _SHAPES:
             strict_json.check(whole, _SHAPES[passport["kind"]])
@@ -177,6 +176,9 @@ def read_passport(path: pathlib.Path) -> dict:
             for name, shape in _WITHIN.items():
                 if whole.get(name) is not None:
                     strict_json.check(whole[name], shape, name)
+            of_training = whole.get("lexicon", {}).get("of_training")
+            if passport["kind"] == "perplexity" and of_training is not None:
+                strict_json.check(of_training, {"words": str}, "lexicon.of_training")
     return passport
 
 

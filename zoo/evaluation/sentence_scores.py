@@ -178,7 +178,9 @@ def rows(
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
-    form, lines = nbest_lists.form_of(streams.read_lines(path))
+    form, lines = nbest_lists.form_of(
+        nbest_lists.lines_of(path) if nbest else streams.read_lines(path)
+    )
     if nbest and column is None and form != "fields":
         _, lists = nbest_lists.lists_of(lines, path, sparse=True)
         for one in lists:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from zoo.errors import UserError, shortened
-from zoo.sources import files
+from zoo.sources import files, streams
 
 Link = tuple[int, int]
 # More digits than any sentence has words are a slip, and Python refuses to read some thousands.
@@ -35,7 +35,7 @@ def read_alignments(
     """
     part = files.Part.parse(path)
     file = files.find(part.path)
-    lines = [*enumerate(files.read_text(file).removesuffix("\n").split("\n"), 1)][part.range]
+    lines = [*streams.read_lines(part.path, files.LONGEST_SENTENCE)][part.range]
     if len(lines) != len(sources):
         raise UserError(
             f"{path} has {len(lines):,} lines for {len(sources):,} sentence pairs: give a line of "

@@ -25,6 +25,11 @@ _OPEN: tuple[tuple[re.Pattern, Callable[[Any], Any]], ...] = (
 # Most bytes of a line in a compressed file, or in one that is read line by line: 128 MiB, more than
 # text8, a line of 100 MB. A compressed file of a few kB may hold a line larger than the memory.
 LONGEST_LINE = 1 << 27
+# Most bytes of a line that holds a sentence, a hypothesis, a list of them or an arc: its words and
+# numbers take some thirty times its size as they are read.
+LONGEST_SENTENCE = 1 << 20
+# Most bytes of a JSON list that is read whole.
+LONGEST_LIST = 1 << 24
 _PIECE = 1 << 20  # bytes that are decompressed at a time
 # What is not read, and what to do instead.
 OTHERS = (
@@ -191,10 +196,10 @@ def opener(start: bytes) -> Callable[[Any], Any] | None:
     return next((opens for magic, opens in _OPEN if magic.match(start)), None)
 
 
-def too_long(where: str) -> UserError:
-    """Returns the error of a line of more than `LONGEST_LINE` bytes; `where` names the line."""
+def too_long(where: str, longest: int = LONGEST_LINE) -> UserError:
+    """Returns the error of a line of more than `longest` bytes; `where` names the line."""
     return UserError(
-        f"{where} has more than {LONGEST_LINE:,} bytes in one line: break the line, or "
+        f"{where} has more than {longest:,} bytes in one line: break the line, or "
         "get the file again if its lines should be shorter."
     )
 

@@ -12,6 +12,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 
+from zoo import strict_json
 from zoo.errors import UserError, shortened
 from zoo.sources import files
 from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
@@ -25,8 +26,8 @@ REFERENCES = ("reference", "ref", "output")
 def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
     """Reads the lists of numbered lines; UserError names file and line.
 
-    A file that is one JSON list of such objects, as HyPoradise has it, is read whole, and may be as
-    large as a line, `files.LONGEST_LINE`.
+    A file that is one JSON list of such objects, as HyPoradise has it, is read whole, and may have
+    `files.LONGEST_LIST` bytes.
     """
     for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
         yield _joined([nbest_list for _, nbest_list in group])
@@ -64,14 +65,14 @@ def _objects(lines, path):
 
 
 def _joined_lines(first, others, path):
-    """The text of all lines; UserError if they are more than a line may be."""
+    """The text of all lines; UserError if they are more than a list may be."""
     texts, size = [first], len(first)
     for _, text in others:
         texts.append(text)
         size += len(text) + 1
-        if size > files.LONGEST_LINE:
+        if size > files.LONGEST_LIST:
             raise UserError(
-                f"{path} is one JSON list of more than {files.LONGEST_LINE:,} characters: write "
+                f"{path} is one JSON list of more than {files.LONGEST_LIST:,} characters: write "
                 "its items a line each, as jq -c '.[]' does."
             )
     return "\n".join(texts)
@@ -79,17 +80,9 @@ def _joined_lines(first, others, path):
 
 def _parsed(text, where):
     try:
-        value = json.loads(text)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise UserError(
-            f"{where}: half a character (an escape from \\ud800 to \\udfff that stands alone): "
-            "correct the text."
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not JSON ({error}): correct it.") from error
-    return value
+        return strict_json.loads(text, finite=False)  # `number_of` names what is not finite
+    except ValueError as error:
+        raise UserError(f"{where}: not the JSON that is expected ({error}): correct it.") from error
 
 
 def _list_of(value, number, where):

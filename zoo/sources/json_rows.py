@@ -5,6 +5,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
+from zoo import strict_json
 from zoo.errors import UserError
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -40,7 +41,8 @@ def _after_blank(text: str, begin: int) -> int:
 
 def _values(text, path) -> Iterator:
     """The values of a text, which may stand one after the other."""
-    decoder, begin = json.JSONDecoder(), _after_blank(text, 0)
+    decoder = json.JSONDecoder(parse_int=strict_json.whole_number)
+    begin = _after_blank(text, 0)
     while begin < len(text):
         try:
             value, begin = decoder.raw_decode(text, begin)

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from zoo.errors import UserError, shortened
-from zoo.sources import streams
+from zoo.sources import files, streams
 from zoo.sources.hypotheses import number_of
 
 # Words that are none: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, and Kaldi's epsilon.
@@ -96,7 +96,11 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
         is a cycle, or no path, or more than one start or end and none named; two lattices of
         Kaldi's have no blank line between them; or there is no lattice. File and line are named.
     """
-    lines = (line for line in streams.read_lines(path) if not line[1].startswith("#"))
+    lines = (
+        line
+        for line in streams.read_lines(path, files.LONGEST_SENTENCE)
+        if not line[1].startswith("#")
+    )
     head = [*itertools.islice(lines, _HEAD)]
     filled = [text for _, text in head if text.strip()]
     if not filled:
@@ -271,7 +275,7 @@ def _of_block(block, path):
     """The lattice of the lines between blank ones."""
     (first, name), *rest = block
     name = name.strip()
-    if len(name.split()) != 1:
+    if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
         raise UserError(
             f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice of "
             "Kaldi's text form nor a field of SLF: give a file of one of the two."
@@ -280,6 +284,11 @@ def _of_block(block, path):
         raise UserError(
             f"{path}, line {first}: the lattice {shortened(name, 80)!r} has no arcs: write them on "
             "the lines below its name."
+        )
+    if not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
+        raise UserError(
+            f"{path}, line {first}: no line below {shortened(name, 80)!r} begins with the number "
+            "of a state, as the arcs of a lattice do: give a lattice in SLF or Kaldi's text form."
         )
     links, final, start, before = [], {}, None, None
     for line, text in rest:

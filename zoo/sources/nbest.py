@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, named, shortened
-from zoo.sources import json_lists, streams
+from zoo.sources import files, json_lists, streams
 from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
@@ -42,7 +42,12 @@ def read_lists(
         is not a finite number, or no score where the first has one; a list's id comes again after
         another list; or there are no lists. File and line are named.
     """
-    return lists_of(streams.read_lines(path), path, costs, sparse)
+    return lists_of(lines_of(path), path, costs, sparse)
+
+
+def lines_of(path: str) -> Iterator[tuple[int, str]]:
+    """Reads the numbered lines of a file of lists, none longer than a list may be."""
+    return streams.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
 def lists_of(
@@ -173,7 +178,9 @@ def _of_fields(lines, path):
 
 def _of_kaldi(lines, path, costs):
     """(utterance, hypothesis) of each line, with the costs of the other files."""
-    others = {name: streams.read_lines(file) for name, file in costs.items()}
+    others = {
+        name: streams.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()
+    }
     last: str | None = None
     keys: set[str] = set()
     for number, line in lines:

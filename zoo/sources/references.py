@@ -1,10 +1,19 @@
 """References of n-best lists: the words that were spoken, or a translation by hand."""
 
+import re
 from collections.abc import Sequence
 
 from zoo.errors import UserError, named, shortened
-from zoo.sources import streams
+from zoo.sources import files, streams
 from zoo.sources.nbest import SEPARATOR
+
+# The share of sentences that may begin with a number that happens to be the id of a list.
+_BY_CHANCE = 0.1
+# As few lines may begin with digits, each with others, without being numbered.
+_FEW = 2
+# The first word of a line and the last one, where they may be ids: 1000, utt-7, (anna).
+_FIRST = re.compile(r"\s*((?=\S*\d)\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
+_LAST = re.compile(r".*?(\([^\s()]+\))\s*")
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
@@ -13,24 +22,26 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     Lines begin with the id of their list and a tab or, as Kaldi has it, a blank. Where all ids are
     whole numbers, lines may be words alone: line n + 1 belongs to the list n, as Moses and Joshua
     count. All lines together tell the two apart: lines have ids if there is a tab in one, or if
-    more than half of them begin with ids, each with another one.
+    all of them begin with ids, or more than half, each with another one. Lines that may be either
+    are refused: more than a tenth begin with ids, or all begin or end with what looks like others.
 
     Args:
       path: the file.
       ids: of the lists, in their order.
 
     Raises:
-      UserError: lines should begin with ids and one does not, an id comes twice, a list has no
-        reference, or a reference no list; file and line are named.
+      UserError: lines should begin with ids and one does not, lines may have ids or not, an id
+        comes twice, a list has no reference, or a reference no list; file and line are named.
     """
-    lines = list(streams.read_lines(path))
+    lines = list(streams.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
     # As the lists write them, such as 007, whatever zeros the file begins numbers with.
     written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
     pairs = [_keyed(text, written, numbers) for _, text in lines]
     found = {id for id, _ in pairs if id is not None}
     tabs = [number for number, text in lines if "\t" in text]
-    plain = numbers and not tabs and 2 * len(found) <= len(lines)
+    known = [number for (number, _), (id, _) in zip(lines, pairs, strict=True) if id is not None]
+    plain = numbers and not tabs and len(known) < len(lines) and 2 * len(found) <= len(lines)
     if numbers and tabs and not found:
         raise UserError(
             f"{path}, line {tabs[0]}: a tab, and no line begins with the id of a list, such as "
@@ -38,6 +49,7 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             "without tabs."
         )
     if plain:
+        _check_plain(lines, known, path)
         pairs = [(written.get(str(n)), text) for n, (_, text) in enumerate(lines)]
     references: dict[str, str] = {}
     for (number, text), (id, words) in zip(lines, pairs, strict=True):
@@ -67,6 +79,30 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             f"{named(missing)}: give lists and references of the same sentences."
         )
     return {id: references[id] for id in ids}
+
+
+def _check_plain(lines, known, path):
+    """UserError for lines that may have ids, though they are not all of these lists.
+
+    Args:
+      lines: (number, text) of each.
+      known: the numbers of the lines that begin with the id of a list.
+    """
+    if len(known) > _BY_CHANCE * len(lines):
+        raise UserError(
+            f"{path}, line {known[0]}: {len(known):,} of {len(lines):,} lines begin with the id of "
+            "a list, which may be a word: write an id, a tab and the words on each line."
+        )
+    filled = [(number, text) for number, text in lines if text.strip()]
+    for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
+        matches = [pattern.match(text) for _, text in filled]
+        ids = {match[1] for match in matches if match}
+        if len(ids) == len(filled) > _FEW:
+            raise UserError(
+                f"{path}, line {filled[0][0]}: all lines {where} with what may be ids, such as "
+                f"{shortened(matches[0][1], 80)!r}, which are not those of the lists: write the id "
+                "of its list, a tab and the words on each line."
+            )
 
 
 def _number(text):

@@ -9,16 +9,23 @@ from collections.abc import Iterator
 from zoo.errors import UserError
 from zoo.sources import files
 
+# How a JSON list begins, perhaps behind the mark of UTF-8.
+_LIST = (b"[", b"\xef\xbb\xbf[")
 
-def read_lines(path: str) -> Iterator[tuple[int, str]]:
+
+def read_lines(
+    path: str, longest: int = files.LONGEST_LINE, longest_list: int = 0
+) -> Iterator[tuple[int, str]]:
     """(number from 1, text without its end) of each line, as the file is read; pipes too.
 
     Args:
       path: a UTF-8 text, perhaps compressed with gzip, bzip2 or xz.
+      longest: most bytes of a line.
+      longest_list: most bytes of the first line if it begins a JSON list, where that is more.
 
     Raises:
       UserError: it cannot be read, is empty, binary, damaged or not UTF-8, or a line is longer
-        than `files.LONGEST_LINE`; the line is named.
+        than it may be; the line is named.
     """
     file = files.find(path)
     number = 0
@@ -28,10 +35,14 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
             files.check_readable(start, file)
             opens = files.opener(start)
             text = raw if opens is None else opens(raw)
-            pieces = iter(functools.partial(text.readline, files.LONGEST_LINE + 1), b"")
+            pieces = iter(functools.partial(text.readline, longest + 1), b"")
             for number, line in enumerate(pieces, 1):
-                if len(line) > files.LONGEST_LINE and not line.endswith(b"\n"):
-                    raise files.too_long(f"{file}, line {number},")
+                most = longest
+                if len(line) > most and number == 1 and line.startswith(_LIST):
+                    most = max(longest, longest_list)
+                    line += text.readline(most + 1 - len(line))
+                if len(line) > most and not line.endswith(b"\n"):
+                    raise files.too_long(f"{file}, line {number},", most)
                 yield number, _text(line, number, file)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if isinstance(error, OSError) and error.errno:

@@ -80,7 +80,7 @@ def _trained_on(workdir, path):
     """The sentences of a text that a run was trained on, by its passports; None if none says so."""
     name = files.Part.parse(path).path
     for passport in read_results([workdir])[workdir].values():
-        for text in passport.get("trained_on", ()):
+        for text in passport.get("trained_on") or ():
             if text["by"] == "this run" and text["text"] == name:
                 return text["sentences"]
     return None
