@@ -100,8 +100,8 @@ def _check_plain(lines, known, path):
         if len(ids) == len(filled) > _FEW:
             raise UserError(
                 f"{path}, line {filled[0][0]}: all lines {where} with what may be ids, such as "
-                f"{shortened(next(iter(ids)), 80)!r}, but do not all begin with those of the lists: "
-                "write the id of its list, a tab and the words on each line."
+                f"{shortened(next(iter(ids)), 80)!r}, but do not all begin with those of the "
+                "lists: write the id of its list, a tab and the words on each line."
             )
 
 
