@@ -196,7 +196,7 @@ def opener(start: bytes) -> Callable[[Any], Any] | None:
     return next((opens for magic, opens in _OPEN if magic.match(start)), None)
 
 
-def too_long(where: str, longest: int = LONGEST_LINE) -> UserError:
+def too_long(where: str, longest: int) -> UserError:
     """Returns the error of a line of more than `longest` bytes; `where` names the line."""
     return UserError(
         f"{where} has more than {longest:,} bytes in one line: break the line, or "
@@ -230,7 +230,7 @@ def _pieces(file, path) -> Iterator[bytes]:
         first = piece.find(b"\n")
         length += len(piece) if first < 0 else first
         if length > LONGEST_LINE:
-            raise too_long(f"{path}, line {number},")
+            raise too_long(f"{path}, line {number},", LONGEST_LINE)
         if first >= 0:
             number += piece.count(b"\n")
             length = len(piece) - piece.rfind(b"\n") - 1

@@ -82,7 +82,7 @@ def _parsed(text, where):
     try:
         return strict_json.loads(text, finite=False)  # `number_of` names what is not finite
     except ValueError as error:
-        raise UserError(f"{where}: not the JSON that is expected ({error}): correct it.") from error
+        raise UserError(f"{where}: not JSON ({error}): correct it.") from error
 
 
 def _list_of(value, number, where):

@@ -96,12 +96,12 @@ def _check_plain(lines, known, path):
     filled = [(number, text) for number, text in lines if text.strip()]
     for pattern, where in ((_FIRST, "begin"), (_LAST, "end")):
         matches = [pattern.match(text) for _, text in filled]
-        ids = {match[1] for match in matches if match}
+        ids = dict.fromkeys(match[1] for match in matches if match)
         if len(ids) == len(filled) > _FEW:
             raise UserError(
                 f"{path}, line {filled[0][0]}: all lines {where} with what may be ids, such as "
-                f"{shortened(matches[0][1], 80)!r}, which are not those of the lists: write the id "
-                "of its list, a tab and the words on each line."
+                f"{shortened(next(iter(ids)), 80)!r}, but do not all begin with those of the "
+                "lists: write the id of its list, a tab and the words on each line."
             )
 
 
