@@ -481,8 +481,8 @@ def test_two_lattices_without_a_blank_line_are_not_one(name, tmp_path):
         ("utt-1\n0 1 le 1,2\nN=2\n", "line 3: 'N=2' is not the number of a state"),
         ("N=2\nutt-1\n0 1 le 1,2\n1\n", "line 2: 'utt-1' is not the number of a state"),
         ("<!DOCTYPE html>\n<html>\n</html>\n", "line 1: '<!DOCTYPE html>' is neither the name"),
-        ("<html>\n<body>\n", "line 2: '<body>' is not the number of a state"),
-        ("<html>\n\n<body>\n", "line 1: the lattice '<html>' has no arcs"),
+        ("<html>\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
+        ("<html>\n\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
         ("N=0 L=0\nstart=0\n", "l.slf: the lattice has no links J="),
         ("N=2 L=1\nI=0\nI=b\nJ=0 S=0 E=b W=a a=1\n", "line 3: the node I=b is not a whole number"),
         ("N=2 L=1\nbase=2\nbase=10\n", r"line 3: the field base= is in the header already"),
@@ -501,5 +501,5 @@ def test_many_lattices_are_read_one_at_a_time(tmp_path):
     (tmp_path / "l.txt").write_text(text)
     lattices = read_lattices(str(tmp_path / "l.txt"))
     assert [one.id for one in itertools.islice(lattices, 400)] == [f"utt-{n}" for n in range(400)]
-    with pytest.raises(UserError, match="line 1602: 'x' is not the number of a state"):
+    with pytest.raises(UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"):
         next(lattices)
