@@ -5,7 +5,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.commands import compilation_cache
+from zoo.commands import compilation_cache, program
 from zoo.errors import UserError, printable, shortened
 from zoo.sources import files
 from zoo.trust import permissions
@@ -133,7 +133,7 @@ def parse(
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
         taken for none, or for the working folder.
     """
-    arguments = parser.parse_args(words)
+    arguments = program.parse(parser, words)
     if not arguments.no_compilation_cache:
         compilation_cache.use()
     for text in check_given(arguments):
