@@ -54,7 +54,6 @@ def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[s
     """Checks several (file or None, what it is called), each as `check`.
 
     Args:
-      written: what is to be made.
       read: what is read before, as the user gives it: files, perhaps with a range, several with
         commas, or as NAME=FILE; and folders.
 
