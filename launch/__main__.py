@@ -21,7 +21,7 @@ def main(words: Sequence[str] | None = None):
         runs_file.add_to(way)
         module.add_to(way)
         way.set_defaults(way=module)
-    arguments = parser.parse_args(words)
+    arguments = program.parse(parser, words)
     options.check_given(arguments)
     script = arguments.way.render(runs_file.read(arguments.runs), arguments)
     command = arguments.way.COMMAND

@@ -27,10 +27,10 @@ class Store(fsspec.AbstractFileSystem):
             if name.startswith(above):
                 part, slash, _ = name.removeprefix(above).partition("/")
                 kind = "directory" if slash else "file"
-                found[above + part] = {"name": above + part, "size": len(content), "type": kind}
+                found[part + slash] = {"name": above + part, "size": len(content), "type": kind}
         if not found:
             raise FileNotFoundError(path)
-        return [*found.values()] if detail else [*found]
+        return [*found.values()] if detail else [one["name"] for one in found.values()]
 
     def info(self, path, **options):
         path = self._strip_protocol(path).rstrip("/")

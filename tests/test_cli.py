@@ -209,6 +209,13 @@ def test_code_that_ends_the_program_is_named(tmp_path):
         f"error: {config}, line 3 ends the program (SystemExit: 0), which has not done its work: "
         "take that out.\n"
     )
+    config.write_text("import argparse\n\nargparse.ArgumentParser().parse_args(['--help'])\n")
+    finished = process(
+        "import train, sys\ncli.program(lambda: train.main(['--config', sys.argv[1], 'run']))",
+        arguments=[str(config)],
+    )
+    assert finished.returncode == 2 and "ends the program (SystemExit: 0)" in finished.stderr
+    assert f"error: {config}, line 3 " in finished.stderr
     helped = process("import train\ncli.program(lambda: train.main(['--help']))")
     assert (helped.returncode, helped.stderr) == (0, "")
     assert helped.stdout.startswith("usage: ")

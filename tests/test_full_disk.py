@@ -133,6 +133,13 @@ def test_results_that_could_not_be_kept_are_refused_before_any_work(
     assert capsys.readouterr().err == told
 
 
+@pytest.mark.parametrize("command", READ_ONLY)
+def test_a_folder_whose_name_is_too_long_is_a_sentence(capsys, command):
+    line = [word.replace("other", "run").replace("run", "a" * 300) for word in READ_ONLY[command]]
+    assert call(*line[:2]) == 2
+    assert "File name too long" in capsys.readouterr().err
+
+
 def test_every_command_that_keeps_results_is_tried():
     """Those that reach `passport.write`, by whichever way, ask `passport.check` first."""
     rooms = ("commands", "evaluation")

@@ -216,8 +216,9 @@ def test_a_package_that_is_not_there_is_named(capsys):
             raise ModuleNotFoundError("No module named 'flatbuffers'", name="flatbuffers.table")
 
     said = (
-        "flatbuffers is not installed, which this part of zoo needs: "
-        "pip install 'flatbuffers>=25' 'safetensors>=0.5'."
+        "flatbuffers is not installed, which this part of zoo needs: pip install "
+        "'flatbuffers>=25', or in a checkout all that zoo needs with pip install -r "
+        "requirements.txt."
     )
     assert program.run(main) == 2
     assert capsys.readouterr().err == f"error: {said}\n"
@@ -287,8 +288,11 @@ def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, 
         source = source.replace(name, repr(str(path)))
     done = bare(source)
     (packages,) = (packages for packages in lazy.EXTRAS.values() if package in packages)
-    wanted = " ".join(f"'{requirement}'" for requirement in packages.values())
-    said = f"{package} is not installed, which this part of zoo needs: pip install {wanted}."
+    said = (
+        f"{package} is not installed, which this part of zoo needs: pip install "
+        f"'{packages[package]}', or in a checkout all that zoo needs with pip install -r "
+        "requirements.txt."
+    )
     assert done.stderr.splitlines()[-1].endswith(said), done.stderr
     if source.startswith("program"):
         assert (done.returncode, done.stderr) == (2, f"error: {said}\n")

@@ -50,10 +50,10 @@ def extra() -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         for packages in EXTRAS.values():
             if package in packages:
-                wanted = " ".join(f"'{requirement}'" for requirement in packages.values())
                 raise MissingExtra(
-                    f"{package} is not installed, which this part of zoo needs: "
-                    f"pip install {wanted}.",
+                    f"{package} is not installed, which this part of zoo needs: pip install "
+                    f"'{packages[package]}', or in a checkout all that zoo needs with pip install "
+                    "-r requirements.txt.",
                     name=error.name,
                 ) from None
         raise

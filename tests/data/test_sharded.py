@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import os
 
 import numpy as np
 import pytest
@@ -193,3 +194,15 @@ def test_what_needs_each_string_is_refused(text):
     corpus = Text(train=text[1], validation=text[0]).read("train")
     with pytest.raises(UserError, match=r"distinct words of .* are not in the lexicon"):
         Vocabulary(unknown="refused").encode(corpus, lexicon)
+
+
+@pytest.mark.parametrize("name", ["types.txt", "lengths.npy", "ids-00000.npy"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(tmp_path, name, make):
+    (tmp_path / "text").write_text("a b\n")
+    folder = tmp_path / "encoded"
+    shards.write([str(tmp_path / "text")], folder)
+    (folder / name).unlink()
+    make(folder / name)
+    with pytest.raises(UserError, match=rf"encoded has .*\({name} is not a regular file\)"):
+        shards.Shards(folder)

@@ -9,6 +9,7 @@ import pytest
 
 from tests import tables
 from zoo.commands import command_line
+from zoo.errors import UserError
 from zoo.evaluation import bleu
 from zoo.runs import outputs
 
@@ -104,3 +105,35 @@ def test_a_report_of_translations_is_printable_too(capsys):
         "2 sentences of \\x07, é\\x9b; in brackets 95 % by sentences drawn anew\n"
         "a\\x1b[31m\n"
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "align text.txt text.txt --output text.txt",
+        "align text.txt text.txt --dictionary ./text.txt",
+        "score RUN text.txt --output text.txt",
+        "words RUN --output RUN/lexicon.npz",
+        "translate RUN text.txt --output text.txt",
+        "translate RUN other.txt --dictionary text.txt --alignments text.txt",
+        "evaluate RUN --data text.txt[:2] --surprisal text.txt",
+        "evaluate RUN --split test --surprisal RUN/../test.txt",
+    ],
+)
+def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run").mkdir()
+    recipe = {"data": {"tests": [str(tmp_path / "test.txt")]}}
+    (tmp_path / "run" / "experiment.json").write_text(json.dumps(recipe))
+    for name in ("text.txt", "test.txt", "run/lexicon.npz"):
+        (tmp_path / name).write_text("a b\n")
+    words = line.replace("RUN", "run").split()
+    with pytest.raises(UserError, match=f"^{words[-1]} is read, and the .* would take its place"):
+        command_line.main(words)
+
+
+def test_results_of_a_run_may_be_written_anew(tmp_path):
+    for name in ("experiment.json", "table.tsv"):
+        (tmp_path / name).write_text("{}")
+    outputs.check_each((tmp_path / "table.tsv", "the table"), read=[str(tmp_path)])
+    outputs.check_each(("/dev/null", "the table"), read=["/dev/null"])

@@ -43,5 +43,5 @@ def test_counts_of_ones_own_noise_are_no_probabilities():
             return counts
 
     head = NCE(noise=Counted(), samples=2)
-    with pytest.raises(ValueError, match=r"^the sum of probabilities has .*: give probabilities"):
+    with pytest.raises(ValueError, match=r"^the probabilities sum to .*: divide them, or counts"):
         head.tables(examples.lexicon())

@@ -99,7 +99,10 @@ CASES = {
         ({"hidden": None}, r"hidden is None: give floating-point numbers"),
         ({"targets": None}, r"targets is None: give word ids"),
         ({"targets": ["the", "cat", "sat"]}, r"targets is text: give word ids"),
-        ({"params": {"params": {}}}, r"params have 'params', which this head has not: give what"),
+        (
+            {"params": {"params": {}}},
+            r"params have 'params', which this head does not have: give",
+        ),
         ({"params": {}}, r"params have no 'weights': give what `init`"),
     ],
 )

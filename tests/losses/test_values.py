@@ -25,13 +25,13 @@ def ids(*numbers):
 NOT_PROBABILITIES = {
     "counts": (
         [9, 3, 1],
-        r"^the sum of probabilities has 13.0: give probabilities, whose sum",
+        r"^the probabilities sum to 13.0: divide them, or counts, by their sum$",
     ),
-    "halves of them": ([0.5, 0.25], r"^the sum of probabilities has 0.75: give"),
+    "halves of them": ([0.5, 0.25], r"^the probabilities sum to 0.75: divide"),
     "a negative one": ([1.5, -0.5], r"^probabilities has -0.5 at \[1\]: give"),
     "nan": ([0.5, np.nan], r"^probabilities has nan at \[1\]: give"),
     "infinity": ([np.inf, 1.0], r"^probabilities has inf at \[0\]: give"),
-    "none": ([], r"^the sum of probabilities has 0.0: give"),
+    "none": ([], r"^the probabilities sum to 0.0: divide"),
 }
 
 
@@ -91,7 +91,7 @@ def test_ids_outside_the_vocabulary_are_named(name):
 OTHERS = {
     "a prior that is no distribution": (
         lambda: losses.mixture_loss(CONTEXTS, EVEN * 0, *TABLE, ids(0, 1)),
-        r"^the sum of exp\(log_prior\) has 2.0 at \[0\]: give logarithms of pi",
+        r"^exp\(log_prior\) sum to 2.0 at \[0\]: subtract the log",
     ),
     "no tails": (
         lambda: losses.adaptive_log_probs(HIDDEN, *TABLE, []),

@@ -202,3 +202,25 @@ def test_weights_that_do_not_carry_over_are_not_kept(call, tmp_path, method):
     (tmp_path / "good").write_text(LISTS * 1)
     code, printed, _ = call("tune", "good", "dev.ref", "--metric", "wer", "--folds", 3)
     assert code == 0 and printed.splitlines()[2].endswith("the tuned weights are kept")
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("apply dev.nbest w.json --output w.json", "w.json"),
+        ("apply dev.nbest w.json --output ./dev.nbest", "dev.nbest"),
+        ("tune dev.nbest dev.ref --weights dev.ref", "dev.ref"),
+        ("tune dev.nbest dev.ref --costs c=link --weights dev.ref", "dev.ref"),
+        ("tune dev.nbest dev.ref --costs c=w.json --weights link", "w.json"),
+        ("interpolate dev.ref --run a --run b --weights dev.ref", "dev.ref"),
+        ("lattices a dev.ref --output dev.ref", "dev.ref"),
+    ],
+)
+def test_what_is_read_is_not_written_over(call, tmp_path, line, kept):
+    (tmp_path / "w.json").write_text('{"weights": {"good": 1.0, "bad": 0.0}}')
+    (tmp_path / "link").symlink_to("w.json")
+    before = (tmp_path / kept).read_text()
+    code, printed, errors = call(*line.split())
+    assert (code, printed) == (2, "")
+    assert errors.startswith(f"error: {line.split()[-1]} is read, and the ")
+    assert (tmp_path / kept).read_text() == before

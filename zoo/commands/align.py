@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace):
     from zoo.runs import outputs
     from zoo.sources import alignments
 
-    outputs.check_each((arguments.output, "the alignments"), (arguments.dictionary, "the table"))
+    options.check_outputs(arguments, output="the alignments", dictionary="the table")
     sources, targets = _pairs(arguments)
     links = _align(sources, targets, arguments.iterations, arguments.symmetrise)
     lines = [alignments.pharaoh(one) + "\n" for one in links]

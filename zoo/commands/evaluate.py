@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace):
 
     folder = options.folder_of(arguments)
     passport.check(folder)
-    outputs.check_each((arguments.surprisal, "the table"), (arguments.pairs_table, "the table"))
+    options.check_outputs(arguments, surprisal="the table", pairs_table="the table")
     if arguments.pairs_table and len(arguments.minimal_pairs) != 1:
         raise UserError("--pairs-table is for the pairs of one file: give one --minimal-pairs.")
     run = options.run_of(folder, arguments).with_state(arguments.state)

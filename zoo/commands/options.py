@@ -5,13 +5,19 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.commands import compilation_cache
+from zoo.commands import compilation_cache, program
 from zoo.errors import UserError, printable, shortened
 from zoo.sources import files
 from zoo.trust import permissions
 
 # More say nothing of words, and take memory.
 _MOST_LETTERS = 20
+
+# Options whose texts name no file.
+_NO_FILES = (
+    *("average", "method", "metric", "nbest_format", "normaliser", "split", "state"),
+    *("symmetrise", "tokenize", "tokenizer", "trust", "unknowns", "slf"),
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -127,7 +133,7 @@ def parse(
       UserError: an argument is empty, as "$FILE" is where the variable is not set: it would be
         taken for none, or for the working folder.
     """
-    arguments = parser.parse_args(words)
+    arguments = program.parse(parser, words)
     if not arguments.no_compilation_cache:
         compilation_cache.use()
     for text in check_given(arguments):
@@ -154,6 +160,27 @@ def check_given(arguments: argparse.Namespace) -> list[str]:
             if isinstance(text, str):
                 texts.append(text)
     return texts
+
+
+def check_outputs(arguments: argparse.Namespace, **whats: str):
+    """Checks the files that a command is to write, {option: what its file is called}.
+
+    All other texts among its arguments may be names of what it reads, but for `_NO_FILES`.
+
+    Raises:
+      UserError: as `zoo.runs.outputs.check_each`.
+    """
+    from zoo.runs import outputs
+
+    others = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in whats and name not in _NO_FILES
+    }
+    outputs.check_each(
+        *((getattr(arguments, option), what) for option, what in whats.items()),
+        read=check_given(argparse.Namespace(**others)),
+    )
 
 
 def add_to(parser: argparse.ArgumentParser):

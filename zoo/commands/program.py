@@ -9,11 +9,29 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Sequence
 
 from zoo import unfinished
 from zoo.commands import allocator
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
+
+
+class _Used(SystemExit):
+    """The end after --help, or after how a command is used."""
+
+
+def parse(
+    parser: argparse.ArgumentParser, words: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """The arguments of a command line, by default the process's own.
+
+    Whatever else ends the program is of the user's code, which may have parsers, too.
+    """
+    try:
+        return parser.parse_args(words)
+    except SystemExit as end:
+        raise _Used(end.code) from None
 
 
 def _thread_failed(failure):
@@ -54,12 +72,16 @@ def run(main) -> int:
     except Interrupted as interruption:
         _tell(interruption)
         return 128 + interruption.signal
+    except _Used:
+        raise
     except SystemExit as end:
         where = traceback.extract_tb(end.__traceback__)
-        if where[-1].filename == argparse.__file__:  # after --help, or how a command is used
-            raise
         # Of the user's own code, as no code of the zoo does so: exit code 0 would be wrong.
-        frame = next(f for f in reversed(where) if not f.filename.startswith("<frozen "))
+        frame = next(
+            f
+            for f in reversed(where)
+            if not f.filename.startswith("<frozen ") and f.filename != argparse.__file__
+        )
         _tell(
             f"error: {frame.filename}, line {frame.lineno} ends the program "
             f"(SystemExit: {end.code}), which has not done its work: take that out."

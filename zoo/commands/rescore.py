@@ -141,8 +141,7 @@ def _tune(arguments):
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
-    if arguments.weights:
-        outputs.check(arguments.weights, "the weights")
+    options.check_outputs(arguments, weights="the weights")
     _check_tuned(arguments)
     metric = metrics.metric_of(arguments.metric, arguments.tokenize or "none")
     columns = _columns(arguments)
@@ -275,8 +274,7 @@ def _interpolate(arguments):
 
     if len(arguments.run) < 2:
         raise UserError("interpolate takes two runs or more: give each as --run DIR.")
-    if arguments.weights:
-        outputs.check(arguments.weights, "the weights")
+    options.check_outputs(arguments, weights="the weights")
     runs = _runs(arguments)
     for run in runs.values():
         sentence_scores.check_hypotheses(run)
@@ -371,8 +369,7 @@ def _apply(arguments):
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
-    if arguments.output:
-        outputs.check(arguments.output, "the lists")
+    options.check_outputs(arguments, output="the lists")
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     added = _columns(arguments).add(_counted(lists))

@@ -119,8 +119,7 @@ def run(arguments: argparse.Namespace):
         nbest=1 if arguments.nbest is None else arguments.nbest,
     )
     search.check_models(len(folders))
-    if arguments.output:
-        outputs.check(arguments.output, "the paths")
+    options.check_outputs(arguments, output="the paths")
     if arguments.slf:
         outputs.check(pathlib.Path(arguments.slf) / "a.slf.gz", "the lattices")
     runs = [options.run_with_words(folder, arguments) for folder in folders]
@@ -147,7 +146,7 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
         if one.dropped:
             _warn(one, search.most)
         if arguments.slf:
-            _write_slf(one, arguments.slf)
+            _write_slf(one, arguments)
         if arguments.kaldi:
             yield from lattice_text.kaldi_lines(one.lattice)
         elif arguments.nbest is None:
@@ -182,7 +181,7 @@ def _warn(one, most):
     )
 
 
-def _write_slf(one, folder):
+def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
     from zoo.runs import outputs
     from zoo.sources import lattice_text
@@ -196,4 +195,6 @@ def _write_slf(one, folder):
     def write(path):
         path.write_bytes(gzip.compress(content, mtime=0))
 
-    outputs.write(pathlib.Path(folder) / f"{one.id}.slf.gz", write, "the lattice")
+    file = pathlib.Path(arguments.slf) / f"{one.id}.slf.gz"
+    outputs.check_each((file, "the lattice"), read=arguments.lattices)
+    outputs.write(file, write, "the lattice")

@@ -24,9 +24,7 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Writes or prints the table of scores."""
     from zoo.evaluation import score_stream
-    from zoo.runs import outputs
 
-    if arguments.output:
-        outputs.check(arguments.output)
+    options.check_outputs(arguments, output="the table")
     run = options.run_of(arguments.workdir, arguments)
     score_stream.report(run, arguments.text, arguments.output, arguments.nbest, arguments.column)

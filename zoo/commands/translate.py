@@ -206,15 +206,15 @@ def _check(arguments):
 def _check_files(folder, arguments):
     """UserError if a file that is yet to be made could not be written."""
     from zoo.evaluation import passport
-    from zoo.runs import outputs
 
     if arguments.bleu:
         passport.check(folder)
-    outputs.check_each(
-        (arguments.output, "the translations"),
-        (arguments.alignments, "the alignments"),
-        (arguments.plot_attention, "the picture"),
-        (arguments.plot_gradients, "the picture"),
+    options.check_outputs(
+        arguments,
+        output="the translations",
+        alignments="the alignments",
+        plot_attention="the picture",
+        plot_gradients="the picture",
     )
     for file in filter(None, (arguments.plot_attention, arguments.plot_gradients)):
         from zoo.evaluation.reports import plots

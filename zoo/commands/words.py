@@ -2,6 +2,8 @@
 
 import argparse
 
+from zoo.commands import options
+
 
 def add_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
@@ -14,8 +16,6 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Writes or prints the table of words."""
     from zoo.evaluation import word_lists
-    from zoo.runs import outputs
 
-    if arguments.output:
-        outputs.check(arguments.output)
+    options.check_outputs(arguments, output="the table")
     word_lists.report(arguments.workdir, arguments.features, arguments.output)

@@ -329,9 +329,10 @@ def check(folder: str | pathlib.Path):
     Where there is no folder of a run, `Run.load` says so.
     """
     results = pathlib.Path(folder) / "results"
-    place = results if results.exists() else results.parent
-    is_file = results.exists() and not results.is_dir()
-    if is_file or (place.is_dir() and not os.access(place, os.W_OK | os.X_OK)):
+    # os.path's functions take any name: one that is too long is of no folder.
+    place = results if os.path.exists(results) else results.parent
+    is_file = os.path.exists(results) and not os.path.isdir(results)
+    if is_file or (os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK)):
         raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import pathlib
 from typing import Any
 
@@ -349,4 +350,4 @@ def _as_test(source: Source, path: str, pairs: bool) -> Source:
 
 def _are_two(path: str) -> bool:
     """Whether "a.en,a.fr" are two files, and not one of this name."""
-    return "," in path and not any(candidate.exists() for candidate in files.candidates(path))
+    return "," in path and not any(map(os.path.exists, files.candidates(path)))

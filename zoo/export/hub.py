@@ -1,15 +1,17 @@
 """Exports on the Hugging Face hub, where the package `huggingface_hub` is installed."""
 
 import pathlib
+import re
 from typing import Any
 
 from zoo import lazy, unfinished
-from zoo.errors import UserError
+from zoo.errors import UserError, shortened
 from zoo.runs import exported
 from zoo.trust import remote_names
 
 # What an export consists of: nothing else of a repository is fetched.
 FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
+_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
 
 def _hub() -> Any:
@@ -57,10 +59,15 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
       out: the folder to make.
 
     Raises:
-      UserError: there is something at `out`, the hub refuses, a name leads out of the folder, or
-        what is there is no export.
+      UserError: the repository is called otherwise, there is something at `out`, the hub refuses,
+        a name leads out of the folder, or what is there is no export.
       lazy.MissingExtra: huggingface_hub is not installed.
     """
+    if not _NAME.fullmatch(repository):
+        raise UserError(
+            f"{shortened(repository)} is neither OWNER/NAME on the hub nor an address: give one of "
+            "these, as in gs://BUCKET/RUN."
+        )
     hub = _hub()
     with unfinished.folder(out) as folder:
         try:

@@ -58,8 +58,8 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
     surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
     if surplus:
         raise TypeError(
-            f"{name}: params have {surplus[0]!r}, which this head has not: give what `init` of "
-            "this head gave"
+            f"{name}: params have {surplus[0]!r}, which this head does not have: give what `init` "
+            "of this head gave"
         )
     _check_group(name, "params", params, shapes.params)
     _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})

@@ -57,7 +57,9 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
 
 def _check_prior(log_prior):
     if (known := values.known(log_prior)) is not None:
-        values.check_sums("exp(log_prior)", np.exp(known), "logarithms of pi, whose sum is 1")
+        values.check_sums(
+            "exp(log_prior)", np.exp(known), "subtract the logarithm of their sum from log_prior"
+        )
 
 
 def _losses(contexts, log_prior, weights, bias, targets):

@@ -52,7 +52,7 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     check_shapes(probabilities=(probabilities, "V"))
     values.check_least(0, "probabilities", probabilities=probabilities)
-    values.check_sums("probabilities", probabilities, "probabilities, whose sum is 1")
+    values.check_sums("the probabilities", probabilities, "divide them, or counts, by their sum")
     scaled = np.asarray(probabilities, np.float64) * len(probabilities)
     threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
     small = np.flatnonzero(scaled < 1).tolist()

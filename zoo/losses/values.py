@@ -25,8 +25,11 @@ def refuse(name: str, array, wrong: np.ndarray, wanted: str):
     """ValueError that shows the first number for which `wrong`, a mask of its shape, is true."""
     if wrong.any():
         place = np.unravel_index(int(wrong.argmax()), wrong.shape)
-        at = f" at {[*map(int, place)]}" if place else ""
-        raise ValueError(f"{name} has {np.asarray(array)[place]}{at}: give {wanted}")
+        raise ValueError(f"{name} has {np.asarray(array)[place]}{_at(place)}: give {wanted}")
+
+
+def _at(place):
+    return f" at {[*map(int, place)]}" if place else ""
 
 
 def check_ids(count: int, token_weights=None, **ids):
@@ -59,13 +62,15 @@ def check_log_probs(**arguments):
             refuse(name, numbers, ~(numbers <= most), "logarithms of probabilities, at most 0")
 
 
-def check_sums(name: str, probabilities, wanted: str):
+def check_sums(name: str, probabilities, remedy: str):
     """Checks that probabilities, [..., N], sum to 1 along the last axis, but for rounding."""
     numbers = known(probabilities)
     if numbers is not None:
         sums = numbers.astype(np.float64).sum(axis=-1)
         wrong = ~(np.abs(sums - 1) <= _rounding(probabilities))
-        refuse(f"the sum of {name}", sums, wrong, wanted)
+        if wrong.any():
+            place = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            raise ValueError(f"{name} sum to {sums[place]}{_at(place)}: {remedy}")
 
 
 def _rounding(array):

@@ -307,10 +307,18 @@ def _files(folder, where: str) -> list[str]:
     while todo:
         above, prefix = todo.pop()
         with contextlib.suppress(FileNotFoundError):
+            seen = set()
             for path in above.iterdir():
                 # An empty part, as in "run//x", is the folder itself once more.
                 name = f"{prefix}{'' if path == above else path.name}"
-                remote_names.check([name], where)
+                if remote_names.leads_out(name):
+                    raise remote_names.refusal(where, _object(above, path))
+                if name in seen:
+                    raise UserError(
+                        f"{where} has an object {path}, and others below it, as if it were a "
+                        "folder: delete or rename either."
+                    )
+                seen.add(name)
                 if _LEFT_OUT.fullmatch(path.name):
                     continue
                 if path.is_dir():
@@ -320,6 +328,14 @@ def _files(folder, where: str) -> list[str]:
     return sorted(
         found, key=lambda name: (name != _EXPERIMENT, not name.startswith("checkpoints/"), name)
     )
+
+
+def _object(above, path) -> str:
+    """The name of the first object at a path or below it; of one with an empty part, which cannot
+    be looked into, the beginning."""
+    while path != above and path.is_dir():
+        above, path = path, next(iter(path.iterdir()))
+    return f"{path}//..." if path == above else str(path)
 
 
 def _steps(names: list[str]) -> int:

@@ -12,9 +12,23 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
-from zoo import unfinished
+from zoo import strict_json, unfinished
 from zoo.errors import UserError, printable
 from zoo.runs import storage
+from zoo.sources import files
+
+# What the folder of a run is read from; others of its files, such as results, may be written anew.
+_RUN = (
+    "experiment.json",
+    "lexicon.npz",
+    "source.npz",
+    "checkpoints",
+    "texts.npz",
+    "start.json",
+    "metrics.jsonl",
+    "params.safetensors",
+    "export.json",
+)
 
 
 def show(*texts: object):
@@ -36,14 +50,19 @@ def check(file: str | pathlib.Path, what: str = "the table"):
             raise _error(errno.EACCES)
 
 
-def check_each(*files: tuple[str | pathlib.Path | None, str]):
+def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[str] = ()):
     """Checks several (file or None, what it is called), each as `check`.
 
+    Args:
+      read: what is read before, as the user gives it: files, perhaps with a range, several with
+        commas, or as NAME=FILE; and folders.
+
     Raises:
-      UserError: as `check`, or two are one file.
+      UserError: as `check`, or two are one file, or one is read as well.
     """
     seen: set[str] = set()
-    for file, what in files:
+    sources: set[str] | None = None
+    for file, what in written:
         if file is None:
             continue
         check(file, what)
@@ -53,7 +72,38 @@ def check_each(*files: tuple[str | pathlib.Path | None, str]):
                 f"{file} is named for two outputs, and the second would take the place of the "
                 "first: give each a file of its own."
             )
+        if os.path.isfile(place):
+            if sources is None:
+                sources = {source for text in read for source in _places(text)}
+            if any(place == one or place.startswith(one + os.sep) for one in sources):
+                raise UserError(
+                    f"{file} is read, and {what} would take its place: give {what} another name."
+                )
         seen.add(place)
+
+
+def _places(text):
+    """Where all lies that a text names: files, folders, and for the folder of a run its parts and
+    the files that its recipe names."""
+    from zoo.runs import workdir  # which needs JAX, as not all commands do
+
+    found = _found(text)
+    for folder in [*found]:
+        if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
+            found.remove(folder)
+            found |= {os.path.join(folder, part) for part in _RUN}
+            with contextlib.suppress(UserError):  # whoever reads the run tells of it
+                for name in workdir.names(strict_json.read(recipe)):
+                    found |= {*filter(os.path.isfile, _found(name))}
+    return found
+
+
+def _found(text):
+    """The places of what is there of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
+    names = {part for name in files.names_in(text) for part in (name, *name.split(","))}
+    names |= {name.partition("=")[2] for name in names}
+    paths = [path for name in names - {""} for path in files.candidates(name)]
+    return {os.path.realpath(path) for path in paths if os.path.exists(path)}
 
 
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):

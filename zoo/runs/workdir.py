@@ -61,7 +61,7 @@ class Workdir:
 
     def name(self, experiment: Experiment):
         """Opens what an experiment of the user's own config names (`zoo.trust.permissions`)."""
-        permissions.name(_names(recipes.to_json(experiment)))
+        permissions.name(names(recipes.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing.
@@ -180,9 +180,9 @@ class Workdir:
         saved = self._read_experiment()
         modules = made_here.modules(saved)
         if modules is None:
-            permissions.close(_names(saved), self.path)
+            permissions.close(names(saved), self.path)
         else:
-            permissions.name(_names(saved))
+            permissions.name(names(saved))
             for folder in modules:
                 user_modules.look_in(folder)
         try:
@@ -314,7 +314,7 @@ class Workdir:
         return step, jax.tree.map(np.asarray, arrays["params"]), progress
 
 
-def _names(recipe) -> set[str]:
+def names(recipe: Any) -> set[str]:
     """All that the strings in a recipe as JSON may name."""
     names, todo = set(), [recipe]
     while todo:

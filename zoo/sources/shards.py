@@ -125,6 +125,9 @@ def _lines(path: pathlib.Path) -> Iterator[str]:
 
 
 def _digest(path: pathlib.Path) -> str:
+    """SHA-256 of a file; ValueError for what is no regular one: a pipe would be waited for."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path.name} is not a regular file")
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

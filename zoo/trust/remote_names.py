@@ -32,8 +32,13 @@ def check(names: Iterable[str], where: str):
     """
     for name in names:
         if leads_out(name):
-            raise UserError(
-                f"{where} has an object whose name, at {shortened(name)!r}, is absolute or has an "
-                "empty part, . or .., so that it could be written outside the folder of the run: "
-                "delete or rename that object, or give another address."
-            )
+            raise refusal(where, name)
+
+
+def refusal(where: str, name: str) -> UserError:
+    """Returns the error of an object whose name `leads_out`."""
+    return UserError(
+        f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
+        ". or .., so that it could be written outside the folder of the run: delete or rename that "
+        "object, or give another address."
+    )
