@@ -501,5 +501,7 @@ def test_many_lattices_are_read_one_at_a_time(tmp_path):
     (tmp_path / "l.txt").write_text(text)
     lattices = read_lattices(str(tmp_path / "l.txt"))
     assert [one.id for one in itertools.islice(lattices, 400)] == [f"utt-{n}" for n in range(400)]
-    with pytest.raises(UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"):
+    with pytest.raises(
+        UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"
+    ):
         next(lattices)

@@ -47,6 +47,19 @@ def test_a_checksum_is_a_sum_over_elements(array):
     assert found == f"{digests.layout(array)} {first:08x}{second:08x}"
 
 
+def test_small_and_large_arrays_have_one_kind_of_checksum(monkeypatch, random):
+    arrays = {
+        "a": random.normal(size=(5, 7)).astype(np.float32),
+        "b": np.array([True, False, True]),
+        "c": random.normal(size=6).astype(jnp.bfloat16),
+        "d": random.normal(size=5),
+        "e": np.int32(-3),
+    }
+    small = digests.checksums(arrays)
+    monkeypatch.setattr(digests, "_SMALL", 0)
+    assert digests.checksums(arrays) == small
+
+
 def test_an_empty_array_has_a_checksum():
     assert digests.checksums({"a": np.zeros((0, 3), np.float32)}) == {
         "a": f"float32[0, 3] {'0' * 16}"

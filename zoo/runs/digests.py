@@ -11,6 +11,8 @@ import numpy as np
 
 # Two sums modulo 2^32 with seeds of their own: two arrays agree in both by chance once in 2^64.
 _SEEDS = (0x9E3779B9, 0x85EBCA77)
+# Elements of an array on one device or the host for which compiling a program takes longer.
+_SMALL = 1 << 20
 
 
 def leaf_names(tree: Any, is_leaf=None) -> dict[str, Any]:
@@ -64,12 +66,22 @@ def is_shared(leaf: Any) -> bool:
 
 def _sums(leaf):
     """uint32 [2], the checksum of an array."""
-    array = leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
-    if not array.size:
-        return np.zeros(len(_SEEDS), np.uint32)
+    array = leaf if is_shared(leaf) else np.asarray(leaf)
+    if array.size <= _SMALL and isinstance(array, np.ndarray):
+        return _of_small(array)
     if array.dtype.itemsize > 4:  # without jax_enable_x64 JAX would make 32 bits of 64
         array = np.atleast_1d(np.asarray(array)).view(np.uint32)
     return _compiled()(array).addressable_data(0)
+
+
+def _of_small(array):
+    """`_checksum` without a program to compile."""
+    size = min(array.dtype.itemsize, 4)
+    words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
+    index = np.arange(words.size, dtype=np.uint32)
+    return np.array(
+        [_mixed(words ^ _mixed(index ^ np.uint32(seed))).sum(dtype=np.uint32) for seed in _SEEDS]
+    )
 
 
 @functools.cache
@@ -93,8 +105,8 @@ def _checksum(array):
 
 def _mixed(x):
     """A bijection of 32 bits in which each bit of the input changes half of the output's."""
-    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
-    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    x = (x ^ (x >> 16)) * np.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * np.uint32(0xC2B2AE35)
     return x ^ (x >> 16)
 
 
