@@ -206,6 +206,7 @@ def test_where_none_can_be_read_nothing_is_overwritten(checkpoints):
     assert len(said) == 2
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path):
     recipe = small.experiment(epochs=2, checkpoint_every=2)
     whole = small.trainer(recipe, tmp_path / "whole")

@@ -196,6 +196,7 @@ def test_modules_of_the_working_folder_are_imported_only_once_they_are_asked_for
     assert (finished.returncode, finished.stdout) == (0, "not yet\nfound\n")
 
 
+@pytest.mark.slow
 def test_code_that_ends_the_program_is_named(tmp_path):
     """As one that has done nothing, although its author says that all is well."""
     config = tmp_path / "config.py"

@@ -143,6 +143,7 @@ def test_a_work_directory_that_is_something_else(command, tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_a_mistake_corrected_is_no_other_experiment(command, tmp_path):
     assert_refused(command("micro_softmax", *MICRO, "training.batch=6", devices=4), "batch=8")
     assert command("micro_softmax", *MICRO)[0] == 0

@@ -139,6 +139,7 @@ def test_no_words_are_taken_for_frequent_without_counts():
         with_priors(nothing, (priors.TopWords(1),))
 
 
+@pytest.mark.slow
 def test_a_background_learns_from_a_text():
     lexicon = Lexicon.from_counts(COUNTS, boundary="</s>", unknown="<unk>")
     background = priors.NGram(order=2)

@@ -159,6 +159,7 @@ def test_a_run_that_refuses_words_says_so(tmp_path):
         run.score(["zèbre"])
 
 
+@pytest.mark.slow
 def test_translators_translate(tmp_path):
     run = zoo.load(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
     assert isinstance(run, LoadedTranslator)

@@ -123,6 +123,7 @@ def test_probabilities_of_the_words_in_the_text_do_not_depend_on_the_rest(open_w
     np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_command_keeps_both_results(open_workdir, words_file, monkeypatch, capsys):
     def call(*arguments):
         monkeypatch.setattr(

@@ -170,6 +170,7 @@ def test_an_unknown_word_that_was_trained_needs_no_warning(run, text):
     assert sentence_scores.warning(run.lexicon, 0) is None
 
 
+@pytest.mark.slow
 def test_new_words_share_the_probability_of_the_unknown_one(call, tmp_path, run, text):
     experiment = dataclasses.replace(
         run.experiment, vocabulary=Vocabulary(lower_case=True, minimum_count=2)

@@ -109,6 +109,7 @@ def test_the_zoo_reads_it_back(exports):
     assert Workdir(out).data_digest() == Workdir(path).data_digest() != ""
 
 
+@pytest.mark.slow
 def test_programs_are_for_all_platforms(exports):
     path, out = exports("log-linear")
     alone = standalone.Model(out)

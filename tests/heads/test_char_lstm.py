@@ -132,6 +132,7 @@ def test_samples_have_the_declared_probabilities(problem):
     assert scipy.stats.chisquare(counts, draws * within / within.sum()).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_a_beam_finds_the_most_probable_of_all_spellings(problem):
     params, _, hidden, plain = problem
     said = range(END + 1, MARKS + 2)

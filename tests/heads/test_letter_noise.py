@@ -214,6 +214,7 @@ def test_the_loss_is_that_of_a_loop_over_the_spellings(per, random):
     np.testing.assert_allclose(total, np.sum(np.asarray(weights) * found), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 def test_gradients_are_those_of_differences(random):
     head, tables, params, hidden = problem("lane", random)

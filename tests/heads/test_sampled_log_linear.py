@@ -96,6 +96,7 @@ def test_many_draws_are_the_exact_loss_and_gradient(float64, per):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=0.06), sampled, expected)
 
 
+@pytest.mark.slow
 def test_expected_gradient_is_zero_where_the_model_is_the_truth(float64, monkeypatch):
     """Summed over all targets of p and all pairs of draws of b, of which p's words are rare."""
     b, p = np.array([0.9, 0.07, 0.02, 0.01]), np.array([0.1, 0.2, 0.3, 0.4])
@@ -182,6 +183,7 @@ def test_chains_are_drawn_for_a_lane_wherever_it_lies():
     np.testing.assert_allclose(again, losses[2:], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_penalty_stands_beside_the_estimate():
     head = SampledLogLinear(samples=4, penalty=0.1)
     params, tables, hidden, targets = given(head)

@@ -6,6 +6,7 @@ from tests.training import small, test_mesh
 from zoo.errors import UserError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "devices", "model", "pieces"),
     [

@@ -40,6 +40,7 @@ def test_frozen_parts_are_judged_as_they_are_and_without_an_average_all_are():
     assert average.params_to_evaluate(params, (optax.EmptyState(),)) is params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_average_is_validated_and_kept_as_the_best(tmp_path, devices):
     """What is evaluated later, from the best checkpoint, has the validation's own figure."""

@@ -54,6 +54,7 @@ def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, model, sta
         assert progress.best == pytest.approx(progress_alone.best, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path, monkeypatch):
     whole, _ = trained(tmp_path / "whole", 1, "carried")
     recipe = recipe_of("carried")

@@ -219,6 +219,7 @@ class NotOutsideTraining(Background):
         return np.array([0.0 if counts[word] else -np.inf for word in words])
 
 
+@pytest.mark.slow
 def test_a_model_that_holds_words_of_the_validation_text_to_be_impossible_is_kept(tmp_path, capsys):
     vocabulary = Vocabulary(splits=(), features=(TopWords(20),), background=NotOutsideTraining())
     recipe = small.experiment(small.LOG_LINEAR, sentences=3, vocabulary=vocabulary, epochs=3)

@@ -107,6 +107,7 @@ def test_equal_to_the_dense_optimiser_with_clipping(name, recipe):
         np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_tables_within_an_embedding_of_parts_are_sparse_too():
     model = LanguageModel(Concat((Lookup(2), Lookup(3))), LSTM(5), NCE(samples=6))
     found, _, before = trained(model, Adagrad(0.3), sparse=True)
@@ -120,6 +121,7 @@ def test_tables_within_an_embedding_of_parts_are_sparse_too():
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.slow
 def test_the_sums_of_adagrad_start_anew_where_the_dense_ones_do():
     """Epochs of 5 steps: before step 5 and 10, and not before 15."""
     model = LanguageModel(Lookup(5), LSTM(5), ImportanceSampling(samples=2))

@@ -140,6 +140,7 @@ def test_row_sparse_training_without_its_tables_is_refused(first, tmp_path):
         small.trainer(recipe, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_needs_the_other_no_more(first, tmp_path, monkeypatch):
     shutil.copytree(first, tmp_path / "first")
     recipe = second(tmp_path / "first", small.MODEL.head, checkpoint_every=3)

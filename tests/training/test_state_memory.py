@@ -92,6 +92,7 @@ def test_a_run_holds_its_state_once_and_so_does_it_resumed(
         assert others < 1000  # a key, and the results of two steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("devices", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_validation_copies_neither_parameters_nor_tables(tmp_path, monkeypatch, devices):
     model = dataclasses.replace(small.LOG_LINEAR, core=MODEL.core)

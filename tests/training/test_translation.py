@@ -64,6 +64,7 @@ def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path, monkeypatch):
     assert_same_end(whole, last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counts", [(1, 2), pytest.param((1, 4), marks=pytest.mark.slow)])
 def test_the_number_of_devices_changes_nothing_but_rounding(tmp_path, counts):
     recipe = experiment(epochs=1)
