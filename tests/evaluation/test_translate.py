@@ -225,9 +225,9 @@ def test_no_more_is_drawn_than_the_ratio_allows(call, folders, sources, tmp_path
     cut = call(*draws, "--nbest", 2, "--longest", 1)
     count = sum("Ended= 0" in row for row in cut[0].splitlines())
     assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in cut[1]
-    assert call(*draws, "--longest", 5, "--longest-ratio", "1e308")[0]
-    for ratio in ("0", "nan"):
-        with pytest.raises(UserError, match="ratio"):
+    assert call(*draws, "--longest", 5, "--longest-ratio", "1e6")[0]
+    for ratio in ("0", "nan", "1e308"):
+        with pytest.raises(SystemExit, match="2"):  # as argparse ends
             call(*draws, "--longest-ratio", ratio)
 
 
@@ -443,7 +443,6 @@ def test_exact_match_counts_whole_translations():
         (["one", "turned"], "some say a sentence from its last word"),
         (["one", "--language-model", "two"], "SequenceToSequence"),
         (["turned", "--language-model", "language"], "and .* reads it from the first"),
-        (["one", "--language-model", "language", "--language-weight", "nan"], "weight is nan"),
         (["one", "--alignments", "a"], "--alignments looks at attention, which .* is without"),
         (["one", "--unknowns", "attention"], "--unknowns attention looks at attention"),
         (["attentive", "--unknowns", "marks"], "marks no unknown words"),

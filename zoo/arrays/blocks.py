@@ -132,7 +132,7 @@ class Sorted(NamedTuple):
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
 
         def of_run(rows, order):
-            return rows[jnp.zeros_like(order).at[order].set(jnp.arange(len(order)))]
+            return rows[jnp.zeros_like(order).at[order].set(jnp.arange(order.shape[0]))]
 
         x = jax.vmap(of_run)(x, self.order[:, : self.rows // runs])
         return x.reshape(self.rows, *x.shape[2:])
