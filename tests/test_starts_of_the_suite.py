@@ -20,7 +20,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 TESTS = (
     "test_cli.py",
     "launch",
-    "processes",
+    "test_processes.py",
     "training/test_signals.py",
     "training/test_metrics.py",
 )
