@@ -49,7 +49,7 @@ class Reversal(Task):
         loss = self.head.weighted_loss(params["head"], tables, hidden, inputs[1], weights, key=key)
         return loss, jax.numpy.zeros(()), carry
 
-    def validate(self, params):
+    def validate(self, params, mesh=None):
         (source, target), weights, _ = self.epoch(99)[0]
         hidden = self.states(params, source, target)
         log_prob = self.head.log_prob(params["head"], self.tables, hidden, target)
