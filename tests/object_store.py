@@ -1,9 +1,57 @@
-"""An object store in memory, as those of gs:// are: names are kept as they are given."""
+"""Object stores of gs:// for the tests: an emulator of Google's, and names as hostile ones have.
 
+The emulator is a server on loopback, which gcsfs, tensorstore and Google's client reach as they
+would the real one. It takes no names with "..", which real stores do: `stand_in` does.
+"""
+
+import contextlib
 import io
+import os
+import socket
+import subprocess
+import sys
+import time
 
 import fsspec
 from etils.epath import backend, gpath
+
+BUCKET = "gs://bucket"
+_SERVE = """
+import sys, time
+from gcp_storage_emulator.server import create_server
+create_server("127.0.0.1", int(sys.argv[1]), in_memory=True, default_bucket="bucket").start()
+time.sleep(1200)
+"""
+
+
+@contextlib.contextmanager
+def emulator():
+    """The environment of programs for which gs:// is an emulator with an empty `BUCKET`."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-c", _SERVE, str(port)]
+    server = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+    try:
+        until = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            assert server.poll() is None and time.monotonic() < until, "the emulator has not begun"
+            time.sleep(0.05)
+        yield environment(port)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def environment(port):
+    """The environment of programs whose gs:// is at a port of this machine."""
+    address = f"http://127.0.0.1:{port}"
+    places = ("STORAGE_EMULATOR_HOST", "TENSORSTORE_GCS_HTTP_URL")
+    # Otherwise Google's client looks for the machine's own rights, for seconds.
+    return {**os.environ, **dict.fromkeys(places, address), "NO_GCE_CHECK": "true"}
 
 
 class Store(fsspec.AbstractFileSystem):
@@ -20,14 +68,22 @@ class Store(fsspec.AbstractFileSystem):
     def _strip_protocol(cls, path):
         return path.removeprefix("gs://")
 
+    def find(self, path, maxdepth=None, withdirs=False, detail=False, **options):
+        above = self._strip_protocol(path).rstrip("/") + "/"
+        names = sorted(name for name in self.objects if name.startswith(above))
+        return {name: self.info(name) for name in names} if detail else names
+
     def ls(self, path, detail=True, **options):
         above = self._strip_protocol(path).rstrip("/") + "/"
         found = {}
-        for name, content in self.objects.items():
-            if name.startswith(above):
-                part, slash, _ = name.removeprefix(above).partition("/")
-                kind = "directory" if slash else "file"
-                found[part + slash] = {"name": above + part, "size": len(content), "type": kind}
+        for name in self.find(path):
+            part, slash, _ = name.removeprefix(above).partition("/")
+            kind = "directory" if slash else "file"
+            found[part + slash] = {
+                "name": above + part,
+                "size": len(self.objects[name]),
+                "type": kind,
+            }
         if not found:
             raise FileNotFoundError(path)
         return [*found.values()] if detail else [one["name"] for one in found.values()]
@@ -39,6 +95,13 @@ class Store(fsspec.AbstractFileSystem):
         self.ls(path)
         return {"name": path, "size": 0, "type": "directory"}
 
+    def exists(self, path, **options):
+        try:
+            self.info(path)
+        except FileNotFoundError:
+            return False
+        return True
+
     def makedirs(self, path, exist_ok=False):
         """Nothing: an object needs no folder."""
 
@@ -47,7 +110,11 @@ class Store(fsspec.AbstractFileSystem):
 
     def _open(self, path, mode="rb", **options):
         path = self._strip_protocol(path)
-        return io.BytesIO(self.objects[path]) if "r" in mode else _Written(self.objects, path)
+        if "r" not in mode:
+            return _Written(self.objects, path)
+        if path not in self.objects:
+            raise FileNotFoundError(path)
+        return io.BytesIO(self.objects[path])
 
 
 class _Written(io.BytesIO):
@@ -62,7 +129,8 @@ class _Written(io.BytesIO):
 
 
 def stand_in(monkeypatch, objects):
-    """Has gs:// be a store of objects, {bucket/name: bytes}."""
+    """Has gs:// be a store of objects, {bucket/name: bytes}, in memory."""
     store = Store(objects)
     monkeypatch.setattr(gpath, "_is_tf_installed", lambda: False)
     monkeypatch.setattr(backend.fsspec_backend, "fs", lambda path: store, raising=False)
+    monkeypatch.setattr(fsspec, "filesystem", lambda name, **options: store)

@@ -37,7 +37,13 @@ def test_make_installs_the_dependencies_and_those_for_development():
     others = PROJECT["optional-dependencies"]
     development = others["dev"]
     assert sorted(required) == sorted(sum(others.values(), PROJECT["dependencies"]))
-    assert names(development) == {"mypy", "pytest", "pytest-xdist", "ruff"}
+    assert names(development) == {
+        "gcp-storage-emulator",
+        "mypy",
+        "pytest",
+        "pytest-xdist",
+        "ruff",
+    }
 
 
 def test_the_types_are_packaged():

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import hashlib
 import logging
-import pathlib
 import typing
 
 import jax
@@ -22,6 +21,7 @@ from zoo.lexicon import Lexicon
 from zoo.lexicon.shares import NoUnknownWord, shares
 from zoo.models import LanguageModel
 from zoo.priors import ContextualBackground
+from zoo.runs import location
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
 
@@ -42,13 +42,12 @@ class TrainedRun(typing.NamedTuple):
     def read(cls, workdir: str) -> "TrainedRun":
         """Reads the run of a folder; UserError if there is none, or it has classes of strings."""
         files.check_path(workdir)
-        path = pathlib.Path(workdir).absolute()
-        if not (path / "experiment.json").is_file():
+        folder = Workdir(location.absolute(location.path_of(workdir)))
+        if not folder.exists():
             raise UserError(
-                f"the background {workdir} holds no run (looked for {path}): train one there, or "
-                "start from the folder in which its path is right."
+                f"the background {workdir} holds no run (looked for {folder.path}): train one "
+                "there, or start from the folder in which its path is right."
             )
-        folder = Workdir(str(path))
         experiment = folder.experiment()
         if experiment.vocabulary.open_classes:
             raise UserError(

@@ -29,6 +29,7 @@ EXTRAS = {
     },
     "export": {"flatbuffers": "flatbuffers>=25", "safetensors": "safetensors>=0.5"},
     "hub": {"huggingface_hub": "huggingface-hub>=1"},
+    "bucket": {"gcsfs": "gcsfs>=2025.5"},
 }
 
 

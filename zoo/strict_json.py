@@ -74,7 +74,7 @@ def read(path: pathlib.Path, shape: dict | None = None) -> dict:
         check(value, shape or {})
     except OSError as error:
         raise UserError(
-            f"{path} cannot be read ({error.strerror}): put back a copy of it."
+            f"{path} cannot be read ({error.strerror or error}): put back a copy of it."
         ) from error
     except ValueError as error:
         raise UserError(

@@ -22,10 +22,10 @@ def command(workdir):
     return [word for word in interruption.command(workdir)[1:] if word not in ("--devices", "1")]
 
 
-def start(arguments, devices=1, folder=None):
+def start(arguments, devices=1, folder=None, environment=os.environ):
     """A command with so many devices of its own."""
     flags = f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices}"
-    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+    environment = {**environment, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
     return subprocess.Popen(
         [sys.executable, str(TRAIN), *arguments],
         stdout=subprocess.PIPE,
@@ -41,7 +41,9 @@ def free_port():
         return server.getsockname()[1]
 
 
-def start_all(arguments, count=2, others=(), devices=1, folders=None, port=None):
+def start_all(
+    arguments, count=2, others=(), devices=1, folders=None, port=None, environment=os.environ
+):
     """So many processes of one run; those after the first with the arguments `others` as well."""
     port = port or free_port()
     meeting = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(count), "--process"]
@@ -50,6 +52,7 @@ def start_all(arguments, count=2, others=(), devices=1, folders=None, port=None)
             [*arguments, *meeting, str(index), *(others if index else ())],
             devices,
             folders[index] if folders else None,
+            environment,
         )
         for index in range(count)
     ]

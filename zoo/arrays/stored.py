@@ -5,9 +5,11 @@ kilobytes may unpack to it.
 """
 
 import math
+import os
 import pathlib
 import zipfile
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +25,11 @@ def mapped(path: pathlib.Path) -> np.ndarray:
     return np.lib.format.open_memmap(path, mode="r")
 
 
-def unpacked(path: pathlib.Path, known: Callable[[str], bool]) -> dict[str, np.ndarray]:
+def unpacked(path: Any, known: Callable[[str], bool]) -> dict[str, np.ndarray]:
     """Reads the arrays of a .npz file.
 
     Args:
-      path: the file.
+      path: the file, as text, pathlib.Path or another path with its methods.
       known: whether there may be an array of a name.
 
     Returns:
@@ -38,10 +40,11 @@ def unpacked(path: pathlib.Path, known: Callable[[str], bool]) -> dict[str, np.n
       ValueError: it is damaged, has an array that is not known, or would unpack to far more than it
         takes; known before anything is unpacked.
     """
-    with open(path, "rb") as file:
+    with (pathlib.Path(path) if isinstance(path, str) else path).open("rb") as file:
         try:
+            size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as archive:
-                return _members(archive, path.stat().st_size, known)
+                return _members(archive, size, known)
         except (MemoryError, OSError, ValueError):
             raise
         except Exception as error:  # a damaged archive shows itself in many ways

@@ -13,7 +13,7 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Makes the folder."""
     from zoo.export import hub
-    from zoo.runs import object_storage
+    from zoo.runs import location
 
-    pull = object_storage.fetch if object_storage.is_one(arguments.repository) else hub.pull
+    pull = location.fetch if location.is_address(arguments.repository) else hub.pull
     print(pull(arguments.repository, arguments.out))

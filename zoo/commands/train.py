@@ -67,18 +67,14 @@ def run(arguments: argparse.Namespace):
         )
     from zoo import processes
     from zoo.commands import supervised
-    from zoo.runs import object_storage
 
     folder = options.folder_of(arguments)
     experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
-    if processes.several(*place):
-        if object_storage.is_one(folder):
-            raise UserError(f"{folder}: give several processes a folder that all of them share.")
-        if not supervised.is_child():
-            if code := supervised.run():
-                program.leave(code)
-            return
+    if processes.several(*place) and not supervised.is_child():
+        if code := supervised.run():
+            program.leave(code)
+        return
     with processes.joined(*place):
         processes.check_alike(
             recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
@@ -87,8 +83,8 @@ def run(arguments: argparse.Namespace):
         )
         first = processes.first()
         told = _choices_told() if first else contextlib.nullcontext()
-        with told, object_storage.as_folder(folder) as local:
-            _train(experiment, local, arguments.devices)
+        with told:
+            _train(experiment, folder, arguments.devices)
         if first:
             print(f"evaluate it: {invocation.command('evaluate')} {shlex.quote(folder)}")
 

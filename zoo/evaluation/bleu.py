@@ -20,7 +20,7 @@ from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
 from zoo.evaluation.translation import Translator
-from zoo.runs import object_storage, outputs
+from zoo.runs import location, storage
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -144,11 +144,13 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     variant = "-".join(filter(None, (run.variant, variant)))
     result = passport.write(dataclasses.replace(run, variant=variant), figures)
     path = result.with_suffix(".txt")
-    outputs.write_lines(path, [f"{line}\n" for line in hypotheses], "the translations")
+    text = "".join(f"{line}\n" for line in hypotheses)
+    with location.reaching(path):
+        storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
     return result, path
 
 
-def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
+def read(path: Any, split: str) -> tuple[dict, list[str]]:
     """(passport, hypotheses) of a split.
 
     Args:
@@ -158,9 +160,9 @@ def read(path: str | pathlib.Path, split: str) -> tuple[dict, list[str]]:
     Raises:
       UserError: there is none, there are several, or they cannot be read.
     """
-    object_storage.check_folder(path)
-    file = path = pathlib.Path(path)
-    if os.path.isdir(path):  # which is false, and not an error, for too long a name
+    file = path = location.path_of(path)
+    # os.path.isdir takes a name that is too long, unlike pathlib.
+    if file.is_dir() if location.is_bucket(file) else os.path.isdir(file):
         files = sorted((path / "results").glob(f"translation-{split}.*.json"))
         if not files:
             raise UserError(

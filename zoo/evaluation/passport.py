@@ -26,7 +26,7 @@ from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import seen_texts, storage
+from zoo.runs import location, seen_texts, storage
 from zoo.runs.made_with import machine, revision, versions
 from zoo.runs.workdir import Workdir
 
@@ -328,6 +328,8 @@ def check(folder: str | pathlib.Path):
 
     Where there is no folder of a run, `Run.load` says so.
     """
+    if location.is_bucket(folder):  # only writing tells
+        return
     results = pathlib.Path(folder) / "results"
     # os.path's functions take any name: one that is too long is of no folder.
     place = results if os.path.exists(results) else results.parent
@@ -350,12 +352,8 @@ def write(run: Run, passport: dict, scores: kept_scores.Arrays | None = None) ->
         passport = {**passport, "scores": kept_scores.digest(scores)}
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
-        path.parent.mkdir(exist_ok=True)
-        if scores is not None:
-            kept_scores.write(path, scores)
-        storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
-        if scores is None and kept_scores.path_of(path).exists():  # of a result of the same name
-            kept_scores.path_of(path).unlink()
+        with location.reaching(path):
+            _write(path, text, scores)
     except OSError as error:
         if error.errno not in READ_ONLY:
             raise
@@ -363,3 +361,13 @@ def write(run: Run, passport: dict, scores: kept_scores.Arrays | None = None) ->
             f"{path} cannot be written ({error.strerror}): judge a copy of the run."
         ) from error
     return path
+
+
+def _write(path, text, scores):
+    """Writes a passport and the scores beside it."""
+    path.parent.mkdir(exist_ok=True)
+    if scores is not None:
+        kept_scores.write(path, scores)
+    storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+    if scores is None and kept_scores.path_of(path).exists():  # of a result of the same name
+        kept_scores.path_of(path).unlink()

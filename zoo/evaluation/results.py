@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zoo import strict_json
 from zoo.errors import UserError
 from zoo.evaluation import kept_scores, old_passports
+from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
@@ -128,7 +129,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     """
     folders = [*folders]
     check_folders(folders)
-    passports = {folder: _read(pathlib.Path(folder)) for folder in folders}
+    passports = {folder: _read(location.path_of(folder)) for folder in folders}
     every = [passport for of_run in passports.values() for passport in of_run.values()]
     old_passports.align_words(every)
     return {folder: _in_columns(folder, of_run) for folder, of_run in passports.items()}
@@ -195,9 +196,12 @@ def _check_counts(passport):
 
 def _of_kinds(folder, kinds):
     """(path, passport) of the results of some kinds."""
-    if not os.path.isdir(folder):  # which pathlib does not ask of a name that is too long
+    # os.path.isdir takes a name that is too long, unlike pathlib.
+    if not location.is_bucket(folder) and not os.path.isdir(folder):
         return
-    for path in sorted((folder / "results").glob("*.json")):
+    with location.reaching(folder):
+        paths = sorted((folder / "results").glob("*.json"))
+    for path in paths:
         passport = read_passport(path)
         if passport["kind"] in kinds:
             yield path, passport
@@ -205,7 +209,7 @@ def _of_kinds(folder, kinds):
 
 def has_losses(folder: str | pathlib.Path) -> bool:
     """Whether a run has a perplexity among its results."""
-    return any(True for _ in _of_kinds(pathlib.Path(folder), ("perplexity",)))
+    return any(True for _ in _of_kinds(location.path_of(folder), ("perplexity",)))
 
 
 def read_answers(
@@ -221,7 +225,7 @@ def read_answers(
     check_folders(folders)
     answers: dict = {}
     for folder in folders:
-        for path, passport in _of_kinds(pathlib.Path(folder), ANSWERS):
+        for path, passport in _of_kinds(location.path_of(folder), ANSWERS):
             questions = passport["split"], passport["data"]["sha256"]
             answers.setdefault(questions, {})[folder] = passport, kept_scores.read(path, passport)
     return answers

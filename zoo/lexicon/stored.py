@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import pathlib
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def load(kind, path):
     """The lexicon of a file, of the class `kind`; UserError if it is missing, damaged, another's
     or holds what makes no lexicon."""
     try:
-        arrays = stored.unpacked(pathlib.Path(path), _known)
+        arrays = stored.unpacked(path, _known)
         kept = arrays.pop("digest", None)  # older files have none
         lexicon = _of_arrays(kind, arrays)
         # The sums of an archive are not enough: they leave its list of arrays out.

@@ -7,7 +7,6 @@ same checkpoint and compared when it is read.
 
 import dataclasses
 import os
-import pathlib
 import shutil
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from zoo import lazy, unfinished
 from zoo.errors import UserError
-from zoo.runs import digests
+from zoo.runs import digests, location
 
 with lazy.extra():
     import orbax.checkpoint as ocp
@@ -25,10 +24,11 @@ with lazy.extra():
 DELETED = "deleted"
 
 
-def any_kept(folder: pathlib.Path, kind: str = "last") -> bool:
+def any_kept(folder: Any, kind: str = "last") -> bool:
     """Whether there are checkpoints under a folder, which is left as it is."""
     of_kind = folder / kind
-    return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
+    with location.reaching(folder):
+        return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
 
 
 class Checkpoints:
@@ -36,7 +36,7 @@ class Checkpoints:
 
     def __init__(
         self,
-        folder: pathlib.Path,
+        folder: Any,
         kinds: tuple[str, ...] = ("last", "best"),
         read_only: bool = False,
     ):
@@ -45,7 +45,7 @@ class Checkpoints:
         Otherwise the processes of this run alone write there, and process 0 removes what a kill has
         left: a checkpoint that was not yet whole, or that was being deleted.
         """
-        self.folder = folder.absolute()
+        self.folder = location.absolute(folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
                 _remove_leftovers(self.folder / kind)
@@ -54,7 +54,9 @@ class Checkpoints:
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else 2,
             create=not read_only,
-            todelete_subdir=None if read_only else DELETED,
+            # In a bucket, where nothing is renamed, orbax deletes objects one by one; a checkpoint
+            # that is left in part is known by its digests.
+            todelete_subdir=None if read_only or location.is_bucket(folder) else DELETED,
             enable_async_checkpointing=False,
         )
         if read_only and jax.process_count() > 1:
@@ -99,7 +101,7 @@ class Checkpoints:
 
     def _empty(self, kind):
         """Deletes what orbax has put aside to be deleted."""
-        if jax.process_index() == 0:
+        if jax.process_index() == 0 and not location.is_bucket(self.folder):
             shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
 
     def steps(self, kind: str) -> list[int]:
@@ -120,7 +122,7 @@ class Checkpoints:
                 continue
         return None
 
-    def progress_file(self, kind: str, step: int) -> pathlib.Path:
+    def progress_file(self, kind: str, step: int) -> Any:
         """Where the progress of a checkpoint is kept, for messages."""
         return self.folder / kind / str(step) / "progress" / "metadata"
 
@@ -202,11 +204,21 @@ def _full(error: Exception) -> int | None:
     return next((n for n in unfinished.FULL if os.strerror(n).lower() in text), None)
 
 
-def _remove_leftovers(folder: pathlib.Path):
+def _remove_leftovers(folder: Any):
     """Removes what a killed process left among checkpoints, as far as that can be."""
+    if location.is_bucket(folder):
+        _remove_uncommitted(folder)
+        return
     for pattern in (DELETED, "*.orbax-checkpoint-tmp*"):
         for path in folder.glob(pattern):
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_uncommitted(folder):
+    """Removes the checkpoints of a bucket to which orbax did not add its last object."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name.isdecimal() and not (path / "commit_success.txt").exists():
+            path.rmtree()
 
 
 def _parts(leaf) -> ocp.SaveArgs:

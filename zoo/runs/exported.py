@@ -24,7 +24,7 @@ _RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
 
 def is_exported(path: pathlib.Path) -> bool:
     """Whether a folder holds an exported run, whole or damaged."""
-    # Not by pathlib, which raises an error for a name that is too long.
+    # Not by pathlib, which raises an error for a name that is too long; in a bucket there is none.
     return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
 
 

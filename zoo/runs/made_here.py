@@ -10,9 +10,10 @@ import json
 import logging
 import os
 import pathlib
+from typing import Any
 
 from zoo import strict_json
-from zoo.runs import storage
+from zoo.runs import location, storage
 from zoo.trust import user_modules
 
 logger = logging.getLogger(__name__)
@@ -30,9 +31,9 @@ def _note(recipe: dict) -> pathlib.Path:
     return folder() / f"{hashlib.sha256(content).hexdigest()}.json"
 
 
-def keep(recipe: dict, workdir: pathlib.Path):
+def keep(recipe: dict, workdir: Any):
     """Notes the recipe of a run, as JSON; a warning, and no more, where that cannot be."""
-    note = {"workdir": str(workdir.absolute()), "modules": user_modules.folders()}
+    note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
         path = _note(recipe)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,148 +1,134 @@
-"""Who trains in a work directory: one process at a time, on whichever machine.
+"""The lock of a run's folder: one training at a time.
 
-The owner keeps a file there that names it, and touches the file every few seconds. A process that
-was killed leaves the file behind; what is dead owns nothing:
-
-- On the same machine the system tells whether the process still runs: its number, and when it
-  began, for numbers are given again.
-- On another one, or in another container, an owner is believed to live as long as the file's time
-  goes on. Clocks differ: times are compared only if the same file server gave both.
-
-Whoever takes a folder over replaces the file, and an owner looks whether it is still its own
-whenever it saves. So an owner that only seemed dead, such as a machine that slept, writes no more,
-and neither does one whose folder was deleted or moved.
+In a folder it is a lock of the system's (`filelock`), which ends with the process that holds it,
+however that ends. A bucket has no locks: there the training that began last goes on, and an earlier
+one, which finds that the owner's file has changed, saves nothing more.
 """
 
 import contextlib
-import errno
 import json
 import os
-import pathlib
-import threading
-import time
+import socket
 import uuid
+from collections.abc import Iterator
+from typing import Any
 
-from zoo import alive, strict_json, unfinished
+from zoo import lazy, strict_json, unfinished
 from zoo.errors import UserError
-from zoo.runs import storage
+from zoo.runs import location
 
-FILE = "training.lock"
-# Seconds from one sign of life to the next, and without any until an owner counts as dead.
-BEAT, SILENCE = 15.0, 120.0
-# Seconds in which another process that takes the same folder over at the same time has done so.
-_SETTLED = 0.1
-
-
-def check_free(folder: pathlib.Path):
-    """UserError if a process that certainly lives trains in the folder; waits for none."""
-    owner, _ = _read(folder / FILE)
-    if owner is not None and alive.lives(owner):
-        raise _held(folder, owner)
+FILE, BUCKET_FILE = "training.lock", "training.owner"
+# Seconds in which the server of a network's folder takes a lock from a machine that is lost.
+SILENCE = 120.0
 
 
 class Ownership:
-    """A process's ownership of a folder, from `with` to its end."""
+    """A process's right to train in a folder, from `with` to its end."""
 
-    def __init__(self, folder: pathlib.Path, log=print):
+    def __init__(self, folder: Any, log=print):
         """Names the folder, which is there; `log` is told of a wait."""
-        self._folder, self._log = folder.absolute(), log
-        self._path = self._folder / FILE
-        self._record = alive.this_process() | {"token": uuid.uuid4().hex}
-        self._ended = threading.Event()
+        self._folder, self._log = folder, log
+        self._bucket = location.is_bucket(folder)
+        self._path = folder / (BUCKET_FILE if self._bucket else FILE)
+        self._record = {
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "token": uuid.uuid4().hex,
+        }
+        self._lock: Any = None
 
     def __enter__(self):
-        """Takes the folder, or raises UserError: it is another's, or cannot be written to."""
+        """Takes the folder.
+
+        Raises:
+          UserError: another process trains there, or it cannot be written to.
+        """
+        if self._bucket:
+            self._sign()
+            return self
         try:
-            self._take()
+            self._lock = _acquired(self._path, self._log)
+            self._sign()
         except OSError as error:
             if error.errno in unfinished.FULL:
                 raise
             raise UserError(
-                f"{self._folder} cannot be written to ({error.strerror}): make it writable or "
-                "give another folder."
+                f"{self._folder} cannot be locked ({error.strerror}): make it writable, or give "
+                "another folder."
             ) from error
-        threading.Thread(target=self._beat, name="ownership", daemon=True).start()
         return self
 
     def __exit__(self, *error):
-        self._ended.set()
-        with contextlib.suppress(OSError):
-            if self._is_ours():
-                self._path.unlink()
+        if self._lock is not None:
+            self._lock.release()
+        else:
+            with contextlib.suppress(Exception):  # what ended the training is the thing to tell
+                if _owner(self._path).get("token") == self._record["token"]:
+                    self._path.unlink()
 
     @contextlib.contextmanager
-    def kept(self):
+    def kept(self) -> Iterator[None]:
         """Around whatever is saved: UserError if the folder is not, or is no longer, this one's."""
         self._check()
         try:
-            yield
-        except Exception as error:  # of whatever kind, if the folder has gone meanwhile
+            with location.reaching(self._folder):
+                yield
+        except Exception as error:  # of whatever kind, if the folder was deleted meanwhile
             self._check(error)
             raise
         self._check()
 
+    def _sign(self):
+        with location.reaching(self._folder):
+            self._path.write_text(json.dumps(self._record))
+
     def _check(self, cause=None):
-        owner, _ = _read(self._path)
-        if owner is None:
+        with location.reaching(self._folder):
+            owner = _owner(self._path)
+        if not owner:
             raise UserError(
-                f"{self._folder} was deleted or moved, or {FILE} in it was, while this run "
-                "trained: nothing more is saved; start again, where it is now if it was moved."
+                f"{self._folder} was deleted or moved, or {self._path.name} in it was, during "
+                "training: nothing more is saved; start again with the folder's present name."
             ) from cause
         if owner.get("token") != self._record["token"]:
             raise _held(self._folder, owner, "was taken over by") from cause
 
-    def _is_ours(self):
-        owner, _ = _read(self._path)
-        return owner is not None and owner.get("token") == self._record["token"]
 
-    def _beat(self):
-        while not self._ended.wait(BEAT):
-            with contextlib.suppress(OSError):  # a save will say it
-                if self._is_ours():
-                    os.utime(self._path)
+def check_free(folder: Any):
+    """UserError if a process of this machine trains in a folder; waits for none."""
+    path = folder / FILE
+    if not location.is_bucket(folder) and path.exists():
+        with contextlib.suppress(OSError):  # whoever takes the folder tells why it cannot
+            _acquired(path, None).release()
 
-    def _take(self):
-        unfinished.clear(self._path)
-        own = unfinished.place(self._path)
-        try:
-            _write(own, self._record)
-            while not storage.place_new(own, self._path):
-                owner, touched = _read(self._path)
-                if owner is None:
-                    continue  # released at this moment
-                self._outwait(owner, touched, own.stat().st_mtime)
-                if _read(self._path)[0] == owner:
-                    own.replace(self._path)
-                    time.sleep(_SETTLED)
-                    break
-        finally:
-            own.unlink(missing_ok=True)
-        self._check()
 
-    def _outwait(self, owner, touched, now):
-        """Returns once the owner is known to be dead; UserError if it lives.
+def _acquired(path, log):
+    """The lock of a file, held.
 
-        Args:
-          touched: the time of the owner's file on the server's clock.
-          now: the time of a file just written, on the same clock.
-        """
-        lives = alive.lives(owner)
-        if lives:
-            raise _held(self._folder, owner)
-        if lives is not None or now - touched > SILENCE:
-            return
-        self._log(
-            f"{self._folder} was being trained by {_named(owner)}: waiting up to {SILENCE:.0f} s "
-            "for a sign of life."
+    Args:
+      log: told of a wait for another machine's; without, there is none.
+
+    Raises:
+      UserError: another process holds it.
+    """
+    with lazy.extra():
+        import filelock
+
+    lock = filelock.FileLock(path, is_singleton=False)
+    with contextlib.suppress(filelock.Timeout):
+        lock.acquire(timeout=0)
+        return lock
+    owner = _owner(path)
+    elsewhere = owner.get("host", socket.gethostname()) != socket.gethostname()
+    if elsewhere and log:
+        log(
+            f"{path.parent} is locked by {_named(owner)}: waiting up to {SILENCE:.0f} s, in which "
+            "the lock of a lost machine ends."
         )
-        end = time.monotonic() + SILENCE
-        while time.monotonic() < end:
-            time.sleep(min(1.0, SILENCE / 10))
-            other, again = _read(self._path)
-            if other != owner:
-                return  # released, or taken by another; looked at anew
-            if again != touched:
-                raise _held(self._folder, owner)
+        with contextlib.suppress(filelock.Timeout):
+            lock.acquire(timeout=SILENCE)
+            return lock
+    raise _held(path.parent, owner)
 
 
 def _held(folder, owner, how="is being trained by"):
@@ -152,25 +138,14 @@ def _held(folder, owner, how="is being trained by"):
 
 
 def _named(owner):
-    if not {"pid", "host"} <= owner.keys():
-        return f"a process that {FILE} does not name"
-    return f"process {owner['pid']} on {owner['host']}"
+    if not {"process", "host"} <= owner.keys():
+        return "another process"
+    return f"process {owner['process']} on {owner['host']}"
 
 
-def _read(path) -> tuple[dict | None, float]:
-    """(what a lock says, {} if it cannot be read; its time), (None, 0) if it is not there.
-
-    It is opened, for a network's file system shows what is new to those who open a file.
-    """
+def _owner(path) -> dict:
+    """What the file of an owner says; {} if it is not there, or says nothing."""
     try:
-        with open(path, "rb") as file:
-            return strict_json.object_or_none(file.read()) or {}, os.fstat(file.fileno()).st_mtime
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
-            return None, 0.0
-        raise
-
-
-def _write(path, record):
-    with unfinished.naming(path):
-        path.write_text(json.dumps(record), encoding="utf-8")
+        return strict_json.object_or_none(path.read_bytes()) or {}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}

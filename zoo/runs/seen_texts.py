@@ -143,7 +143,7 @@ class SeenTexts:
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
         """Reads what `save` wrote; UserError if it is not that."""
         try:
-            arrays = stored.unpacked(pathlib.Path(path), (*ROLES, "about").__contains__)
+            arrays = stored.unpacked(path, (*ROLES, "about").__contains__)
             about = strict_json.of_bytes(arrays.pop("about"))
             strict_json.check(about, _ABOUT)
             for role in ROLES:

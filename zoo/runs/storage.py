@@ -1,27 +1,43 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, in a folder or in a bucket (`zoo.runs.location`)."""
 
 import contextlib
 import errno
 import os
 import pathlib
+import tempfile
+from typing import Any
 
 from zoo import unfinished
 from zoo.errors import UserError
+from zoo.runs import location
 from zoo.unfinished import naming
 
 # File systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_whole(path: pathlib.Path, write):
+def write_whole(path: Any, write):
     """write(path), so that the file is there whole or not at all: after a kill, on a full disk, or
     when the machine loses its power."""
+    if location.is_bucket(path):
+        with tempfile.TemporaryDirectory() as folder:
+            write(pathlib.Path(folder, path.name))
+            path.write_bytes(pathlib.Path(folder, path.name).read_bytes())
+        return
     with _finished(path, write) as own:
         own.replace(path)
 
 
-def write_new(path: pathlib.Path, write) -> bool:
-    """`write_whole` where no file is; False, and nothing written, if another process was first."""
+def write_new(path: Any, write) -> bool:
+    """`write_whole` where no file is; False, and nothing written, if another process was first.
+
+    In a bucket two processes at the same moment may both write: see `zoo.runs.ownership`.
+    """
+    if location.is_bucket(path):
+        if path.exists():
+            return False
+        write_whole(path, write)
+        return True
     with _finished(path, write) as own:
         return place_new(own, path)
 
@@ -71,8 +87,10 @@ def _keep_names(folder):
             os.close(descriptor)
 
 
-def check_writable(path: pathlib.Path):
+def check_writable(path: Any):
     """UserError if a folder or file that is there cannot be written to."""
+    if location.is_bucket(path):  # only writing tells
+        return
     # Not by pathlib, which raises an error for a name that is too long.
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise UserError(f"{path} cannot be written to: make it writable or give another folder.")

@@ -13,7 +13,6 @@ An exported run has params.safetensors in the place of checkpoints (`zoo.runs.ex
 import dataclasses
 import hashlib
 import json
-import os
 import pathlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,7 +25,7 @@ from zoo import recipes, strict_json, unfinished
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, made_here, object_storage, ownership, sizes, storage
+from zoo.runs import digests, exported, location, made_here, ownership, sizes, storage
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -36,24 +35,26 @@ _START = {"workdir": str, "parts": [str]}
 
 
 def check_folders(paths: Iterable[str | pathlib.Path]):
-    """UserError if one of the folders of runs is in a bucket, or two of them, however their paths
-    are written, are the same: it would count as two runs."""
+    """UserError if two of the folders of runs, however their paths are written, are the same: it
+    would count as two runs."""
     first: dict[str, str | pathlib.Path] = {}
     for path in paths:
-        object_storage.check_folder(path)
-        whole = os.path.realpath(path)
+        whole = location.identity(path)
         if whole in first:
             raise UserError(f"{first[whole]} and {path} are one folder: give each run once.")
         first[whole] = path
 
 
 class Workdir:
-    """A run's folder."""
+    """A run's folder, on a disk or in a bucket.
 
-    def __init__(self, path: str | pathlib.Path):
-        """Names the folder; it need not be there yet."""
-        self.path = pathlib.Path(path)
-        self._given = str(path)  # a path has one slash where the address of a bucket has two
+    Attributes:
+      path: the folder, a pathlib.Path or an epath.Path (`zoo.runs.location`).
+    """
+
+    def __init__(self, path: Any):
+        """Names the folder, which need not be there yet; UserError if it cannot be one."""
+        self.path: Any = location.path_of(path)
 
     @property
     def _experiment_file(self):
@@ -70,11 +71,10 @@ class Workdir:
           UserError: if it holds another experiment, naming the first field that differs, or files
             that are no run's, or is trained by another process, or cannot be written to.
         """
-        if set("[]") & set(str(self.path.absolute())):
+        whole = location.absolute(self.path)
+        if set("[]") & set(str(whole)):
             # orbax takes them for patterns and leaves checkpoints that nobody can read.
-            raise UserError(
-                f"{self.path.absolute()}: checkpoints need a folder without [ or ] in its path."
-            )
+            raise UserError(f"{whole}: checkpoints need a folder without [ or ] in its path.")
         if exported.is_exported(self.path):
             raise UserError(
                 f"{self.path} is an exported run, which is not trained further: give another folder"
@@ -102,18 +102,19 @@ class Workdir:
             for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
                 storage.check_writable(self.path / name)
             return
-        if self.path.exists() and not self._is_empty():
-            raise UserError(
-                f"{self.path} is there and is not a run of this zoo: give another folder."
-            )
-        if self.path.exists():
+        with location.reaching(self.path):
+            there = self.path.exists()
+            if there and not self._is_empty():
+                raise UserError(
+                    f"{self.path} is there and is not a run of this zoo: give another folder."
+                )
+        if there:
             storage.check_writable(self.path)
-        else:
+        elif not location.is_bucket(self.path):
             unfinished.check_place(self.path)
         if experiment.init_from:  # which a run that was begun no longer needs
-            start = Workdir(experiment.init_from)
             try:
-                start._read_experiment()
+                Workdir(experiment.init_from)._read_experiment()
             except UserError as error:
                 raise UserError(f"init_from: {error}") from error
 
@@ -133,7 +134,8 @@ class Workdir:
         own (`zoo.runs.made_here`); raises what `check` raises."""
         self.check(experiment)
         if not self.exists():
-            self._write(experiment)
+            with location.reaching(self.path):
+                self._write(experiment)
         made_here.keep(self._read_experiment(), self.path)
 
     def _write(self, experiment):
@@ -152,7 +154,8 @@ class Workdir:
             self.check(experiment)  # another process began a run here just now
 
     def _read_experiment(self):
-        object_storage.check_folder(self._given)
+        if location.is_bucket(self.path):
+            self._check_not_exported()
         try:
             return strict_json.read(self._experiment_file)
         except UserError as error:
@@ -162,10 +165,21 @@ class Workdir:
                 "a training run."
             ) from error
 
+    def _check_not_exported(self):
+        """UserError if a bucket holds an export, whose files are read where they lie."""
+        with location.reaching(self.path):
+            is_export = (self.path / exported.RECORD).exists()
+        if is_export:
+            raise UserError(
+                f"{self.path} is an export in a bucket: fetch it with `zoo pull {self.path} DIR`, "
+                "and give DIR."
+            )
+
     def exists(self) -> bool:
         """Whether the folder holds an experiment; UserError if that cannot be known."""
         try:
-            return self._experiment_file.exists()
+            with location.reaching(self.path):
+                return self._experiment_file.exists()
         except OSError as error:  # a name that is too long, or a folder that may not be looked into
             raise UserError(
                 f"{self.path} cannot be looked up ({error.strerror}): give another folder."

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import math
-import pathlib
 import signal
 import time
 from collections.abc import Iterator
@@ -36,7 +35,7 @@ class Trainer:
         self,
         task: Task,
         recipe: Training,
-        workdir: pathlib.Path,
+        workdir: Any,
         device_count: int = 0,
         log=print,
         init_from: str = "",
@@ -47,6 +46,7 @@ class Trainer:
         Args:
           task: the model and its data.
           recipe: how it is trained.
+          workdir: the path of the run's folder, as `Workdir.path` gives it.
           device_count: devices of each process to use, 0 for all.
           log: told what goes on, a line at a time.
           init_from: the work directory of another run, whose values this one starts with.

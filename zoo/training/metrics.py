@@ -1,14 +1,15 @@
 """Reports of a run while it trains: JSON lines, TensorBoard, and a progress bar."""
 
 import errno
+import io
 import math
 import os
-import pathlib
 import sys
 import time
+from typing import Any
 
 from zoo import lazy, strict_json, unfinished
-from zoo.runs import storage
+from zoo.runs import location, storage
 from zoo.runs.workdir import METRICS
 
 with lazy.extra():
@@ -27,10 +28,10 @@ class Metrics:
     Training losses are never turned into perplexities, for a head's loss may be sampled; if it has
     a name of its own, lines have it as "loss_name" and TensorBoard in the name of the curve. Lines
     after the step that a run resumes from are dropped, for they will come again, and so is a last
-    line that a kill cut short.
+    line that a kill cut short. In a bucket the file is written anew at each checkpoint.
     """
 
-    def __init__(self, workdir: pathlib.Path, step: int, loss_name: str = "loss", log=print):
+    def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
         """Opens both for a run that stands after `step`; `log` is told of lines that are none."""
         self._loss_name = loss_name
         path = workdir / METRICS
@@ -38,16 +39,28 @@ class Metrics:
         kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
         if kept != text:
             storage.write_whole(path, lambda path: path.write_bytes(kept))
-        self._file = path.open("a", encoding="utf-8")
+        self._path = path
+        self._file = self._opened(kept)
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+
+    def _opened(self, kept):
+        """The file, to add to; a bucket's is held in memory between two checkpoints."""
+        if not location.is_bucket(self._path):
+            return self._path.open("a", encoding="utf-8")
+        file = io.StringIO()
+        file.write(kept.decode("utf-8", "replace"))
+        return file
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self._file.close()
         try:
-            self._board.close()
+            with location.reaching(self._path):
+                if location.is_bucket(self._path) and error[0] is None:
+                    self.sync()
+                self._file.close()
+                self._board.close()
         except OSError:
             if error[0] is None:  # else what ended the run is the thing to tell
                 raise
@@ -56,7 +69,7 @@ class Metrics:
         line = {"step": step, **values}
         if self._loss_name != "loss":
             line["loss_name"] = self._loss_name
-        with unfinished.naming(self._file.name):
+        with unfinished.naming(self._path):
             self._file.write(strict_json.dumps(line) + "\n")
             self._file.flush()
         own_name = self._loss_name.replace(" ", "_")
@@ -65,8 +78,12 @@ class Metrics:
                 self._board.add_scalar(name.replace("loss", own_name), value, step)
 
     def sync(self):
-        """Has the disk keep all lines, so that they outlast a loss of power."""
-        with unfinished.naming(self._file.name):
+        """Has the disk, or the bucket, keep all lines, so that they outlast a loss of power."""
+        if location.is_bucket(self._path):
+            with location.reaching(self._path):
+                self._path.write_text(self._file.getvalue())
+            return
+        with unfinished.naming(self._path):
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):

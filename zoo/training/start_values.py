@@ -39,9 +39,9 @@ def read(
       UserError: there is no run or no checkpoint at `path`; a part fits, but was trained on other
         words or letters; no part fits, or one of `frozen` does not.
     """
-    source = Workdir(path)
     taken, lines = {}, []
     try:
+        source = Workdir(path)
         experiment, theirs = source.experiment(), source.lexicon()
         their_others = source.other_lexicons(experiment)
         step, arrays, progress = source.best(

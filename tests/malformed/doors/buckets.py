@@ -11,7 +11,7 @@ import pytest
 from tests import object_store
 from tests.malformed import readers
 from zoo.export import hub
-from zoo.runs import object_storage
+from zoo.runs import location
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import fetch
 
@@ -32,12 +32,12 @@ def _bucket(objects, folder):
 
 def _pull(objects, folder):
     with _bucket(objects, folder):
-        object_storage.fetch("gs://b/run", folder / "deep/down/out")
+        location.fetch("gs://b/run", folder / "deep/down/out")
 
 
 def _train(objects, folder):
-    with _bucket(objects, folder), object_storage.as_folder("gs://b/run"):
-        pass
+    with _bucket(objects, folder):
+        Workdir("gs://b/run").claim(readers.EXPERIMENT)
 
 
 def _command(line, folder):

@@ -1,0 +1,143 @@
+"""The place of a run's folder: on a disk of this machine, on a network's, or in a bucket.
+
+A bucket's address, gs://BUCKET/RUN, becomes a path of `etils.epath`, which has pathlib's methods
+over gcsfs. Orbax writes checkpoints there itself. An object of a bucket is whole or absent, and
+cannot be appended to.
+"""
+
+import contextlib
+import logging
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from zoo import lazy, unfinished
+from zoo.errors import UserError, shortened
+from zoo.trust import remote_names
+
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+_BUCKET = "gs://"
+
+
+def is_address(path: str) -> bool:
+    """Whether a text is an address, of whatever kind, rather than a path."""
+    return _SCHEME.match(path) is not None
+
+
+def is_bucket(path: Any) -> bool:
+    """Whether a path is the address of a bucket."""
+    return str(path).startswith(_BUCKET)
+
+
+def path_of(folder: Any) -> Any:
+    """Returns the path of a run's folder.
+
+    Args:
+      folder: a path, or an address gs://BUCKET/RUN.
+
+    Returns:
+      A pathlib.Path, or an epath.Path for a bucket.
+
+    Raises:
+      UserError: the address is not one of a bucket, or could be written in other ways.
+      MissingExtra: etils or gcsfs is not installed.
+    """
+    text = str(folder)
+    scheme = _SCHEME.match(text)
+    if scheme is None:
+        return pathlib.Path(folder)
+    if scheme[0] == "file://":
+        raise UserError(f"{text} is an address: give the path of a folder, without file://.")
+    if scheme[0] != _BUCKET:
+        raise UserError(
+            f"{shortened(text)}: a run lies in a folder or in a bucket of Google Cloud Storage: "
+            "give a path, or gs://BUCKET/RUN."
+        )
+    name = text.removesuffix("/")
+    if remote_names.leads_out(name.removeprefix(_BUCKET)):
+        raise UserError(
+            f"{shortened(text)} is not an address of a run: give a bucket and names with one slash "
+            "between them, without . and .., as in gs://BUCKET/RUN."
+        )
+    with lazy.extra():
+        import gcsfs  # noqa: F401  # epath imports it when the first object is read
+        from etils import epath
+    # It logs a traceback for each try; what fails in the end is raised.
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
+    return epath.Path(name)
+
+
+def absolute(path: Any) -> Any:
+    """Returns a path as it reads from any working folder; epath's own would take gs: for a name."""
+    return path if is_bucket(path) else path.absolute()
+
+
+def identity(folder: Any) -> str:
+    """Returns a text that is the same for all ways to write the path of a folder."""
+    return str(path_of(folder)) if is_bucket(folder) else os.path.realpath(folder)
+
+
+@contextlib.contextmanager
+def reaching(path: Any) -> Iterator[None]:
+    """Around what is read or written at a path: errors of a bucket become one sentence.
+
+    Raises:
+      UserError: the path is in a bucket, and cannot be reached; names it. Errors of a folder, and
+        FileNotFoundError, pass.
+    """
+    try:
+        yield
+    except (UserError, FileNotFoundError):
+        raise
+    except Exception as error:  # gcsfs, tensorstore and Google's packages have many
+        if not is_bucket(path):
+            raise
+        text = " ".join(str(error).split())[:300]
+        raise UserError(
+            f"{path} cannot be reached ({type(error).__name__}: {text}): check its name, your "
+            "rights and the network."
+        ) from error
+
+
+def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
+    """Copies the run in a bucket into a new folder, which is there whole or not at all.
+
+    Args:
+      address: gs://BUCKET/RUN.
+      out: the folder to make; nothing may be there but an empty folder.
+
+    Raises:
+      UserError: something is at `out`, or the bucket cannot be read, holds no run, or has an object
+        whose name leads out of the folder.
+    """
+    source = path_of(address)
+    with unfinished.folder(out) as folder, reaching(source):
+        names = _names(source)
+        if "experiment.json" not in names:
+            raise UserError(f"{source} holds no run: give the address of one.")
+        for name in names:
+            content = (source / name).read_bytes()
+            try:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+            except (OSError, ValueError) as error:  # ValueError: a zero character, half a pair
+                if getattr(error, "errno", None) in unfinished.FULL:
+                    raise
+                why = getattr(error, "strerror", None) or error
+                raise UserError(
+                    f"{source} has an object called {shortened(name)!r}, which cannot be a file of "
+                    f"this machine ({why}): delete or rename that object."
+                ) from error
+    return pathlib.Path(out)
+
+
+def _names(folder) -> list[str]:
+    """Returns the names of all objects below an address; UserError for one that `leads_out`."""
+    import fsspec
+
+    above = str(folder).removeprefix(_BUCKET) + "/"
+    names = [name.removeprefix(above) for name in fsspec.filesystem("gs").find(str(folder))]
+    remote_names.check(names, str(folder))
+    return names
