@@ -16,9 +16,19 @@ import fsspec
 from etils.epath import backend, gpath
 
 BUCKET = "gs://bucket"
+# tensorstore reads the generation of an object in a header, which the emulator leaves out.
 _SERVE = """
 import sys, time
+from gcp_storage_emulator.handlers import objects
 from gcp_storage_emulator.server import create_server
+
+def download(request, response, storage, *rest, **more):
+    without_header(request, response, storage, *rest, **more)
+    if response.status == 200:
+        names = request.params["bucket_name"], request.params["object_id"]
+        response["x-goog-generation"] = storage.get_file_obj(*names)["generation"]
+
+without_header, objects.download = objects.download, download
 create_server("127.0.0.1", int(sys.argv[1]), in_memory=True, default_bucket="bucket").start()
 time.sleep(1200)
 """
