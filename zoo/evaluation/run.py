@@ -293,17 +293,17 @@ class Run:
     def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
         recipe = self.experiment.evaluation
         mesh = perplexity.of_all_devices(recipe.lanes)
-        arrays = perplexity.on_all((self.params, self.tables), mesh)
+        params, tables = perplexity.on_all((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):
             pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
             translator = self.experiment.model
-            scores = pair_scores.score(translator, *arrays, pairs, recipe.lanes, mesh)
+            scores = pair_scores.score(translator, params, tables, pairs, recipe.lanes, mesh)
             return pairs.target, scores
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
         lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
-        return text, perplexity.score(model, *arrays, text, lanes, mesh)
+        return text, perplexity.score(model, params, tables, text, lanes, mesh)
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
