@@ -88,6 +88,7 @@ benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks.training_step
 	$(BIN)/python -m benchmarks.scaling
 	$(BIN)/python -m benchmarks.translation_step
+	$(BIN)/python -m benchmarks.lost_process
 
 clean:
 	rm -rf $(QUICKSTART)

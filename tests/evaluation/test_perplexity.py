@@ -72,6 +72,32 @@ def test_carried_policy_equals_a_loop_over_lanes(run, sentences, boundary):
     np.testing.assert_allclose(scores.log_prob, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("lanes", "devices"), [(8, 4), (3, 1)])
+def test_a_run_shares_its_lanes_out_over_the_devices(run, monkeypatch, lanes, devices):
+    """Over all four where they divide the lanes; the figures are those of one device."""
+    found, step = [], perplexity.compiled_score_step
+
+    def compiled(model, mesh=None):
+        def watched(*arguments):
+            results = step(model, mesh)(*arguments)
+            found.append(len(jax.tree.leaves(results[1])[0].sharding.device_set))
+            return results
+
+        return watched
+
+    monkeypatch.setattr(perplexity, "compiled_score_step", compiled)
+    evaluation = dataclasses.replace(run.experiment.evaluation, lanes=lanes)
+    run = dataclasses.replace(
+        run, experiment=dataclasses.replace(run.experiment, evaluation=evaluation)
+    )
+    text, scores = run.score(run.read("test"))
+    assert {*found} == {devices}
+    recipe, boundary = run.experiment.evaluation, run.lexicon.boundary_id
+    laid = Lanes(text, lanes, recipe.length, recipe.state, boundary)
+    one = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
+    np.testing.assert_allclose(scores.log_prob, one.log_prob, rtol=1e-5)
+
+
 def test_bands_put_words_by_their_count_in_training():
     scores = Scores(
         log_prob=np.log(np.array([0.5, 0.25, 0.125, 0.5, 0.01], np.float32)),

@@ -18,8 +18,9 @@ SHORT = ["--set", "training.epochs=1", "--set", "training.validate_every=10"]
 
 
 def command(workdir):
-    """The arguments of a tiny run, whose devices are given elsewhere."""
-    return [word for word in interruption.command(workdir)[1:] if word not in ("--devices", "1")]
+    """The arguments of a tiny run of 115 steps, whose devices are given elsewhere."""
+    words = [word for word in interruption.command(workdir)[1:] if word not in ("--devices", "1")]
+    return [*words, "--set", "training.epochs=5"]
 
 
 def start(arguments, devices=1, folder=None, environment=os.environ):

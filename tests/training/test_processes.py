@@ -5,8 +5,11 @@ import json
 import os
 import pathlib
 import re
+import resource
+import shutil
 import signal
 import socket
+import subprocess
 import time
 
 import jax
@@ -15,6 +18,7 @@ import pytest
 
 from tests.training import processes
 from tests.training import test_interruption as interruption
+from zoo.commands import train
 
 pytestmark = pytest.mark.usefixtures("signals")
 LOST = re.compile(
@@ -36,10 +40,31 @@ def child_of(process):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The end of a run of one process with two devices."""
+    """The end of a run of this process with two devices."""
     workdir = tmp_path_factory.mktemp("whole") / "run"
-    processes.train_alone(processes.command(workdir), 2)
+    train.main([*processes.command(workdir), "--devices", "2"])
     return interruption.end_of(workdir)
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The folder of a run of two processes, and their ends after the second was killed."""
+    workdir = tmp_path_factory.mktemp("killed") / "run"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 7, started)
+    started[1].send_signal(signal.SIGKILL)
+    return workdir, processes.ends(started, 20)
+
+
+def test_a_killed_process_ends_the_other(killed):
+    (code, _, stderr), (of_killed, *_) = killed[1]
+    assert of_killed == -signal.SIGKILL
+    check_lost(code, stderr)
+
+
+def test_a_run_that_lost_a_process_resumes_to_the_bit_of_one_process(whole, killed):
+    processes.train(processes.command(killed[0]))
+    interruption.assert_same_end(whole, interruption.end_of(killed[0]))
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +109,15 @@ def test_words_are_shared_out_across_processes(on_a_mesh, tmp_path, count, devic
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path, killed):
+def test_a_killed_first_process_ends_the_other_and_both_resume_bit_for_bit(whole, tmp_path):
+    """The one that the others meet at."""
     workdir = tmp_path / "run"
     started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 30, started)
-    started[killed].send_signal(signal.SIGKILL)
-    found = processes.ends(started, 20)
-    assert found[killed][0] == -signal.SIGKILL
-    check_lost(found[1 - killed][0], found[1 - killed][2])
+    processes.wait_for(workdir, 7, started)
+    started[0].send_signal(signal.SIGKILL)
+    (of_killed, *_), (code, _, stderr) = processes.ends(started, 20)
+    assert of_killed == -signal.SIGKILL
+    check_lost(code, stderr)
     processes.train(processes.command(workdir))
     interruption.assert_same_end(whole, interruption.end_of(workdir))
 
@@ -111,42 +136,107 @@ def test_a_killed_child_ends_its_parent_and_the_other_three(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_process_that_stands_still_ends_the_other(tmp_path):
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_process_that_stands_still_ends_the_others(tmp_path, count):
     workdir = tmp_path / "run"
-    started = processes.start_all(processes.command(workdir))
+    started = processes.start_all(processes.command(workdir), count)
     processes.wait_for(workdir, 7, started)
-    child = child_of(started[1])
+    child = child_of(started[-1])
     os.kill(child, signal.SIGSTOP)
     try:
-        (end,) = processes.ends(started[:1], 90)
-        check_lost(end[0], end[2])
+        for code, _, stderr in processes.ends(started[:-1], 90):
+            check_lost(code, stderr)
     finally:
         os.kill(child, signal.SIGKILL)
-        processes.ends(started[1:])
+        processes.ends(started[-1:])
+
+
+def check_stopped(workdir, started, number):
+    """The end of all processes of a run after a signal to the last: one state, and one sentence."""
+    started[-1].send_signal(number)
+    sentences = set()
+    for code, _, stderr in processes.ends(started, 60):
+        assert code == 128 + number, stderr
+        sentences.add(stderr.partition(" To resume: ")[0])
+    (sentence,) = sentences
+    match = re.fullmatch(rf"{number.name} after step (\d+): the state is saved\.", sentence)
+    assert match and interruption.newest_step(workdir) == int(match[1])
 
 
 @pytest.mark.slow
-def test_a_signal_to_one_saves_once_and_another_number_of_devices_resumes(whole, tmp_path):
+@pytest.mark.parametrize(("count", "number"), [(2, signal.SIGINT), (4, signal.SIGTERM)])
+def test_a_signal_to_one_saves_once_and_stops_all(tmp_path, count, number):
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir), count)
+    processes.wait_for(workdir, 7, started)
+    check_stopped(workdir, started, number)
+
+
+@pytest.mark.slow
+def test_another_number_of_processes_resumes_after_a_signal(whole, tmp_path):
     workdir = tmp_path / "run"
     started = processes.start_all(processes.command(workdir))
-    processes.wait_for(workdir, 20, started)
-    started[1].send_signal(signal.SIGTERM)
-    sentences = set()
-    for code, _, stderr in processes.ends(started, 60):
-        assert code == 128 + signal.SIGTERM, stderr
-        sentences.add(stderr.partition(" To resume: ")[0])
-    (sentence,) = sentences
-    match = re.fullmatch(r"SIGTERM after step (\d+): the state is saved\.", sentence)
-    assert match and interruption.newest_step(workdir) == int(match[1])
+    processes.wait_for(workdir, 7, started)
+    check_stopped(workdir, started, signal.SIGTERM)
     stdout = processes.train_alone(processes.command(workdir), 2)
     assert "resuming after step" in stdout
     interruption.assert_same_end(whole, interruption.end_of(workdir))
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of 4 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs leave to mount a file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.mark.slow
-def test_processes_of_other_recipes_all_leave(tmp_path):
+def test_a_full_disk_ends_all_and_they_resume_once_there_is_room(whole, small_disk):
+    workdir, filling = small_disk / "run", small_disk / "filling"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 7, started)
+    with contextlib.suppress(OSError), filling.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    found = processes.ends(started, 60)
+    assert 2 in [code for code, *_ in found], found
+    for code, _, stderr in found:
+        if code == 2:
+            assert stderr.startswith("error: the disk is full") and stderr.count("\n") == 1, stderr
+        else:
+            check_lost(code, stderr)
+    filling.unlink()
+    processes.train(processes.command(workdir))
+    interruption.assert_same_end(whole, interruption.end_of(workdir))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limited", [0, 1])
+def test_a_process_that_may_not_write_ends_both(whole, tmp_path, limited):
+    workdir = tmp_path / "run"
+    started = processes.start_all(processes.command(workdir))
+    processes.wait_for(workdir, 7, started)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.prlimit(child_of(started[limited]), resource.RLIMIT_FSIZE, (100, most))
+    found = processes.ends(started, 60)
+    code, _, stderr = found[limited]
+    assert code == 2 and stderr.startswith("error: a file would be larger than is allowed"), stderr
+    assert stderr.count("\n") == 1
+    check_lost(found[1 - limited][0], found[1 - limited][2])
+    processes.train(processes.command(workdir))
+    interruption.assert_same_end(whole, interruption.end_of(workdir))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_of_other_recipes_all_leave(tmp_path, count):
     run = processes.command(tmp_path / "run")
-    started = processes.start_all(run, others=["--set", "training.seed=3"])
+    started = processes.start_all(run, count, others=["--set", "training.seed=3"])
     for code, _, stderr in processes.ends(started, 120):
         assert code == 2, stderr
         assert re.fullmatch(r"error: process 1 has another recipe than process 0 \(.*\n", stderr)
@@ -233,6 +323,39 @@ def test_a_process_of_another_number_is_sent_away(tmp_path):
 
 
 @pytest.mark.slow
+def test_processes_of_other_numbers_of_devices_all_leave(tmp_path):
+    meeting = ["--coordinator", f"127.0.0.1:{processes.free_port()}", "--processes", "2"]
+    run = [*processes.command(tmp_path / "run"), *meeting, "--process"]
+    started = [processes.start([*run, str(index)], devices=index + 1) for index in range(2)]
+    for end in processes.ends(started, 120):
+        assert (end[0], end[2]) == (
+            2,
+            "error: process 1 finds 2 device(s) and process 0 finds 1: let every process see as "
+            "many.\n",
+        )
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_number_that_is_taken_ends_all_who_have_met(tmp_path):
+    """The second with that number waits for a run of its own, for five minutes."""
+    workdir, port = tmp_path / "run", processes.free_port()
+    long = [*processes.command(workdir), "--set", "training.epochs=200"]
+    started = processes.start_all(long, port=port)
+    processes.wait_for(workdir, 7, started)
+    meeting = ["--coordinator", f"127.0.0.1:{port}", "--processes", "2", "--process", "1"]
+    second = processes.start([*long, *meeting])
+    try:
+        for code, _, stderr in processes.ends(started, 90):
+            check_lost(code, stderr)
+    finally:
+        second.terminate()
+        processes.ends([second], 30)
+    step, *_ = processes.end_apart_from_devices(workdir)
+    assert step >= 7
+
+
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_named(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -270,16 +393,16 @@ STRANGERS = {
 
 
 @pytest.mark.slow
-def test_strangers_at_every_port_change_nothing_or_end_all(tmp_path, whole):
-    """Of the coordinator while the processes meet, and of all while they train."""
+@pytest.mark.parametrize("message", STRANGERS.values(), ids=STRANGERS)
+def test_a_stranger_at_every_port_changes_nothing_or_ends_all(tmp_path, whole, message):
+    """At the coordinator's while the processes meet, and at all of them while they train."""
     workdir, port, held = tmp_path / "run", processes.free_port(), []
 
     def call(port):
-        for message in STRANGERS.values():
-            connection = socket.create_connection(("127.0.0.1", port), timeout=5)
-            held.append(connection)  # half open, to the end
-            with contextlib.suppress(OSError):  # sent away
-                connection.sendall(message)
+        connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        held.append(connection)  # half open, to the end
+        with contextlib.suppress(OSError):  # sent away
+            connection.sendall(message)
 
     started = processes.start_all(processes.command(workdir), port=port)
     until = time.monotonic() + 60

@@ -6,7 +6,7 @@ import math
 
 import jax
 import numpy as np
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
@@ -185,6 +185,19 @@ def over_lanes(step, mesh: Mesh, whole: int):
 def sharing(mesh: Mesh | None, lanes: int) -> Mesh | None:
     """The mesh if its data axis divides so many lanes; else None, and every device has all."""
     return mesh if mesh is not None and lanes % mesh.shape[DATA] == 0 else None
+
+
+def of_all_devices(lanes: int) -> Mesh | None:
+    """The devices of this process as a mesh, if there are several and they divide so many lanes."""
+    devices = np.array(jax.local_devices())
+    if len(devices) == 1:
+        return None
+    return sharing(Mesh(devices, (DATA,), axis_types=(AxisType.Auto,)), lanes)
+
+
+def on_all(tree, mesh: Mesh | None):
+    """Arrays whole on each device of a mesh; themselves without one."""
+    return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
 
 
 def placed(tree, mesh: Mesh | None):

@@ -291,16 +291,19 @@ class Run:
         return text, scores
 
     def _scores(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        recipe, arrays = self.experiment.evaluation, (self.params, self.tables)
+        recipe = self.experiment.evaluation
+        mesh = perplexity.of_all_devices(recipe.lanes)
+        params, tables = perplexity.on_all((self.params, self.tables), mesh)
         if isinstance(self.experiment.model, SequenceToSequence):
             pairs = pair_scores.read(self.experiment, self.lexicon, self.others[0], corpus)
-            scores = pair_scores.score(self.experiment.model, *arrays, pairs, recipe.lanes)
+            translator = self.experiment.model
+            scores = pair_scores.score(translator, params, tables, pairs, recipe.lanes, mesh)
             return pairs.target, scores
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
         lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
-        return text, perplexity.score(model, *arrays, text, lanes)
+        return text, perplexity.score(model, params, tables, text, lanes, mesh)
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:

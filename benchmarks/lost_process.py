@@ -1,0 +1,72 @@
+"""Seconds from a kill -9 of one process of a run to the end of the others.
+
+Each run trains the micro language on this machine's CPU, a device for each process. After its first
+checkpoint one process is killed, another one in each round; the others have to leave with 75.
+
+    python -m benchmarks.lost_process
+"""
+
+import argparse
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from zoo.errors import LOST
+
+RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
+
+
+def start(folder: pathlib.Path, count: int) -> list[subprocess.Popen]:
+    """The processes of a run."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    place = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(count), "--process"]
+    command = [sys.executable, "train.py", *RECIPE, str(folder), "--devices", "1", *place]
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    return [
+        subprocess.Popen(
+            [*command, str(index)],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for index in range(count)
+    ]
+
+
+def seconds(count: int, killed: int) -> float:
+    """Seconds until the last of the other processes has ended."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = pathlib.Path(parent) / "run"
+        started = start(folder, count)
+        while not [*folder.glob("checkpoints/last/[0-9]*")]:
+            if any(process.poll() is not None for process in started):
+                raise RuntimeError("a process ended before it was killed")
+            time.sleep(0.01)
+        started[killed].send_signal(signal.SIGKILL)
+        begun = time.perf_counter()
+        codes = [process.wait() for process in started]
+        passed = time.perf_counter() - begun
+        assert codes == [-signal.SIGKILL if i == killed else LOST for i in range(count)], codes
+        return passed
+
+
+def main():
+    """Prints a line for each number of processes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    for count in (2, 4):
+        found = [seconds(count, number % count) for number in range(arguments.rounds)]
+        rounds = ", ".join(f"{one:.2f}" for one in found)
+        print(f"{count} processes: {rounds} s; median {statistics.median(found):.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
