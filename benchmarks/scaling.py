@@ -3,6 +3,7 @@
     python -m benchmarks.scaling                     # the tables of docs/scaling.md
     python -m benchmarks.scaling lm1b_lstm_2048_512  # of one recipe
     python -m benchmarks.scaling --memory            # what the compiled steps take of 16 devices
+    python -m benchmarks.scaling --collectives       # what compiled steps of 1 to 16 devices send
     python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
 
 The step of each recipe is traced at its full size for one device's share of the lanes, from shapes
@@ -10,6 +11,7 @@ alone, and counted by `benchmarks.costs`. What is assumed stands in docs/scaling
 """
 
 import argparse
+import collections
 import math
 import sys
 from typing import NamedTuple
@@ -19,8 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import configs
-from benchmarks import costs
+from benchmarks import compiled, costs
+from zoo import changed
 from zoo.training import parts, step_shapes
+from zoo.training.devices import PmapDevices
 from zoo.training.mesh import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
 
@@ -171,17 +175,13 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
     """
     recipe, lexicon = configs.load(name), step_shapes.ranked_lexicon(SIZE)
     step = step_shapes.of_language_model(recipe, lexicon)
-    axes = parts.axes_of(recipe.model, ("embedding", "head"))
-    batch = recipe.training.batch
-    devices = MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
-    compiled = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
-    lowered = compiled.lower(*devices.step_shapes(*step.arguments))
-    found = lowered.compile(AS_CHEAP_AS_CAN_BE).memory_analysis()
+    devices = mesh_of(recipe, step, data, model)
+    found = compiled_on_mesh(step, devices).memory_analysis()
     optimizer = step.function.keywords["optimizer"]
 
     def initial_state(key):
         params = recipe.language_model.init(key, lexicon)
-        start = recipe.language_model.initial_carry(batch), jnp.zeros((), jnp.int32)
+        start = recipe.language_model.initial_carry(devices.batch), jnp.zeros((), jnp.int32)
         return TrainState(params, optimizer.init(params), *start)
 
     layouts = devices.layouts(step.arguments[0])
@@ -192,6 +192,19 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
         found.temp_size_in_bytes,
         drawn.output_size_in_bytes + drawn.temp_size_in_bytes,
     )
+
+
+def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
+    """The devices of a step, of `step_shapes`, as a mesh of data x model."""
+    axes = parts.axes_of(recipe.model, ("embedding", "head"))
+    batch = recipe.training.batch
+    return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
+
+
+def compiled_on_mesh(step, devices: MeshDevices):
+    """A step compiled for a mesh, from shapes alone."""
+    function = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
+    return function.lower(*devices.step_shapes(*step.arguments)).compile(AS_CHEAP_AS_CAN_BE)
 
 
 def memory_table(names) -> str:
@@ -209,6 +222,92 @@ def memory_table(names) -> str:
                 f"{held + besides:.2f} | {drawn:.2f} |"
             )
             print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+# ------------------------------------------------------------ what compiled steps send
+
+COUNTS = (1, 2, 4, 8, 16)
+LANES = 128  # of a device, in weak scaling
+
+
+class OfDevice(NamedTuple):
+    """What a compiled step does on each device: products of matrices, bytes that it sends by kind
+    of transfer, and bytes of the state and the batch."""
+
+    products: collections.Counter
+    sent: dict[str, float]
+    held: int
+
+
+def of_device(name: str, data: int, model: int, lanes: int) -> OfDevice:
+    """Counts the step of a recipe, as the trainer compiles it for a mesh of data x model devices.
+
+    Args:
+      name: of the recipe.
+      data: devices along the data axis.
+      model: devices along the model axis; 1 has the step compiled by `jax.pmap`.
+      lanes: of all devices.
+    """
+    recipe = changed(configs.load(name), {"training.batch": lanes})
+    step = step_shapes.of_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
+    if model > 1:
+        program = compiled_on_mesh(step, mesh_of(recipe, step, data, model))
+    else:
+        program = compiled_by_pmap(step, PmapDevices(data, lanes))
+    collectives, products = compiled.read(program.as_text())
+    sent: dict[str, float] = collections.defaultdict(float)
+    for collective in collectives:
+        sent[collective.kind] += collective.sent * collective.times
+    return OfDevice(products, sent, program.memory_analysis().argument_size_in_bytes)
+
+
+def compiled_by_pmap(step, devices: PmapDevices):
+    """A step compiled for devices each of which has its own lanes, from shapes alone."""
+
+    def split(leaf):
+        lanes = leaf.shape[0] // devices.count
+        return jax.ShapeDtypeStruct((devices.count, lanes, *leaf.shape[1:]), leaf.dtype)
+
+    state, tables, batch, key = step.arguments
+    state = state._replace(carry=jax.tree.map(split, state.carry))
+    function = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
+    return function.lower(state, tables, jax.tree.map(split, batch), key).compile()
+
+
+def meshes(count: int) -> list[tuple[int, int]]:
+    """Layouts of devices, data x model: by lanes, by words, and by both alike."""
+    middle = 2 ** (int(math.log2(count)) // 2)
+    return [*dict.fromkeys([(count, 1), (count // middle, middle), (1, count)])]
+
+
+def collectives_table(name: str, device: Device = V5E) -> str:
+    """Strong and weak scaling of a recipe's step, as Markdown."""
+    recipe = configs.load(name).training
+    lines = [
+        "| data x model | lanes | GB a device | work, ms | summed, MB | gathered, MB | other, MB | "
+        "sending, ms | tokens a second | of even shares |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    alone = 0.0  # tokens a second of one device, which comes first
+    layouts = [mesh for count in COUNTS for mesh in meshes(count)]
+    weak = [(mesh, LANES * math.prod(mesh)) for mesh in layouts]
+    strong = [(mesh, recipe.batch) for mesh in layouts]
+    for (data, model), lanes in [*strong, *weak[1:]]:
+        found = of_device(name, data, model, lanes)
+        work = costs.seconds(found.products, device.operations, device.memory) / REACHED
+        sending = sum(found.sent.values()) / device.link / REACHED
+        a_second = lanes * recipe.length / (work + sending)
+        alone = alone or a_second
+        share = a_second / (data * model) / alone
+        summed, gathered = found.sent["all-reduce"], found.sent["all-gather"]
+        others = sum(found.sent.values()) - summed - gathered
+        lines.append(
+            f"| {data} x {model} | {lanes} | {found.held / 1e9:.1f} | {work * 1e3:.1f} | "
+            f"{summed / 1e6:,.0f} | {gathered / 1e6:,.0f} | {others / 1e6:,.0f} | "
+            f"{sending * 1e3:.1f} | {a_second:,.0f} | {share:.2f} |"
+        )
+        print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
@@ -258,6 +357,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="recipes; default: all of lm1b")
     parser.add_argument("--memory", action="store_true", help="compile; some minutes each")
+    parser.add_argument("--collectives", action="store_true", help="of one recipe, the largest")
     parser.add_argument("--checkpoints", action="store_true")
     arguments = parser.parse_args()
     if arguments.checkpoints:
@@ -266,8 +366,11 @@ def main():
     names = arguments.names or [
         name for name in configs.names() if name.startswith("lm1b") and name != "lm1b_small"
     ]
-    if arguments.memory:
+    if arguments.memory or arguments.collectives:
         jax.config.update("jax_num_cpu_devices", 16)
+    if arguments.collectives:
+        print(collectives_table((arguments.names or ["lm1b_lstm_8192_2048"])[0]))
+        return
     print((memory_table if arguments.memory else table)(names))
 
 

@@ -1,10 +1,7 @@
 """Layouts of arrays over four devices, and what a program that was compiled for one does."""
 
-import collections
 import dataclasses
 import functools
-import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,24 +10,10 @@ import numpy as np
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "f64": 8}
-KINDS = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
-
+from benchmarks import costs
+from benchmarks.compiled import KINDS, Collective, read
 
 # ---------------------------------------------------------------- what a program does
-
-
-@dataclasses.dataclass(frozen=True)
-class Collective:
-    """One transfer between devices in a compiled program.
-
-    Attributes:
-      kind: one of KINDS. size: bytes of its results on a device. times: how often it runs.
-    """
-
-    kind: str
-    size: int
-    times: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +52,9 @@ def run(function, *arguments) -> Program:
     """
     compiled = function.lower(*arguments).compile()
     shapes = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(arguments))
-    return Program(*read(compiled.as_text()), None if shapes else compiled(*arguments))
+    collectives, products = read(compiled.as_text())
+    flops = int(costs.operations(products))
+    return Program(collectives, flops, None if shapes else compiled(*arguments))
 
 
 def put(x, sharding):
@@ -77,90 +62,6 @@ def put(x, sharding):
     if isinstance(x, jax.ShapeDtypeStruct):
         return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
     return jax.device_put(x, sharding)
-
-
-def read(text: str) -> tuple[tuple[Collective, ...], int]:
-    """(collectives, flops of products) of a compiled program's text.
-
-    Loops count as often as they run, of the branches of a condition the one with the most of each.
-
-    A loop whose values decide how often it runs counts once.
-    """
-    bodies: dict[str, list[str]] = {}
-    name = entry = ""
-    for line in text.splitlines():
-        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
-        if head:
-            name = head[2]
-            entry = name if head[1] else entry
-        bodies.setdefault(name, []).append(line)
-
-    @functools.cache
-    def of(name):
-        """({(kind, size): times}, flops) of a computation with all that it calls."""
-        sent: collections.Counter[tuple[str, int]] = collections.Counter()
-        flops = _flops(bodies[name])
-        for line in bodies[name]:
-            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(?:-start)?\(", line):
-                sent[match[2], _bytes(match[1])] += 1
-            for names, times in _calls(line):
-                called = [of(other) for other in names]
-                most, _ = max(called, key=lambda found: _sent(found[0]))
-                for collective, often in most.items():
-                    sent[collective] += often * times
-                flops += times * max(more for _, more in called)
-        return sent, flops
-
-    sent, flops = of(entry)
-    return tuple(Collective(*collective, times) for collective, times in sent.items()), flops
-
-
-def _sent(counted) -> int:
-    return sum(size * times for (_, size), times in counted.items())
-
-
-def _calls(line):
-    """(computations of which one is called, how often) in a line."""
-    if " while(" in line:
-        trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
-        called = re.search(r"body=%?([\w.\-]+)", line)
-        yield [called[1]], int(trips[1]) if trips else 1
-    elif " conditional(" in line:
-        branches = re.search(r"branch_computations=\{(.*?)\}", line)
-        either = (
-            branches[1]
-            if branches
-            else ",".join(re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", line))
-        )
-        yield re.findall(r"[\w.\-]+", either), 1
-    else:
-        for name in re.findall(r"(?:calls|to_apply)=%?([\w.\-]+)", line):
-            yield [name], 1
-
-
-def _sizes(shape: str) -> list[int]:
-    return [int(size) for size in shape.split(",") if size]
-
-
-def _bytes(shapes: str) -> int:
-    found = re.findall(r"(\w+)\[([\d,]*)\]", shapes)
-    return sum(BYTES[kind] * math.prod(_sizes(shape)) for kind, shape in found)
-
-
-def _flops(lines) -> int:
-    """Of the products of matrices in the lines of a computation."""
-    shapes = {}
-    total = 0
-    for line in lines:
-        result = re.match(r"\s*(?:ROOT )?%([\w.\-]+) = \w+\[([\d,]*)\]", line)
-        if not result:
-            continue
-        shapes[result[1]] = _sizes(result[2])
-        product = re.search(r" dot\(%([\w.\-]+).*lhs_contracting_dims=\{([\d,]*)\}", line)
-        if product:
-            summed = math.prod(shapes[product[1]][axis] for axis in _sizes(product[2]))
-            total += 2 * summed * math.prod(shapes[result[1]])
-    return total
 
 
 # ---------------------------------------------------------------- layouts

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from benchmarks import costs, scaling
+from benchmarks import compiled, costs, scaling
 from benchmarks.costs import Product
 from zoo.cores import LSTM
 
@@ -94,3 +94,42 @@ def test_lost_time_is_that_of_the_formula():
     best = (2 * saving * between) ** 0.5
     around = [scaling.lost(k * best, saving, between, restart) for k in (0.3, 1, 3)]
     assert around[1] == min(around)
+
+
+PROGRAM = """
+HloModule step, num_partitions=8
+
+%body (p: f32[3,5]) -> f32[3,5] {
+  %p = f32[3,5] parameter(0)
+  %w = f32[5,5] constant(1)
+  %h = f32[3,5] dot(%p, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT %s = f32[3,5] all-reduce(%h), replica_groups=[4,2]<=[8]
+}
+
+ENTRY %main (a: f32[3,5]) -> f32[3,5] {
+  %a = f32[3,5] parameter(0)
+  %l = f32[3,5] while(%a), condition=%c, body=%body, backend_config={"known_trip_count":{"n":"7"}}
+  %g = bf16[12] all-gather(%l), replica_groups={{0,1,2,3},{4,5,6,7}}, dimensions={0}
+  %m = pred[6] reduce-scatter(%g), replica_groups=mesh['x'=4,'y'=2] {'y'}
+  ROOT %e = (s32[2], u8[4]) all-to-all(%m, %m)
+}
+"""
+
+
+def test_a_compiled_program_by_hand():
+    collectives, products = compiled.read(PROGRAM)
+    assert {(c.kind, c.size, c.devices, c.times): c.sent for c in collectives} == {
+        ("all-reduce", 60, 2, 7): 60,  # half of it to be summed, half of it to be known
+        ("all-gather", 24, 4, 1): 18,
+        ("reduce-scatter", 6, 2, 1): 6,
+        ("all-to-all", 12, 8, 1): 10.5,
+    }
+    assert products == {Product(2 * 3 * 5 * 5, 60 + 100 + 60): 7}
+
+
+@pytest.mark.parametrize(
+    ("count", "layouts"),
+    [(1, [(1, 1)]), (2, [(2, 1), (1, 2)]), (8, [(8, 1), (4, 2), (1, 8)])],
+)
+def test_layouts_of_devices(count, layouts):
+    assert scaling.meshes(count) == layouts

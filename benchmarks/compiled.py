@@ -1,0 +1,140 @@
+"""The transfers between devices and the products in a compiled program's text."""
+
+import collections
+import dataclasses
+import functools
+import math
+import re
+
+from benchmarks.costs import Product, operations
+
+KINDS = ("all-gather", "all-reduce", "all-to-all", "collective-permute", "reduce-scatter")
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+    """One transfer between devices in a compiled program.
+
+    Attributes:
+      kind: one of KINDS. size: bytes of its results on a device. devices: how many take part in it,
+        each group by itself. times: how often it runs.
+    """
+
+    kind: str
+    size: int
+    devices: int
+    times: int
+
+    @property
+    def sent(self) -> float:
+        """Bytes that each device sends, each time, where the devices of a group form a ring."""
+        others = self.devices - 1
+        match self.kind:
+            case "all-reduce":  # every part is summed around the ring, then handed around
+                return 2 * self.size * others / self.devices
+            case "reduce-scatter":  # the result is one of as many parts as there are devices
+                return self.size * others
+            case "collective-permute":
+                return self.size
+        return self.size * others / self.devices
+
+
+def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product]]:
+    """(collectives, {product of matrices: how often it runs}) of a compiled program's text.
+
+    Loops count as often as they run, of the branches of a condition the one with the most of each.
+
+    A loop whose values decide how often it runs counts once.
+    """
+    bodies: dict[str, list[str]] = {}
+    name = entry = ""
+    everywhere = math.prod(map(int, re.findall(r"(?:num_partitions|replica_count)=(\d+)", text)))
+    for line in text.splitlines():
+        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if head:
+            name = head[2]
+            entry = name if head[1] else entry
+        bodies.setdefault(name, []).append(line)
+
+    @functools.cache
+    def of(name):
+        """({(kind, size, devices): times}, products) of a computation with all that it calls."""
+        sent: collections.Counter[tuple[str, int, int]] = collections.Counter()
+        products = _products(bodies[name])
+        for line in bodies[name]:
+            if match := re.search(rf"= (.*?) ({'|'.join(KINDS)})(?:-start)?\(", line):
+                sent[match[2], _bytes(match[1]), _group(line, everywhere)] += 1
+            for names, times in _calls(line):
+                called = [of(other) for other in names]
+                for collective, often in max((found for found, _ in called), key=_sent).items():
+                    sent[collective] += often * times
+                for product, often in max((found for _, found in called), key=operations).items():
+                    products[product] += often * times
+        return sent, products
+
+    sent, products = of(entry)
+    return tuple(Collective(*collective, times) for collective, times in sent.items()), products
+
+
+def _group(line, everywhere) -> int:
+    """How many devices take part in each group of a transfer; all where its line does not say."""
+    if match := re.search(r"replica_groups=\{\{([\d,]+)\}", line):
+        return len(match[1].split(","))
+    if match := re.search(r"replica_groups=\[\d+,(\d+)\]", line):
+        return int(match[1])
+    if match := re.search(r"replica_groups=mesh\[(.*?)\] \{(.*?)\}", line):
+        sizes = dict(re.findall(r"'(\w+)'=(\d+)", match[1]))
+        return math.prod(int(sizes[name]) for name in re.findall(r"'(\w+)'", match[2]))
+    return everywhere
+
+
+def _sent(counted) -> int:
+    return sum(size * times for (_, size, _), times in counted.items())
+
+
+def _calls(line):
+    """(computations of which one is called, how often) in a line."""
+    if " while(" in line:
+        trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
+        called = re.search(r"body=%?([\w.\-]+)", line)
+        yield [called[1]], int(trips[1]) if trips else 1
+    elif " conditional(" in line:
+        branches = re.search(r"branch_computations=\{(.*?)\}", line)
+        either = (
+            branches[1]
+            if branches
+            else ",".join(re.findall(r"(?:true|false)_computation=%?([\w.\-]+)", line))
+        )
+        yield re.findall(r"[\w.\-]+", either), 1
+    else:
+        for name in re.findall(r"(?:calls|to_apply)=%?([\w.\-]+)", line):
+            yield [name], 1
+
+
+def _sizes(shape: str) -> list[int]:
+    return [int(size) for size in shape.split(",") if size]
+
+
+def _bytes(shapes: str) -> int:
+    """Bytes of the arrays of a type such as "(f32[5,7], pred[])"."""
+    found = re.findall(r"(?:pred|[a-z]+(\d+)\w*)\[([\d,]*)\]", shapes)
+    return sum(max(1, int(bits or 8) // 8) * math.prod(_sizes(shape)) for bits, shape in found)
+
+
+def _products(lines) -> collections.Counter[Product]:
+    """The products of matrices in the lines of a computation."""
+    arrays: dict[str, tuple[list[int], int]] = {}  # sizes and bytes
+    found: collections.Counter[Product] = collections.Counter()
+    for line in lines:
+        result = re.match(r"\s*(?:ROOT )?%([\w.\-]+) = (\w+\[([\d,]*)\])", line)
+        if not result:
+            continue
+        sizes, size = arrays[result[1]] = _sizes(result[3]), _bytes(result[2])
+        product = re.search(
+            r" dot\(%([\w.\-]+), %([\w.\-]+)\).*lhs_contracting_dims=\{([\d,]*)\}", line
+        )
+        if product:
+            (left_sizes, left), (_, right) = arrays[product[1]], arrays[product[2]]
+            summed = math.prod(left_sizes[axis] for axis in _sizes(product[3]))
+            found[Product(2 * summed * math.prod(sizes), left + right + size)] += 1
+    return found

@@ -1,0 +1,214 @@
+"""Peak memory of each of several processes that train the largest recipe of the 1 Billion Words.
+
+`lm1b_lstm_8192_2048` over all of its 793,471 words, at small widths of its vectors: three steps,
+validation and checkpoints, then the same again after resuming. The words are generated. The peak of
+a process, as Linux keeps it (VmHWM), is reset at the beginning of each phase. It includes
+libraries, compiled programs and the text, and memory that was freed, which `train` keeps; the
+difference between two widths includes the state alone, and is compared with a process's share of
+the state and with one whole table.
+
+    python -m benchmarks.processes_memory                              # 4 processes x 4 devices
+    python -m benchmarks.processes_memory --processes 1 --widths 32    # 1 x 16: the same figures
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).parents[1]
+WORDS, DEVICES, SENTENCE, STEPS = 793_471, 16, 20, 3
+PHASES = "text", "start", "steps, validation", "saving"
+
+
+def write_texts(folder: pathlib.Path, size: int = WORDS):
+    """Writes a text with so many words, each once, and a short one to validate on."""
+    words = [f"w{number}" for number in range(size - 2)]  # and <unk> and </s>
+    rows = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
+    for name, some in (("train.txt", rows), ("validation.txt", rows[:64])):
+        (folder / name).write_text("".join(" ".join(row) + "\n" for row in some))
+
+
+def settings(width: int, model: int) -> list[str]:
+    """The recipe at a width of its vectors, validated and saved after every third step."""
+    changed = {
+        "data.train": "train.txt",
+        "data.validation": "validation.txt",
+        "data.tests": "()",
+        "vocabulary.minimum_count": 1,
+        "model.embedding.size": width,
+        "model.core.size": 2 * width,
+        "model.core.projection": width,
+        "model.head.samples": 64,
+        "training.batch": 32,
+        "training.validate_every": STEPS,
+        "training.checkpoint_every": STEPS,
+        "evaluation.lanes": 16,
+        "parallel.model": model,
+    }
+    return [part for name, value in changed.items() for part in ("--set", f"{name}={value}")]
+
+
+class Run:
+    """The processes of a run, from their start to the step after a checkpoint."""
+
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        width: int,
+        model: int,
+        processes: int,
+        until: int,
+        devices=DEVICES,
+    ):
+        """Starts them.
+
+        Args:
+          folder: of the texts and the run.
+          width: numbers of a word's vector.
+          model: devices that share the words out.
+          processes: number of processes.
+          until: step of the checkpoint after which they stop.
+          devices: that the processes have together.
+        """
+        self.folder, self.until = folder / f"run-{width}-{processes}", until
+        self.devices = devices
+        self.log = folder / "log"
+        command = [sys.executable, str(ROOT / "train.py"), "--config", "lm1b_lstm_8192_2048"]
+        command += [self.folder.name, *settings(width, model)]
+        flags = f"--xla_force_host_platform_device_count={devices // processes}"
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flags}
+        with self.log.open("w") as log:
+            self.processes = [
+                subprocess.Popen(
+                    [*command, *meeting],
+                    cwd=folder,
+                    env=environment,
+                    stdout=subprocess.DEVNULL if index else log,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for index, meeting in enumerate(_meetings(processes))
+            ]
+
+    def peaks(self) -> dict[str, int]:
+        """{phase: peak in bytes of the process with the highest}; ends the processes."""
+        found = dict.fromkeys(PHASES, 0)
+        phase, stopped = PHASES[0], False
+        while any(process.poll() is None for process in self.processes):
+            pids = [pid for process in self.processes if (pid := self._trains(process))]
+            found[phase] = max(found[phase], *map(_peak, pids), 0)
+            if phase != (now := self._phase()):
+                phase = now
+                for pid in pids:
+                    _reset_peak(pid)
+            if not stopped and phase == PHASES[3]:  # they stop some steps later
+                self.processes[0].send_signal(signal.SIGTERM)
+                stopped = True
+            time.sleep(0.02)
+        for process in self.processes:
+            assert process.stderr is not None
+            errors = process.stderr.read()
+            if process.returncode != 128 + signal.SIGTERM:
+                raise SystemExit(f"a process ended with {process.returncode}: {errors}")
+        return found
+
+    def _phase(self) -> str:
+        log = self.log.read_text()
+        saved = (self.folder / "checkpoints").glob(f"*/{self.until}*")  # also half a checkpoint
+        if any(saved):
+            return PHASES[3]
+        if "first step, with compilation" in log:
+            return PHASES[2]
+        return PHASES[1] if f"{self.devices} device(s)" in log else PHASES[0]
+
+    def _trains(self, process: subprocess.Popen) -> int | None:
+        """The id of the process that trains: of several, a child of the one that was started."""
+        if len(self.processes) == 1:
+            return process.pid
+        try:
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        except OSError:
+            return None
+        return int(children.split()[0]) if children.strip() else None
+
+    def validated(self) -> list[float]:
+        """The log-perplexities of the run's validations, nats."""
+        lines = (self.folder / "metrics.jsonl").read_text().splitlines()
+        return [json.loads(line)["validation_log_perplexity"] for line in lines]
+
+
+def _meetings(processes: int) -> list[list[str]]:
+    if processes == 1:
+        return [[]]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        meeting = ["--coordinator", f"127.0.0.1:{server.getsockname()[1]}"]
+    meeting += ["--processes", str(processes), "--process"]
+    return [[*meeting, str(index)] for index in range(processes)]
+
+
+def _peak(pid: int) -> int:
+    """VmHWM of a process, in bytes; 0 once it has ended."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return 1024 * int(found[1]) if found else 0
+
+
+def _reset_peak(pid: int):
+    try:
+        pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
+    except OSError:  # it has just ended
+        return
+
+
+def main():
+    """Prints a table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("--processes", type=int, default=4, help="they have 16 devices together")
+    add("--model", type=int, default=DEVICES, help="devices that share the words out")
+    add("--widths", type=int, nargs="+", default=(32, 96), help="of the vectors")
+    arguments = parser.parse_args()
+    count, widths = arguments.processes, arguments.widths
+    print(f"V = {WORDS:,}, {count} processes x {DEVICES // count} devices, ", end="")
+    print(f"{DEVICES // arguments.model} (data) x {arguments.model} (model)")
+    print(f"{'':28}{'  '.join(f'{phase:>17}' for phase in PHASES)}")
+    table: dict[tuple[int, str], dict[str, int]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write_texts(folder)
+        for width in widths:
+            for what, until in (("begun", STEPS), ("resumed", 2 * STEPS)):
+                run = Run(folder, width, arguments.model, count, until)
+                table[width, what] = run.peaks()
+                _print(f"width {width:3} {what:8} peak, MB", table[width, what])
+            figures = ", ".join(f"{figure:.9f}" for figure in run.validated())
+            print(f"width {width:3} validation log-perplexities {figures}", flush=True)
+    if len(widths) == 2:
+        low, high = widths
+        whole = 4 * WORDS * (high - low)
+        for what in ("begun", "resumed"):
+            added = {phase: table[high, what][phase] - table[low, what][phase] for phase in PHASES}
+            _print(f"added     {what:8} MB", added)
+        print(
+            f"the state's share of a process has {4 * whole / count / 1e6:,.0f} MB more, a whole "
+            f"table {whole / 1e6:,.0f}, the state {4 * whole / 1e6:,.0f}"
+        )
+
+
+def _print(name: str, sizes: dict[str, int]):
+    print(f"{name:28}{'  '.join(f'{sizes[phase] / 1e6:17,.0f}' for phase in PHASES)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
