@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from zoo.data import AsPairs, Corpus, Mixed, Prefixed, Realisations, Source, Text
+from zoo.data import AsPairs, Characters, Corpus, Mixed, Prefixed, Realisations, Source, Text
 from zoo.errors import UserError
 
 
@@ -20,9 +20,10 @@ def test_a_question_is_the_source_of_its_answer(tmp_path):
     assert corpus.prefixes is None
 
 
-def test_characters_are_refused():
-    with pytest.raises(UserError, match="sentences of words, and data"):
-        AsPairs(Realisations("meanings.csv", "meanings.csv"))
+@pytest.mark.parametrize("source", [Realisations, Characters])
+def test_characters_are_refused(source):
+    with pytest.raises(UserError, match=f"sentences of words, and {source.__name__} reads char"):
+        AsPairs(source("meanings.csv", "meanings.csv"))
 
 
 def test_a_text_without_given_words_is_refused(tmp_path):

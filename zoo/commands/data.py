@@ -23,7 +23,7 @@ def run(arguments: argparse.Namespace):
     if arguments.list or not arguments.names:
         for name, corpus in free.CORPORA.items():
             print(f"{name:22} {corpus.about}")
-        print(f"{free.TREEBANK_FORM:22} any treebank of Universal Dependencies, as ud_czech_pdt")
+        print(f"{free.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt")
         if not arguments.list:
             raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
         return

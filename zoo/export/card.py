@@ -5,12 +5,10 @@ import pathlib
 from typing import Any
 
 from zoo import recipes
-from zoo.data import Facts, Micro, MicroPairs
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
 
-_GENERATED = (Micro, MicroPairs, Facts)
 _HEADER = """---
 library_name: zoo
 pipeline_tag: {pipeline}
@@ -83,7 +81,7 @@ def card(
 
 def known_licence(run: Run) -> str:
     """The licence of the data of a run as far as the zoo knows it: of texts that it generates."""
-    if isinstance(run.experiment.data.within(), _GENERATED):
+    if run.experiment.data.within().generated:
         return "none is needed: the zoo generates the text"
     return "not known to the exporter; ask whoever made the text"
 

@@ -4,7 +4,6 @@ import dataclasses
 
 from zoo.errors import UserError
 from zoo.sources.corpus import Corpus, Source
-from zoo.sources.realisations import Realisations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,9 +14,8 @@ class AsPairs(Source):
     question and says the answer. The separator is left out.
 
     Attributes:
-      of: a source whose sentences begin with given words, as `Prefixed` and `Overnight` are. Not
-        `Realisations`, whose words are characters: translations are read and written with blanks
-        between words.
+      of: a source whose sentences begin with given words, such as `Prefixed`. Its words must not
+        be characters: translations are read and written with blanks between words.
 
     Example:
       >>> _ = pathlib.Path("asked.tsv").write_text("how many cats ?\\tcount ( cat )\\n")
@@ -30,11 +28,11 @@ class AsPairs(Source):
     of: Source
 
     def __post_init__(self):
-        if isinstance(self.of, Realisations):
+        if self.of.of_characters:
             raise UserError(
-                "data.AsPairs makes pairs of sentences of words, and data.Realisations reads "
-                "characters: give data.Prefixed with the meaning in one column and the text in the "
-                "other."
+                "data.AsPairs makes pairs of sentences of words, and "
+                f"{type(self.of).__name__} reads characters: give data.Prefixed with the source in "
+                "one column and the target in the other."
             )
 
     def splits(self):

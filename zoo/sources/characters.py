@@ -25,6 +25,8 @@ class Characters(FileSource):
       'the cat sat\\n'
     """
 
+    of_characters = True
+
     def read(self, split):
         """The lines of a split, each a list of characters that ends with its line break."""
         part = self.part(split)

@@ -128,6 +128,10 @@ class Source:
     blank_lines: str | None = None
     # How unknown words of pairs are marked for training; None for not at all.
     unknowns: UnknownWords | None = None
+    # Whether the words are characters, which are read and written without blanks between them.
+    of_characters: bool = False
+    # Whether zoo generates the text, which then needs no licence.
+    generated: bool = False
 
     @property
     def fused(self) -> str | None:

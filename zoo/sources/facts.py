@@ -49,6 +49,8 @@ class Facts(Source):
       'who asked for the capital of Peru ? ||| nobody asked for its capital today .'
     """
 
+    generated = True
+
     path: str
     validation: int = 13
     test: int = 13

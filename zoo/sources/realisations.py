@@ -42,6 +42,8 @@ class Realisations(FileSource):
       ('name[One], food[two]|One has two.', [21])
     """
 
+    of_characters = True
+
     meaning: str = "mr"
     sentence: str = "ref"
     separator: str = "|"

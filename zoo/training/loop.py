@@ -18,9 +18,8 @@ from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
 from zoo.training import average, parts
+from zoo.training.choose_devices import choose_devices
 from zoo.training.choose_updates import choose_updates
-from zoo.training.devices import Devices, PmapDevices, chosen
-from zoo.training.mesh import MeshDevices
 from zoo.training.metrics import Metrics, ProgressBar, Unwritten
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
@@ -60,8 +59,11 @@ class Trainer:
         parts.check_rates(self._shapes, recipe.frozen, recipe.rates)
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
-        self.devices = self._devices(device_count, parallel or Parallel())
-        lanes = recipe.batch * (parallel or Parallel()).model // self.devices.count
+        parallel = parallel or Parallel()
+        self.devices = choose_devices(
+            device_count, recipe.batch, parallel, task, self.initial_state
+        )
+        lanes = recipe.batch * parallel.model // self.devices.count
         if lanes % recipe.accumulate:
             raise UserError(
                 f"training.accumulate={recipe.accumulate} does not divide the {lanes} lanes of a "
@@ -75,15 +77,6 @@ class Trainer:
         self._start = None
         if not any_kept(workdir / "checkpoints"):
             self._start = self._read_start()
-
-    def _devices(self, count: int, parallel: Parallel) -> Devices:
-        """The devices: one, several by `jax.pmap`, or a mesh of those that share out words."""
-        batch = self.recipe.batch
-        if parallel.model == 1:
-            return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
-        state, axes = jax.eval_shape(self.initial_state), self.task.parameter_axes
-        words = [len(lexicon) for lexicon in self.task.lexicons.values()]
-        return MeshDevices(count, batch, parallel.model, state, axes, words)
 
     def _read_start(self):
         """What the other run gives; None if there is none."""

@@ -104,6 +104,8 @@ class Micro(Source):
       (2, True)
     """
 
+    generated = True
+
     nouns: int = 600
     adjectives: int = 160
     verbs: int = 100

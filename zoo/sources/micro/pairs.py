@@ -29,6 +29,8 @@ class MicroPairs(Source):
       True
     """
 
+    generated = True
+
     language: Micro = Micro(
         nouns=24, adjectives=12, verbs=12, places=8, quantities=6, years=4, train_sentences=16000
     )

@@ -1,0 +1,31 @@
+"""The choice of devices: one, several by `jax.pmap`, or a mesh that shares out words."""
+
+from collections.abc import Callable
+
+import jax
+
+from zoo.experiment import Parallel
+from zoo.training.devices import Devices, PmapDevices, chosen
+from zoo.training.mesh import MeshDevices
+from zoo.training.step import TrainState
+from zoo.training.task import Task
+
+
+def choose_devices(
+    count: int, batch: int, parallel: Parallel, task: Task, initial_state: Callable[[], TrainState]
+) -> Devices:
+    """Chooses the devices that train a task together.
+
+    Args:
+      count: devices of each process; 0 for all.
+      batch: rows of a batch.
+      parallel: a mesh shares out the words where its `model` is above 1.
+      task: names the axes of the parameters, and has the lexicons.
+      initial_state: makes the state before the first step; only its shapes are computed here, and
+        only for a mesh.
+    """
+    if parallel.model == 1:
+        return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)
+    state = jax.eval_shape(initial_state)
+    words = [len(lexicon) for lexicon in task.lexicons.values()]
+    return MeshDevices(count, batch, parallel.model, state, task.parameter_axes, words)
