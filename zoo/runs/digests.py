@@ -48,14 +48,12 @@ def checksums(tree: Any) -> dict[str, str]:
     A sum has no order: it is the same however devices and processes share an array out, and none
     of them ever holds the whole. Processes that share arrays out have to call this together.
     """
-    leaves = leaf_names(tree)
-    sums = {
-        name: _sums(leaf) for name, leaf in leaves.items()
-    }  # all before the first is waited for
-    return {
-        name: f"{layout(leaves[name])} {''.join(f'{int(x):08x}' for x in np.asarray(of_leaf))}"
-        for name, of_leaf in sums.items()
-    }
+    found = {}
+    for name, leaf in leaf_names(tree).items():
+        # One after another: what a sum needs besides its array is of the array's size.
+        sums = np.asarray(_sums(leaf))
+        found[name] = f"{layout(leaf)} {''.join(f'{int(x):08x}' for x in sums)}"
+    return found
 
 
 def is_shared(leaf: Any) -> bool:
@@ -100,7 +98,14 @@ def _checksum(array):
     for axis, length in enumerate(words.shape):
         places = jax.lax.broadcasted_iota(jnp.uint32, words.shape, axis)
         index = index * jnp.uint32(length % 2**32) + places
-    return jnp.stack([_mixed(words ^ _mixed(index ^ jnp.uint32(seed))).sum() for seed in _SEEDS])
+    mixed = tuple(_mixed(words ^ _mixed(index ^ jnp.uint32(seed))) for seed in _SEEDS)
+    # One reduction for both, which XLA forms as it reads: two would each hold an array as large.
+    zeros, axes = (jnp.uint32(0),) * len(_SEEDS), tuple(range(words.ndim))
+    return jnp.stack(jax.lax.reduce(mixed, zeros, _added, axes))
+
+
+def _added(first, second):
+    return tuple(a + b for a, b in zip(first, second, strict=True))
 
 
 def _mixed(x):
