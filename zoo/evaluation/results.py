@@ -29,7 +29,7 @@ _PERPLEXITY = {
     "renormalised": bool,
     "spread_unknown": bool,
     "spread_letters": int | None,
-    "priors_saw_this_text": list | None,
+    "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
     "overlap": dict | None,

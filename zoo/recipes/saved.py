@@ -66,14 +66,15 @@ def _check_fields(component, fields, name, path):
     for it may look at them as what they should be."""
     kinds = typing.get_type_hints(component)
     needed = {*walk.field_names(component), *walk.required_fields(component)}
-    for field in (field.name for field in dataclasses.fields(component) if field.name in needed):
-        where = f"{path}.{field}" if path else field
-        if field not in fields:
+    for field in dataclasses.fields(component):
+        where = f"{path}.{field.name}" if path else field.name
+        if field.name in fields:
+            field_types.check_value(fields[field.name], kinds[field.name], where)
+        elif field.name in needed:
             raise UserError(
                 f"{name} has no field {where} in the saved recipe: write its value there, put back "
                 "a copy of the recipe, or use the version that saved it."
             )
-        field_types.check_value(fields[field], kinds[field], where)
 
 
 def _component(value):

@@ -201,10 +201,9 @@ def _notes(name, passports):
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
-    saw = {run: passport.get("priors_saw_this_text") for run, passport in passports.items()}
     seen = {
-        run: "not recorded" if of_run is None else ", ".join(of_run) or "none"
-        for run, of_run in saw.items()
+        run: ", ".join(passport["priors_saw_this_text"]) or "none"
+        for run, passport in passports.items()
     }
     yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
 
