@@ -86,7 +86,7 @@ def markdown(
     lines = [header, ["---"] * len(header), *rows]
     return (
         "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        + f"\n{origin(runs, test, spread)}\n"
+        + f"\n{origin(runs, test, spread)}"
     )
 
 
@@ -311,7 +311,7 @@ def with_tables(page: str) -> str:
     names = [match[1] for match in _TABLE.findall(page)]
     if sorted(names) != sorted(TABLES):
         raise UserError(f"the page has the tables {names}, not {[*TABLES]}: put the comments back.")
-    return _TABLE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}", page)
+    return _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]()} {match[3]}", page)
 
 
 def main():

@@ -91,7 +91,8 @@ def _loss_line(one, other):
 
 def _seeds_line(one, other):
     p = significance.seeds_test([*one.losses], [*other.losses])
-    how = f"(p = {p:.3f} by {len(one.losses)} and {len(other.losses)} seeds)"
+    less = f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
+    how = f"({less} by {len(one.losses)} and {len(other.losses)} seeds)"
     between = f"{other.loss - one.loss:.4f} nats"
     if p < significance.LEVEL:
         return f"  {one.name} is below {other.name} by {between} {how}"
