@@ -85,8 +85,7 @@ def markdown(
     """A table and the line on its origin; see `origin`."""
     lines = [header, ["---"] * len(header), *rows]
     return (
-        "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        + f"\n{origin(runs, test, spread)}"
+        "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test, spread)}"
     )
 
 

@@ -54,6 +54,8 @@ def load(kind, path):
     or holds what makes no lexicon."""
     try:
         arrays = stored.unpacked(pathlib.Path(path), _known)
+        if "digest" not in arrays:
+            raise ValueError("it has no digest")
         kept = arrays.pop("digest")
         lexicon = _of_arrays(kind, arrays)
         # The sums of an archive are not enough: they leave its list of arrays out.
