@@ -248,12 +248,8 @@ def _first_difference(kept, read) -> str | None:
 
 
 def _check_layout(metadata, shapes):
-    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes.
-
-    The metadata of an older checkpoint's format may be without a tree, and tell nothing.
-    """
-    tree = getattr(metadata, "tree", metadata)
-    there = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes."""
+    there = digests.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
     here = digests.leaf_names(shapes)
     for name in [*here, *there]:
         saved, expected = (
