@@ -248,7 +248,7 @@ def _first_difference(kept, read) -> str | None:
 
 
 def _check_layout(metadata, shapes):
-    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes."""
+    """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
     there = digests.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
     here = digests.leaf_names(shapes)
     for name in [*here, *there]:
