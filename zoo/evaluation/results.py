@@ -192,9 +192,9 @@ def _check(passport):
         if name not in passport and name not in _OPTIONAL:
             raise ValueError(f"it has no {name}")
     _check_counts(passport)
-    for name, shape in _WITHIN.items():
+    for name, within in _WITHIN.items():
         if passport.get(name) is not None:
-            strict_json.check(passport[name], shape, name)
+            strict_json.check(passport[name], within, name)
     if passport["kind"] == "perplexity":
         of_training = passport["lexicon"].get("of_training")
         if of_training is not None:
