@@ -1,8 +1,7 @@
-"""Keeps the recipe and the passports of a run as a record: python -m records.keep DIR [DIR ...]
+"""Keeps the recipe, the passports and the scores of runs: python -m records.keep FILE.jsonl DIR ...
 
-A record is a folder records/runs/NAME with `experiment.json` and `results/*.json`, which `zoo
-compare` reads as it reads a run. Scores of single words are left out, for they are large; the
-interval that they give stands in the figures.
+A record has a line for each run, and scores of single words and questions in FILE.npz beside it;
+`zoo.evaluation.records` says how. A run that is in the record already is replaced.
 """
 
 import argparse
@@ -11,45 +10,70 @@ import pathlib
 from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, significance
-
-FOLDER = pathlib.Path(__file__).parent / "runs"
+from zoo.evaluation import kept_scores, records, significance
 
 
-def keep(run: pathlib.Path, into: pathlib.Path = FOLDER) -> pathlib.Path:
-    """Copies what is to be kept of a run, under its folder's name.
+def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
+    """Adds runs to a record, under their folders' names.
+
+    Args:
+      file: the record, FILE.jsonl.
+      runs: folders of evaluated runs.
+
+    Returns:
+      The runs' names.
 
     Raises:
-      UserError: it has no results, was trained or judged by code that no revision has, or names
-        files by absolute paths.
+      UserError: the file is not a .jsonl; a run has no results, was trained or judged by code of
+        no revision, or names files by absolute paths.
     """
-    passports = sorted((run / "results").glob("*.json"))
-    if not passports:
+    if file.suffix != ".jsonl":
+        raise UserError(f"{file} is not the name of a record: give one that ends with .jsonl.")
+    found, scores = [], {}
+    for run in runs:
+        record, of_run = _of_folder(run)
+        found.append(record)
+        scores[record.run] = of_run
+    records.write(file, found, scores)
+    return [record.run for record in found]
+
+
+def _of_folder(run):
+    """(the record, {result: its kept scores}) of a run's folder."""
+    paths = sorted((run / "results").glob("*.json"))
+    if not paths:
         raise UserError(f"{run} has no results: evaluate it first.")
-    folder = into / run.name
-    (folder / "results").mkdir(parents=True, exist_ok=True)
-    experiment = strict_json.read(run / "experiment.json")
-    _write(folder / "experiment.json", experiment)
-    for path in passports:
+    results, scores = {}, {}
+    for path in paths:
         passport = strict_json.read(path)
         check(passport, path)
-        scores = kept_scores.read(path, passport)
-        if scores is not None and "log_prob" in scores:
-            interval = significance.bootstrap_interval(
-                kept_scores.statistics(scores), kept_scores.log_perplexity
-            )
-            passport["figures"]["interval"] = interval
-        _write(folder / "results" / path.name, passport)
-    return folder
+        arrays = kept_scores.read(path, passport)
+        if arrays is not None:
+            scores[path.stem] = arrays
+            if "log_prob" in arrays:
+                passport["figures"]["interval"] = significance.bootstrap_interval(
+                    kept_scores.statistics(arrays), kept_scores.log_perplexity
+                )
+        results[path.stem] = passport
+    experiment = strict_json.read(run / "experiment.json")
+    return records.Record(run.name, experiment, results), scores
 
 
-def check(passport: dict, path: pathlib.Path):
-    """UserError unless a passport says by what code it came, and names no machine's own paths."""
+def check(passport: dict, name: str | pathlib.Path):
+    """Checks that a passport names the code it came from, and no machine's own paths.
+
+    Args:
+      passport: of a result.
+      name: of the result, for messages.
+
+    Raises:
+      UserError: it does not.
+    """
     began = (passport["training"]["made_with"] or {}).get("revision")
     for revision in (passport["revision"], began):
         if not revision or revision.endswith("-dirty"):
             raise UserError(
-                f"{path} is of code that no revision has ({revision}): commit, train and judge "
+                f"{name} is of code that no revision has ({revision}): commit, train and judge "
                 "again."
             )
     absolute = [
@@ -58,21 +82,20 @@ def check(passport: dict, path: pathlib.Path):
         if pathlib.PurePath(text).is_absolute()
     ]
     if absolute:
-        raise UserError(f"{path} names {absolute[0]}: judge the run by relative paths.")
+        raise UserError(f"{name} names {absolute[0]}: judge the run by relative paths.")
     passport["command"][0] = pathlib.PurePath(passport["command"][0]).name
 
 
-def _write(path, value):
-    text = strict_json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
-
-
 def main():
-    """The program."""
+    """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("runs", nargs="+", metavar="DIR", help="folders of evaluated runs")
-    for run in parser.parse_args().runs:
-        print(keep(pathlib.Path(run)))
+    parser.add_argument("file", metavar="FILE.jsonl", type=pathlib.Path, help="the record")
+    parser.add_argument(
+        "runs", nargs="+", metavar="DIR", type=pathlib.Path, help="folders of evaluated runs"
+    )
+    arguments = parser.parse_args()
+    for run in keep(arguments.file, arguments.runs):
+        print(f"{arguments.file}:{run}")
 
 
 if __name__ == "__main__":

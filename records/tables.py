@@ -1,8 +1,8 @@
 """Makes the tables of docs/results.md whose passports are kept: python -m records.tables [--check]
 
 Such a table stands between two comments, "table NAME" and "end of table". All of it, and the line
-below it on seeds, revisions, machine and date, comes from records/runs; a test makes the tables
-again and compares. Of what else stands on the page few passports are left.
+below it on seeds, revisions, machine and date, comes from records/*.jsonl; a test makes the tables
+again and compares.
 """
 
 import argparse
@@ -13,22 +13,32 @@ import statistics
 from collections.abc import Callable, Mapping
 
 from records import rows as rows_of
-from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
+from zoo.evaluation import records
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports.micro_report import PAIRS
 from zoo.sources.micro.micro import Micro
 
-FOLDER = pathlib.Path(__file__).parent / "runs"
+FOLDER = pathlib.Path(__file__).parent
 PAGE = pathlib.Path(__file__).parent.parent / "docs" / "results.md"
 _TABLE = re.compile(r"(<!-- table (\w+)[^\n]*-->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
+@functools.cache
+def every_run() -> dict[str, tuple[pathlib.Path, records.Record]]:
+    """Reads all records: {run: (its file, its record)}."""
+    return {
+        record.run: (file, record)
+        for file in sorted(FOLDER.glob("*.jsonl"))
+        for record in records.read(file)
+    }
+
+
 def passports(run: str) -> dict[str, dict]:
-    """{split: passport} of a record, over the words that it was trained on."""
-    found = map(strict_json.read, sorted((FOLDER / run / "results").glob("*.json")))
-    return {passport["split"]: passport for passport in found if not passport.get("spread_unknown")}
+    """Returns {split: passport} of a run, over the words that it was trained on."""
+    found = every_run()[run][1].results.values()
+    return {passport["split"]: passport for passport in found if not passport["spread_unknown"]}
 
 
 def mean(values: list[float], form: str) -> str:
@@ -39,9 +49,16 @@ def mean(values: list[float], form: str) -> str:
     return text
 
 
-def origin(runs: list[str], test: str = "test", spread: bool = True) -> str:
-    """Where figures come from, in one line; with `spread`, that brackets are of several seeds."""
-    found = [passports(run)[test] for run in runs]
+def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
+    """Returns a line on where figures come from.
+
+    Args:
+      names: of runs.
+      test: the split whose passports are asked.
+      spread: whether the line says what brackets are, if there are several seeds.
+    """
+    found = [passports(run)[test] for run in names]
+    files = ", ".join(sorted({f"records/{every_run()[run][0].name}" for run in names}))
     seeds = sorted({passport["training"]["seed"] for passport in found})
     revisions = sorted({passport["training"]["made_with"]["revision"][:7] for passport in found})
     machines = {
@@ -51,7 +68,7 @@ def origin(runs: list[str], test: str = "test", spread: bool = True) -> str:
     dates = sorted({passport["date"][:10] for passport in found})
     brackets = " In brackets the least and the greatest of the seeds."
     return (
-        f"From the passports in records/runs: seed {', '.join(map(str, seeds))}; revision "
+        f"From the passports in {files}: seed {', '.join(map(str, seeds))}; revision "
         f"{', '.join(revisions)}; {', '.join(sorted(machines))}; {', '.join(dates)}."
         + brackets
         * (spread and len(seeds) > 1)
@@ -68,8 +85,7 @@ def markdown(
     """A table and the line on its origin; see `origin`."""
     lines = [header, ["---"] * len(header), *rows]
     return (
-        "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-        + f"\n{origin(runs, test, spread)}\n"
+        "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test, spread)}"
     )
 
 
@@ -138,9 +154,9 @@ def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, f
     """{beam: {measure: score}} of a split that a run alone, or an ensemble of so many runs of which
     it is the first, has translated."""
     found = {}
-    for path in sorted((FOLDER / run / "results").glob(f"translation-{split}.*.json")):
-        passport = strict_json.read(path)
-        if len(passport["decoding"]["runs"]) == models:
+    for name, passport in every_run()[run][1].results.items():
+        of_split = name.startswith(f"translation-{split}.")
+        if of_split and len(passport["decoding"]["runs"]) == models:
             beam = passport["decoding"]["search"]["beam"]
             found[beam] = {name: of["score"] for name, of in passport["figures"].items()}
     return found
@@ -184,7 +200,7 @@ def ptb_heads() -> str:
     rows, all_runs = [], []
     for head, (name, rates) in rows_of.PTB_HEADS.items():
         runs = {
-            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if (FOLDER / run).exists()]
+            rate: [run for run in rows_of.seeds(f"{name}_{rate}") if run in every_run()]
             for rate in rates
         }
         losses = {
@@ -294,7 +310,7 @@ def with_tables(page: str) -> str:
     names = [match[1] for match in _TABLE.findall(page)]
     if sorted(names) != sorted(TABLES):
         raise UserError(f"the page has the tables {names}, not {[*TABLES]}: put the comments back.")
-    return _TABLE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}", page)
+    return _TABLE.sub(lambda match: f"{match[1]}{TABLES[match[2]]()} {match[3]}", page)
 
 
 def main():

@@ -24,8 +24,8 @@ FLOORS = (
     ("__main__",),
 )
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
-# The front door, which shows what is in the rooms, and the list of former names: on no floor.
-DOORS = {"zoo", "former"}
+# The front door, which shows what is in the rooms, is on no floor.
+DOORS = {"zoo"}
 # Heads, cores and embeddings bind mathematics that stands below: plain functions of arrays.
 WITHOUT_DATACLASSES = ("arrays", "losses")
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.training import small
 from zoo.adaptation import Trained
-from zoo.data import Text
 from zoo.evaluation.run import Run
 from zoo.heads import LogLinear
 from zoo.priors import Arpa, ContextualBackground, Grammar, NGram
@@ -67,22 +66,14 @@ def test_a_run_keeps_its_own_texts(tmp_path):
     assert [text["text"] for text in found.trained_on.about] == ["train"]
 
 
-def test_an_older_run_has_its_texts_read_again_if_they_are_as_they_were(tmp_path):
-    (tmp_path / "text.txt").write_text("le chat dort .\nun chien .\n")
-    path = str(tmp_path / "text.txt")
-    recipe = dataclasses.replace(small.experiment(), data=Text(path, path + "[1:]"))
-    folder = run_of(tmp_path / "run", recipe, kept=False)
-    assert of_run(folder).trained_on.about[0]["tokens"] == 7
-    assert len(of_run(folder).selected_on.hashes) == 1
-    # A record that was made of a text that has changed since the training is none.
+def test_a_run_without_a_record_of_its_texts_is_not_known(tmp_path):
+    folder = run_of(tmp_path / "run", small.experiment(), kept=False)
+    assert of_run(folder) is None
+    # Nor is one whose record is of other texts than those of its checkpoints.
     other = dataclasses.replace(seen_by(small.experiment()), data="other")
     Workdir(folder).keep_texts(other)
-    assert of_run(folder).trained_on.about[0]["tokens"] == 7
-    (tmp_path / "text.txt").write_text("le chat dort .\nun chat .\n")
     assert of_run(folder) is None
-    (tmp_path / "text.txt").unlink()
-    assert of_run(folder) is None
-    assert of_run(run_of(tmp_path / "older", small.experiment(), False, trained=False)) is None
+    assert of_run(tmp_path / "nothing") is None
 
 
 def test_what_was_seen_through_other_runs_comes_along(tmp_path):

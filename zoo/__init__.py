@@ -6,7 +6,7 @@ nothing but what they use: `import zoo.heads` does not read the rest of the hous
 
 from typing import TYPE_CHECKING
 
-from zoo import former, lazy
+from zoo import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from zoo.recipes.changes import changed
 
 __getattr__, __dir__ = lazy.doors(__name__, __file__)
-
-former.install()
 
 __all__ = [
     "Evaluation",

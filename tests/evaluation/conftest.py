@@ -48,6 +48,7 @@ def trained(tmp_path_factory):
     workdir.claim(experiment)
     task = tasks.prepare(experiment)
     workdir.keep_lexicons(task.lexicons)
+    workdir.keep_texts(task.seen_texts({}))
     Trainer(task, experiment.training, workdir.path, 1, log=lambda line: None).train()
     return workdir.path
 

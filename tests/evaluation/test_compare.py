@@ -16,7 +16,15 @@ PASSPORT = {
     "counts": "words",
     "data": {"path": "test.txt", "sha256": "abc"},
     "policies": {"state": "carried", "lanes": 8, "boundary": "counted"},
-    "lexicon": {"hash": "h", "words_hash": "w"},
+    "lexicon": {"hash": "h", "words": "w", "of_training": None},
+    "constraint": None,
+    "renormalised": False,
+    "spread_unknown": False,
+    "trained_on": None,
+    "selected_on": None,
+    "not_known": None,
+    "overlap": None,
+    "training": None,
     "normalised_over": "the 10 words of the lexicon",
     "head": "Softmax()",
     "parameters": 1234,
@@ -134,7 +142,7 @@ def test_texts_of_one_name_have_columns_of_their_own(tmp_path):
         compare([one, keep_text("other", first, 1.0)])
 
 
-OTHER = {"lexicon.words_hash": "otherwords", "figures.log_perplexity": 9.0}
+OTHER = {"lexicon.words": "otherwords", "figures.log_perplexity": 9.0}
 
 
 def columns_of(header):
@@ -161,7 +169,7 @@ def test_two_lexicons_of_one_run_are_two_columns(tmp_path):
     # Runs that meet nowhere are refused; those that meet may each have more.
     with pytest.raises(UserError, match=r"lexicon\.words differs: 'w' against 'otherwords'"):
         compare([one, other])
-    keep(tmp_path / "one", {"lexicon.words_hash": "third"}, name="test.carried.lexicon-third")
+    keep(tmp_path / "one", {"lexicon.words": "third"}, name="test.carried.lexicon-third")
     assert len(compare([both, one]).splitlines()[1].split()) == 3 + 6
 
 
@@ -200,35 +208,6 @@ def test_what_a_grammar_allows_has_a_column_of_its_own_whatever_the_file_is_call
         ]
         with pytest.raises(UserError, match=said):
             compare(folders)
-
-
-def test_an_old_result_says_in_its_name_alone_that_a_grammar_constrained_it(tmp_path):
-    both = keep(tmp_path / "both")
-    keep(tmp_path / "both", {"figures.log_perplexity": 3.0}, name="test.carried.constrained")
-    header, *_ = compare([both, keep(tmp_path / "one")]).splitlines()
-    assert columns_of(header)[:2] == [
-        "test, carried",
-        "test, carried, constrained by a grammar [not reco]",
-    ]
-    head = {"background": {"component": "zoo.priors.grammar:Grammar", "path": "x/geo.grammar"}}
-    trained = keep(tmp_path / "trained", {"model": {"head": head}}, name="any")
-    header, *_ = compare([trained]).splitlines()
-    assert "constrained by geo.grammar [not reco]" in header
-
-
-def test_words_are_the_same_in_any_order_and_by_the_old_hash_in_old_results(tmp_path):
-    one = {"lexicon.words_hash": "ordered", "lexicon.words": "the set"}
-    other = {"lexicon.words_hash": "in another order", "lexicon.words": "the set"}
-    folders = [
-        keep(tmp_path / "one", one),
-        keep(tmp_path / "other", other),
-        keep(tmp_path / "old", {"lexicon.words_hash": "ordered"}),
-        keep(tmp_path / "older", {"lexicon.words_hash": "in another order"}),
-    ]
-    assert columns_of(compare(folders).splitlines()[0]) == ["test, carried", ""]
-    folders.append(keep(tmp_path / "unlike", {"lexicon.words_hash": "of other words"}))
-    with pytest.raises(UserError, match=r"lexicon\.words differs"):
-        compare(folders)
 
 
 def found(tokens, long=None):
@@ -335,16 +314,20 @@ def test_the_priors_that_saw_a_text_are_shown(tmp_path):
         keep(tmp_path / "b", {"priors_saw_this_text": saw}),
         keep(tmp_path / "c"),
     ]
-    path = tmp_path / "old" / "results" / "test.carried.json"
-    folders.append(keep(tmp_path / "old"))
-    old = json.loads(path.read_text())
-    del old["priors_saw_this_text"]
-    path.write_text(json.dumps(old))
-    assert compare(folders).splitlines()[-3:] == [
+    assert compare(folders).splitlines()[-2:] == [
         f"  priors that saw this text: vocabulary, background: Unigram ({', '.join(folders[:2])})",
         f"  priors that saw this text: none ({folders[2]})",
-        f"  priors that saw this text: not recorded ({folders[3]})",
     ]
+
+
+def test_a_passport_that_lacks_a_field_names_it(tmp_path):
+    folder = keep(tmp_path / "a")
+    path = tmp_path / "a" / "results" / "test.carried.json"
+    passport = json.loads(path.read_text())
+    del passport["constraint"]
+    path.write_text(json.dumps(passport))
+    with pytest.raises(UserError, match=r"json is not a .* \(it has no constraint\)"):
+        compare([folder])
 
 
 def test_a_run_without_results_is_named(tmp_path):

@@ -60,7 +60,7 @@ def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
     assert {name: array.tolist() for name, array in found.items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert kept_scores.read(result, {}) is None  # as of a result from before scores were kept
+    assert kept_scores.read(result, {}) is None  # as with --no-scores
     with pytest.raises(UserError, match="of another evaluation"):
         kept_scores.read(result, {"scores": "0" * 64})
     kept_scores.path_of(result).write_text("no archive")

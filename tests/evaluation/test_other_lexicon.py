@@ -106,7 +106,7 @@ def test_another_lexicon_scores_unseen_words(open_workdir, words_file):
     assert (old["types"], old["out_of_vocabulary_types"]) == (8, 2)
     assert "2 outside the lexicon (20.00% of words, 25.00% of types)" in passport_text.describe(old)
     assert old["figures"]["unseen"]["tokens"] == 0
-    assert old["lexicon"]["words_hash"] != figures["lexicon"]["words_hash"]
+    assert old["lexicon"]["words"] != figures["lexicon"]["words"]
     assert passport.file_of(run, figures) != passport.file_of(trained, old)
     if old["notes"]:  # "dorment" has more than five letters, and is not in the file
         assert old["notes"]["words cut by the head"] == 1

@@ -20,7 +20,6 @@ def run_of(folder, count, loss, changes=(), **training):
     features = () if count is None else (TopWords(count),)
     vocabulary = Vocabulary(features=features, lower_case=True)
     experiment = recipes.to_json(small.experiment(vocabulary=vocabulary, **training))
-    del experiment["vocabulary"]["open_classes"]  # as of a run that began before there were any
     (folder / "experiment.json").write_text(json.dumps(experiment))
     return str(folder)
 

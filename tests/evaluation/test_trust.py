@@ -14,13 +14,14 @@ import configs
 import evaluate
 from tests.training import small
 from zoo import __main__ as commands
-from zoo import priors
+from zoo import priors, recipes
 from zoo.adaptation import Trained, WithWordsOf
 from zoo.commands import program
 from zoo.data import Text
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
+from zoo.heads import Softmax
 from zoo.runs import made_here
 from zoo.runs.workdir import Workdir
 from zoo.sources import files
@@ -156,7 +157,7 @@ def test_what_is_no_component_is_not_made(call, workdir, name):
 
 
 def test_a_recipe_of_no_experiment(call, workdir):
-    (workdir / "experiment.json").write_text('{"component": "zoo.heads:Softmax"}')
+    (workdir / "experiment.json").write_text(json.dumps(recipes.to_json(Softmax())))
     code, _, errors = call(evaluate, "--workdir", workdir)
     assert code == 2 and "holds a Softmax and no Experiment" in errors
 

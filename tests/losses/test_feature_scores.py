@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests import examples, references
-from zoo import priors, recipes
+from zoo import priors
 from zoo.embeddings import Features
 from zoo.errors import UserError
 from zoo.heads import LogLinear, WithExpert
@@ -80,9 +80,6 @@ def test_a_form_can_be_asked_for(form, caplog, monkeypatch):
 def test_the_form_of_the_estimate_is_taken_unless_one_is_asked_for():
     lexicon = examples.lexicon()
     assert LogLinear().form_taken(LogLinear().tables(lexicon)) == "dense_sums"
-    saved = recipes.to_json(LogLinear())
-    del saved["form"]
-    assert recipes.from_json(saved).form == "auto"
 
 
 @pytest.mark.parametrize(

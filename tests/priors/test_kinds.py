@@ -1,15 +1,11 @@
 """Which kinds of tags count as morphology."""
 
-import json
 import logging
 
 import pytest
 
-from tests.training import small
-from zoo import recipes
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser
-from zoo.runs.workdir import Workdir
 from zoo.sources.corpus import Corpus
 
 TRAIN = Corpus(
@@ -78,30 +74,3 @@ def test_lemmas_are_not_guessed():
     found = tags(guesser=SuffixGuesser(longest=2, rare=9))
     assert found[-1] == "Number:Plur POS:NOUN"  # as "chats", which ends alike
     assert found[0] == "POS:NIL"
-
-
-def test_runs_from_before_the_choice_have_all_kinds():
-    saved = recipes.to_json(Morphology(splits=("train",)))
-    assert saved["without"] == ["ExtPos", "Typo"]
-    assert recipes.from_json(saved) == Morphology(splits=("train",))
-    del saved["without"]
-    assert recipes.from_json(saved) == Morphology(splits=("train",), without=())
-    assert recipes.from_json(saved, renewed=True) == Morphology(splits=("train",))
-    # Within others, too.
-    of_experiment = recipes.to_json(small.experiment(vocabulary=small.WITH_FEATURES))
-    for prior in of_experiment["vocabulary"]["features"]:
-        prior.pop("without", None)
-    assert recipes.from_json(of_experiment).vocabulary.features[1] == Morphology(without=())
-
-
-def test_a_run_from_before_the_choice_is_resumed_by_its_own_command(tmp_path):
-    recipe = small.experiment(vocabulary=small.WITH_FEATURES)
-    Workdir(tmp_path).claim(recipe)
-    path = tmp_path / "experiment.json"
-    saved = recipes.to_json(recipe)
-    del saved["vocabulary"]["features"][1]["without"]
-    path.write_text(json.dumps(saved))
-    Workdir(tmp_path).check(recipe)
-    Workdir(tmp_path).check(small.with_settings(recipe, "vocabulary.features.1.without="))
-    with pytest.raises(UserError, match=r"\(vocabulary\.features\.1\.without: \[\] against \['M"):
-        Workdir(tmp_path).check(small.with_settings(recipe, "vocabulary.features.1.without=Mood"))

@@ -18,11 +18,6 @@ def test_what_was_kept_is_read():
     assert Progress.of(KEPT | {"best": math.inf, "loss": 3}, WHERE).best == math.inf
 
 
-def test_fields_that_have_come_since_have_their_defaults():
-    old = {name: value for name, value in KEPT.items() if name not in ("data", "penalty")}
-    assert Progress.of(old, WHERE) == Progress(epoch=2, best=3.5, best_step=7)
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -25,15 +25,16 @@ def mapped(path: pathlib.Path) -> np.ndarray:
     return np.lib.format.open_memmap(path, mode="r")
 
 
-def unpacked(path: Any, known: Callable[[str], bool]) -> dict[str, np.ndarray]:
+def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[str, np.ndarray]:
     """Reads the arrays of a .npz file.
 
     Args:
       path: the file, as text, pathlib.Path or another path with its methods.
       known: whether there may be an array of a name.
+      prefix: the beginning of the names of the arrays that are read; others are passed over.
 
     Returns:
-      {name: array}.
+      {name without the prefix: array}.
 
     Raises:
       OSError: it is not there.
@@ -44,7 +45,7 @@ def unpacked(path: Any, known: Callable[[str], bool]) -> dict[str, np.ndarray]:
         try:
             size = file.seek(0, os.SEEK_END)
             with zipfile.ZipFile(file) as archive:
-                return _members(archive, size, known)
+                return _members(archive, size, known, prefix)
         except (MemoryError, OSError, ValueError):
             raise
         except Exception as error:  # a damaged archive shows itself in many ways
@@ -58,10 +59,15 @@ def check(array: np.ndarray, kind: type, name: str):
         raise ValueError(f"{name} is {array.dtype}{[*array.shape]}, not {kind.__name__}[n]")
 
 
-def _members(archive, size, known):
+def _members(archive, size, known, prefix):
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
         raise ValueError("it has two arrays of one name")
+    members = {
+        name.removeprefix(prefix): member
+        for name, member in members.items()
+        if name.startswith(prefix)
+    }
     unknown = sorted(name for name in members if not known(name))
     if unknown:
         raise ValueError(f"it has {unknown[0][:60]!r}, which does not belong there")

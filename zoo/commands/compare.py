@@ -5,7 +5,12 @@ import argparse
 
 def add_to(parser: argparse.ArgumentParser):
     """Adds the command's options."""
-    parser.add_argument("workdirs", nargs="+", metavar="DIR", help="folders of evaluated runs")
+    parser.add_argument(
+        "workdirs",
+        nargs="+",
+        metavar="DIR",
+        help="folders of evaluated runs, or records of runs: FILE.jsonl, FILE.jsonl:RUN",
+    )
 
 
 def run(arguments: argparse.Namespace):

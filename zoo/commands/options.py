@@ -99,7 +99,7 @@ def add_common_to(parser: argparse.ArgumentParser):
 
 
 def add_folder_to(parser: argparse.ArgumentParser, what: str):
-    """Adds the folder of a run, DIR; --workdir DIR is another way to give it, the former one."""
+    """Adds the folder of a run, DIR; --workdir DIR is another way to give it."""
     parser.add_argument("folder", nargs="?", metavar="DIR", help=what)
     parser.add_argument("--workdir", metavar="DIR", help="the same folder, as it was given before")
 

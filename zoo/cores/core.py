@@ -9,10 +9,9 @@ import jax.numpy as jnp
 from zoo.arrays import keys
 from zoo.arrays.types import Carry, Key, Params
 from zoo.lexicon import Lexicon
-from zoo.recipes.former_names import FormerNames
 
 
-class Core(FormerNames):
+class Core:
     """The contract of cores. Subclasses are frozen dataclasses; methods are pure functions.
 
         init(key, input_size) -> params
@@ -27,7 +26,6 @@ class Core(FormerNames):
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    former_names: ClassVar[dict[str, str]] = {"laid_out_by_counts": "ordered_by_frequency"}
 
     if TYPE_CHECKING:  # a field of most, without a value here
 

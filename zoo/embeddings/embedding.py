@@ -9,10 +9,9 @@ from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.recipes.former_names import FormerNames
 
 
-class Embedding(FormerNames):
+class Embedding:
     """What every embedding offers. Subclasses are frozen dataclasses; methods are pure functions.
 
     tables(lexicon) -> pytree of arrays, what the embedding needs to know of the words
@@ -24,10 +23,6 @@ class Embedding(FormerNames):
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    former_names: ClassVar[dict[str, str]] = {
-        "laid_out_by_counts": "ordered_by_frequency",
-        "notes": "warnings",
-    }
     # As Head.kinds and Head.ordered_by_frequency.
     kinds: tuple[str, ...] | None = None
     ordered_by_frequency: bool = False

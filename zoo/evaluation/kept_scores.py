@@ -67,23 +67,39 @@ def write(result: pathlib.Path, arrays: Arrays):
 
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:
-    """The scores of a result; None if none were kept with it.
+    """Reads the scores of a result; None if none were kept with it.
+
+    Raises:
+      UserError: as `read_archive`.
+    """
+    return read_archive(path_of(result), passport)
+
+
+def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays | None:
+    """Reads the scores of a result from an archive of arrays; None if it has none.
+
+    Args:
+      path: the archive.
+      passport: of the result.
+      prefix: the beginning of the names of its arrays, where the archive has scores of several.
 
     Raises:
       UserError: they cannot be read, or are those of another evaluation.
     """
-    path, expected = path_of(result), passport.get("scores")
+    expected = passport.get("scores")
     if expected is None or not path.exists():
         return None
     try:
-        arrays = stored.unpacked(path, _KINDS.__contains__)
+        arrays = stored.unpacked(path, _KINDS.__contains__, prefix)
+        if prefix and not arrays:
+            return None
         _check(arrays, passport)
     except (OSError, ValueError) as error:
         raise UserError(f"{path} holds no scores ({error}): evaluate the run again.") from error
     if digest(arrays) != expected:
         raise UserError(
-            f"{path} has the scores of another evaluation than {result.name}: evaluate the run "
-            "again."
+            f"{path} has the scores of another evaluation than {prefix or 'the result'}: evaluate "
+            "the run again."
         )
     return arrays
 

@@ -15,8 +15,10 @@ from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.recipes import walk
 from zoo.runs.seen_texts import Texts
-from zoo.runs.text_history import MOST_WORDS
 from zoo.sources import files
+
+# The splits of a run with more training words are not read to look for a text in them.
+MOST_WORDS = 20_000_000
 
 
 def priors_that_saw(

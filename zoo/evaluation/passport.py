@@ -201,7 +201,6 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 def policies(run: Run) -> dict:
     """The choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
-    # None, as in figures from before there was a choice, where none are kept.
     texts = run.experiment.data.texts()
     blank_lines = {source.blank_lines for source in texts}
     return {
@@ -305,13 +304,8 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
 
 
 def _words(lexicon: Lexicon) -> dict:
-    """Which words there are. Only `words` does not depend on their order; `words_hash`, which does,
-    stands beside it for figures from before there was the other."""
-    return {
-        "words": lexicon.words_set_digest(),
-        "words_hash": lexicon.words_digest(),
-        "size": len(lexicon),
-    }
+    """Returns a digest of the words, which does not depend on their order, and their number."""
+    return {"words": lexicon.words_set_digest(), "size": len(lexicon)}
 
 
 def file_of(run: Run, passport: dict) -> pathlib.Path:

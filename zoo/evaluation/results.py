@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from zoo import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, old_passports
+from zoo.evaluation import kept_scores, records
 from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
@@ -30,7 +30,7 @@ _PERPLEXITY = {
     "renormalised": bool,
     "spread_unknown": bool,
     "spread_letters": int | None,
-    "priors_saw_this_text": list | None,
+    "priors_saw_this_text": list,
     "trained_on": list | None,
     "not_known": list | None,
     "overlap": dict | None,
@@ -40,9 +40,11 @@ _PERPLEXITY = {
 }
 _ANSWERS = {**_ANY, "figures": {"accuracy": float, "right": int}, "scores": str | None}
 _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "policies": dict}
+# Fields that not every passport has.
+_OPTIONAL = ("source", "scores", "spread_letters")
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
-# What is read of fields that a passport may lack, or have as null.
+# What is read of fields that may be null.
 _WITHIN = {
     "constraint": {"grammar": str, "digest": str},
     "source": {"sha256": str},
@@ -121,7 +123,8 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
 def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column, dict]]:
     """{run: the passports of its perplexities by their columns}, in the order of file names.
 
-    Fields that older results have not are derived; see `zoo.evaluation.old_passports`.
+    Args:
+      folders: of runs, or the names of runs of records (`zoo.evaluation.records`).
 
     Raises:
       UserError: a run has none or is given twice, a file cannot be read, or two of one run are of
@@ -129,20 +132,29 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
     """
     folders = [*folders]
     check_folders(folders)
-    passports = {folder: _read(location.path_of(folder)) for folder in folders}
-    every = [passport for of_run in passports.values() for passport in of_run.values()]
-    old_passports.align_words(every)
-    return {folder: _in_columns(folder, of_run) for folder, of_run in passports.items()}
+    found = {folder: [*_of_kinds(folder, ("perplexity",))] for folder in folders}
+    for folder, of_run in found.items():
+        if not of_run:
+            raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
+    return {folder: _in_columns(folder, of_run) for folder, of_run in found.items()}
 
 
-def _read(folder):
-    """{path: passport} of the perplexities in a run's results."""
-    passports = {}
-    for path, passport in _of_kinds(folder, ("perplexity",)):
-        passports[path] = old_passports.completed(passport, path)
-    if not passports:
-        raise UserError(f"{folder} has no results: python -m zoo evaluate {folder} makes them.")
-    return passports
+class Place(NamedTuple):
+    """Where a result was read.
+
+    Attributes:
+      name: of the result within its run.
+      scores: the archive of the scores that are kept.
+      prefix: the beginning of the names of its arrays there.
+    """
+
+    name: str
+    scores: pathlib.Path
+    prefix: str = ""
+
+    def read_scores(self, passport: dict) -> kept_scores.Arrays | None:
+        """Reads the scores of the result; see `kept_scores.read_archive`."""
+        return kept_scores.read_archive(self.scores, passport, self.prefix)
 
 
 @contextlib.contextmanager
@@ -166,21 +178,28 @@ def read_passport(path: pathlib.Path) -> dict:
     """
     with _reading(path):
         passport = strict_json.loads(path.read_text(encoding="utf-8"))
-        strict_json.check(passport, {"kind": str})
-        whole = passport
-        if passport["kind"] == "perplexity":
-            old_passports.check(passport)
-            whole = old_passports.completed(passport, path)
-        if passport["kind"] in _SHAPES:
-            strict_json.check(whole, _SHAPES[passport["kind"]])
-            _check_counts(whole)
-            for name, shape in _WITHIN.items():
-                if whole.get(name) is not None:
-                    strict_json.check(whole[name], shape, name)
-            of_training = whole.get("lexicon", {}).get("of_training")
-            if passport["kind"] == "perplexity" and of_training is not None:
-                strict_json.check(of_training, {"words": str}, "lexicon.of_training")
+        _check(passport)
     return passport
+
+
+def _check(passport):
+    """ValueError unless a passport has what is read of passports of its kind."""
+    strict_json.check(passport, {"kind": str})
+    if passport["kind"] not in _SHAPES:
+        return
+    shape = _SHAPES[passport["kind"]]
+    strict_json.check(passport, shape)
+    for name in shape:
+        if name not in passport and name not in _OPTIONAL:
+            raise ValueError(f"it has no {name}")
+    _check_counts(passport)
+    for name, within in _WITHIN.items():
+        if passport.get(name) is not None:
+            strict_json.check(passport[name], within, name)
+    if passport["kind"] == "perplexity":
+        of_training = passport["lexicon"].get("of_training")
+        if of_training is not None:
+            strict_json.check(of_training, {"words": str}, "lexicon.of_training")
 
 
 def _check_counts(passport):
@@ -194,22 +213,35 @@ def _check_counts(passport):
         raise ValueError(f"accuracy is {figures['accuracy']}, which is not from 0 to 1")
 
 
-def _of_kinds(folder, kinds):
-    """(path, passport) of the results of some kinds."""
+def _of_kinds(run, kinds):
+    """(place, passport) of the results of some kinds of a run."""
+    every = _of_record(run) if records.is_record(run) else _of_folder(location.path_of(run))
+    return ((place, passport) for place, passport in every if passport["kind"] in kinds)
+
+
+def _of_folder(folder):
+    """(place, passport) of the results in a run's folder."""
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if not location.is_bucket(folder) and not os.path.isdir(folder):
         return
     with location.reaching(folder):
         paths = sorted((folder / "results").glob("*.json"))
     for path in paths:
-        passport = read_passport(path)
-        if passport["kind"] in kinds:
-            yield path, passport
+        yield Place(path.name, kept_scores.path_of(path)), read_passport(path)
+
+
+def _of_record(path):
+    """(place, passport) of the results of a run of a record."""
+    file, run = records.file_and_run(path)
+    for name, passport in records.record_of(path).results.items():
+        with _reading(f"{path}, {name}"):
+            _check(passport)
+        yield Place(name, records.scores_file(file), f"{run}/{name}/"), passport
 
 
 def has_losses(folder: str | pathlib.Path) -> bool:
     """Whether a run has a perplexity among its results."""
-    return any(True for _ in _of_kinds(location.path_of(folder), ("perplexity",)))
+    return any(True for _ in _of_kinds(folder, ("perplexity",)))
 
 
 def read_answers(
@@ -225,24 +257,24 @@ def read_answers(
     check_folders(folders)
     answers: dict = {}
     for folder in folders:
-        for path, passport in _of_kinds(location.path_of(folder), ANSWERS):
+        for place, passport in _of_kinds(folder, ANSWERS):
             questions = passport["split"], passport["data"]["sha256"]
-            answers.setdefault(questions, {})[folder] = passport, kept_scores.read(path, passport)
+            answers.setdefault(questions, {})[folder] = passport, place.read_scores(passport)
     return answers
 
 
-def _in_columns(folder, passports):
-    """{column: passport}; "file" of each, which no file has, is where it was read from."""
+def _in_columns(folder, found):
+    """{column: passport}; "place" of each, which no file has, is where it was read."""
     of_columns = {}
     names: dict = {}
-    for path, passport in passports.items():
+    for place, passport in found:
         column = Column.of(passport)
         if column in of_columns:
             raise UserError(
-                f"{folder} has two results of {column}: {names[column]} and {path.name}; take the "
+                f"{folder} has two results of {column}: {names[column]} and {place.name}; take the "
                 "one that is not meant out of its results."
             )
-        of_columns[column], names[column] = {**passport, "file": path}, path.name
+        of_columns[column], names[column] = {**passport, "place": place}, place.name
     return of_columns
 
 

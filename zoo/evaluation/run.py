@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import re
 from typing import Any
 
 from zoo.data import AsPairs, Conllu, Corpus, Mixed, Pairs, Source, Text, unicode_forms
@@ -322,13 +323,13 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
 
 
 def short_names(workdirs: list[str]) -> list[str]:
-    """The folders' own names, for tables and pictures; whole paths where they are not different.
+    """Returns the runs' own names, for tables and pictures; whole paths where names are the same.
 
     Raises:
       UserError: as `zoo.runs.workdir.check_folders`.
     """
     check_folders(workdirs)
-    names = [pathlib.Path(path).name for path in workdirs]
+    names = [re.sub(r".*\.jsonl:", "", pathlib.Path(path).name) for path in workdirs]
     return names if len({*names}) == len(names) else [str(path) for path in workdirs]
 
 

@@ -1,25 +1,17 @@
 """The contract of heads for evaluation, beside probabilities: few heads write any of it."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import jax
 
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.recipes.former_names import FormerNames
 
 
-class Evaluated(FormerNames):
+class Evaluated:
     """The part of a head's contract that only evaluation, passports and starts from another run
     use."""
-
-    former_names: ClassVar[dict[str, str]] = {
-        "judging_tables": "evaluation_tables",
-        "laid_out_by_counts": "ordered_by_frequency",
-        "notes": "warnings",
-        "width": "scores_per_token",
-    }
 
     # The kinds of features that the rows of the parameters are of, () for all; None where the rows
     # are of something else, such as words.

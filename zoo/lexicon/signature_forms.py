@@ -115,6 +115,3 @@ def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
         estimates[form] / (3 * counts.words * TYPICAL_SIZE * TYPICAL_TOKENS),
     )
     return form
-
-
-chosen = choose_form  # the former name, for one release

@@ -53,11 +53,13 @@ def load(kind, path):
     or holds what makes no lexicon."""
     try:
         arrays = stored.unpacked(path, _known)
-        kept = arrays.pop("digest", None)  # older files have none
+        if "digest" not in arrays:
+            raise ValueError("it has no digest")
+        kept = arrays.pop("digest")
         lexicon = _of_arrays(kind, arrays)
         # The sums of an archive are not enough: they leave its list of arrays out.
         digest = _digest_of_arrays(_arrays(lexicon) | _notes(lexicon)).encode()
-        if kept is not None and kept.tobytes() != digest:
+        if kept.tobytes() != digest:
             raise ValueError("it is not as it was saved")
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways

@@ -50,9 +50,6 @@ class Morphology(FeaturePrior):
     without: tuple[str, ...] = ("ExtPos", "Typo")
     treebanks: tuple[str, ...] = ()
 
-    # Runs from before there was this field have all kinds of tags.
-    when_not_saved = {"without": ()}  # noqa: RUF012
-
     def features(
         self,
         words: tuple[str, ...],

@@ -26,17 +26,16 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any, renewed: bool = False, path: str = "") -> Any:
-    """The inverse of `to_json`; fields that have come since take the values that leave the recipe's
-    meaning as it was: their defaults, or those of the component's `when_not_saved`.
+def from_json(value: Any, path: str = "") -> Any:
+    """Makes the recipe that `to_json` saved; the inverse of it.
 
     Args:
-      renewed: whether they take their defaults alone, as in a config of today.
-      path: of the value itself, where it is within a recipe, for messages.
+      value: JSON, in which every component has all of its fields.
+      path: the value's place within a recipe, for messages.
 
     Raises:
       UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
-        imported, that does not have these fields, or one of whose fields has another type.
+        imported, that has other fields, or one of whose fields has another type.
 
     Example:
       >>> recipes.from_json(recipes.to_json(model)) == model
@@ -44,14 +43,11 @@ def from_json(value: Any, renewed: bool = False, path: str = "") -> Any:
     """
     if isinstance(value, dict):
         component = _component(value)
-        # What a field that has come since meant before there was one, if not its default.
-        meant = {} if renewed else getattr(component, "when_not_saved", {})
         fields = {
-            name: from_json(item, renewed, f"{path}.{name}" if path else name)
+            name: from_json(item, f"{path}.{name}" if path else name)
             for name, item in value.items()
             if name != "component"
         }
-        fields = meant | fields
         unknown = set(fields) - set(walk.field_names(component))
         if unknown:
             raise UserError(
@@ -61,7 +57,7 @@ def from_json(value: Any, renewed: bool = False, path: str = "") -> Any:
         _check_fields(component, fields, value["component"], path)
         return component(**fields)
     if isinstance(value, list):
-        return tuple(from_json(item, renewed, f"{path}.{i}") for i, item in enumerate(value))
+        return tuple(from_json(item, f"{path}.{i}") for i, item in enumerate(value))
     return value
 
 
@@ -69,14 +65,15 @@ def _check_fields(component, fields, name, path):
     """UserError unless the fields of a component are there and of their types: before it is made,
     for it may look at them as what they should be."""
     kinds = typing.get_type_hints(component)
+    needed = {*walk.field_names(component), *walk.required_fields(component)}
     for field in dataclasses.fields(component):
+        where = f"{path}.{field.name}" if path else field.name
         if field.name in fields:
-            where = f"{path}.{field.name}" if path else field.name
             field_types.check_value(fields[field.name], kinds[field.name], where)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+        elif field.name in needed:
             raise UserError(
-                f"{name} has no field {field.name} in the saved recipe: put back a copy of it, or "
-                "use the version that saved it."
+                f"{name} has no field {where} in the saved recipe: write its value there, put back "
+                "a copy of the recipe, or use the version that saved it."
             )
 
 

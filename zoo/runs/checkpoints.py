@@ -174,19 +174,17 @@ class Checkpoints:
         manager = self._managers[kind]
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
         wanted = ocp.args.StandardRestore(jax.tree.map(_wanted, like))
-        items = {"arrays": wanted, "progress": ocp.args.JsonRestore()}
-        if (self.folder / kind / str(step) / "digests").exists():  # older checkpoints have none
-            items["digests"] = ocp.args.JsonRestore()
-        restored = manager.restore(step, args=ocp.args.Composite(**items))
+        items = ocp.args.Composite(
+            arrays=wanted, progress=ocp.args.JsonRestore(), digests=ocp.args.JsonRestore()
+        )
+        restored = manager.restore(step, args=items)
         arrays, progress = restored["arrays"], restored["progress"]
         if not isinstance(progress, dict):
             raise _Damaged("its progress is no JSON object")
         # orbax gives another shape back as it is, and turns one dtype into another.
         _check_layout(manager.item_metadata(step)["arrays"], shapes)
-        if "digests" in items:
-            digests = _digests(arrays, progress)
-            if difference := _first_difference(restored["digests"], digests):
-                raise _Damaged(f"{difference} is not as it was saved")
+        if difference := _first_difference(restored["digests"], _digests(arrays, progress)):
+            raise _Damaged(f"{difference} is not as it was saved")
         return arrays, progress
 
     def close(self):
@@ -262,12 +260,8 @@ def _first_difference(kept, read) -> str | None:
 
 
 def _check_layout(metadata, shapes):
-    """_Damaged if the arrays on the disk, by their metadata, do not have these shapes and dtypes.
-
-    The metadata of an older checkpoint's format may be without a tree, and tell nothing.
-    """
-    tree = getattr(metadata, "tree", metadata)
-    there = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
+    """Raises _Damaged unless the arrays on the disk have these shapes and dtypes."""
+    there = digests.leaf_names(metadata.tree, is_leaf=lambda x: hasattr(x, "shape"))
     here = digests.leaf_names(shapes)
     for name in [*here, *there]:
         saved, expected = (

@@ -8,14 +8,10 @@ import dataclasses
 import pathlib
 
 from zoo.data import Corpus
-from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.priors import Arpa, Grammar
 from zoo.runs.seen_texts import SeenTexts, Texts
 from zoo.runs.workdir import Workdir
-
-# Training texts of more words are not read again for a run that did not keep its record.
-MOST_WORDS = 20_000_000
 
 
 def of_experiment(
@@ -76,11 +72,9 @@ def _with_run(seen, workdir, by):
 def of_run(path: str | pathlib.Path) -> SeenTexts | None:
     """The texts that the run of a work directory has seen, as they were recorded when it began.
 
-    A run from before there were such records has its texts read again, if these are there and have
-    the digest that its checkpoints name.
-
     Returns:
-      None where it cannot be known, for there is no run any more, or its texts are gone.
+      None where it is not known: there is no run any more, no record, or one of other texts than
+      those of the run's checkpoints.
 
     Raises:
       UserError: its record is damaged.
@@ -89,30 +83,4 @@ def of_run(path: str | pathlib.Path) -> SeenTexts | None:
     if not workdir.exists():
         return None
     kept, data = workdir.texts(), workdir.data_digest()
-    if kept is not None and data in ("", kept.data):
-        return kept
-    # Where digests differ the record was made, on resuming an old run, of a text that has changed.
-    return _read_again(workdir, data) if data else None
-
-
-def _read_again(workdir, data):
-    try:
-        experiment, lexicon = workdir.experiment(), workdir.lexicon()
-        vocabulary = experiment.vocabulary
-        if lexicon.counts.sum() > MOST_WORDS:
-            return None
-        splits = ("train", "validation", *_splits(experiment.model.background))
-        corpora = {split: vocabulary.read(experiment.data, split) for split in splits}
-        read = [corpora["train"], corpora["validation"]]
-        texts = [vocabulary.encode(corpus, lexicon) for corpus in read]
-        for source in workdir.other_lexicons(experiment):  # of pairs
-            reading = experiment.reading_of_sources
-            texts += [reading.encode(experiment.source_of(corpus), source) for corpus in read]
-        digest = "-".join(text.digest() for text in texts)
-    except UserError:  # the files are gone, or are others
-        return None
-    return of_experiment(experiment, corpora, data) if digest == data else None
-
-
-def _splits(background):
-    return () if background is None else background.splits
+    return kept if kept is not None and data in ("", kept.data) else None

@@ -83,14 +83,8 @@ class Workdir:
         self.name(experiment)
         new = recipes.to_json(experiment)
         if self.exists():
-            # Through the components: a field that has come since the run began has its default.
             old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))
-            difference = recipes.first_difference(old, new)
-            # Its default of today will do as well as what it meant then, if the words are the same
-            # in the end: keep_lexicon looks at that.
-            renewed = recipes.from_json(self._read_experiment(), renewed=True)
-            renewed = self._as_parallel_as(experiment, renewed)
-            if difference and recipes.to_json(renewed) != new:
+            if difference := recipes.first_difference(old, new):
                 further = ""
                 if difference.startswith("training."):
                     further = f"; to train its model further, add --set init_from={self.path}"
@@ -250,8 +244,7 @@ class Workdir:
         storage.write_whole(self.path / "texts.npz", seen.save)
 
     def texts(self) -> SeenTexts | None:
-        """The texts that `keep_texts` recorded; None for a run from before there was such a
-        record."""
+        """Returns the texts that `keep_texts` recorded; None without a record."""
         path = self.path / "texts.npz"
         return SeenTexts.load(path) if path.exists() else None
 

@@ -7,9 +7,6 @@ import typing
 
 from zoo.errors import UserError
 
-# Fields that checkpoints of earlier versions do not have.
-_LATER = ("data", "penalty")
-
 
 @dataclasses.dataclass
 class Progress:
@@ -51,7 +48,7 @@ class Progress:
             if name not in fields:
                 wrong = f"the key {name!r}, which this version does not know"
             elif name not in kept:
-                wrong = None if name in _LATER else f"no key {name!r}"
+                wrong = f"no key {name!r}"
             else:
                 value, kind = kept[name], kinds_of[name]
                 kinds = (int, float) if kind is float else (kind,)

@@ -1,8 +1,7 @@
 """The names of components in saved recipes: "zoo.heads:NCE", the package that exports a class.
 
-The tables here are all that reading depends on. In which file a class is written is no part of its
-name, so files can move; a class or a package that is renamed gets a line in `FORMER`, and every
-recipe that was ever saved stays readable.
+The table here is all that reading depends on. The file in which a class is written is not part of
+its name, so files can move.
 """
 
 import dataclasses
@@ -64,80 +63,6 @@ COMPONENTS = {
     ),
 }
 
-# Recipes once named the file of a class: {package: {file: what it held}}.
-_FILES: dict[str, dict[str, tuple[str, ...]]] = {
-    "zoo": {"zoo.experiment": ("Evaluation", "Experiment", "Training")},
-    "zoo.cores": {"zoo.cores.lstm": ("LSTM",), "zoo.cores.ngram": ("NGram",)},
-    "zoo.data": {
-        "zoo.data.characters": ("Characters",),
-        "zoo.data.conllu": ("Conllu",),
-        "zoo.data.facts": ("Facts",),
-        "zoo.data.micro": ("Micro",),
-        "zoo.data.mixed": ("Mixed",),
-        "zoo.data.overnight": ("Overnight",),
-        "zoo.data.prefixed": ("Prefixed",),
-        "zoo.data.realisations": ("Realisations",),
-        "zoo.data.text": ("Text",),
-        "zoo.data.vocabulary": ("Vocabulary",),
-    },
-    "zoo.embeddings": {
-        "zoo.embeddings.char_cnn": ("CharCNN",),
-        "zoo.embeddings.concat": ("Concat",),
-        "zoo.embeddings.features": ("Features",),
-        "zoo.embeddings.lookup": ("Lookup",),
-    },
-    "zoo.heads": {
-        "zoo.heads.adaptive": ("AdaptiveSoftmax",),
-        "zoo.heads.blackout": ("BlackOut",),
-        "zoo.heads.char_lstm": ("CharLSTM",),
-        "zoo.heads.cnn_softmax": ("CNNSoftmax",),
-        "zoo.heads.hierarchical": ("HierarchicalSoftmax",),
-        "zoo.heads.huffman": ("HuffmanSoftmax",),
-        "zoo.heads.importance": ("ImportanceSampling",),
-        "zoo.heads.letter_noise": ("LetterNoise",),
-        "zoo.heads.log_linear": ("LogLinear",),
-        "zoo.heads.mixture": ("MixtureOfContexts", "MixtureOfSoftmaxes"),
-        "zoo.heads.nce": ("NCE",),
-        "zoo.heads.noise": ("LogUniformNoise", "UniformNoise", "UnigramNoise"),
-        "zoo.heads.self_normalised": ("SelfNormalisedSoftmax",),
-        "zoo.heads.softmax": ("Softmax",),
-        "zoo.heads.spread_unknown": ("SpreadUnknown",),
-        "zoo.heads.with_expert": ("WithExpert",),
-    },
-    "zoo.models": {"zoo.models.language_model": ("LanguageModel",)},
-    "zoo.optimizers": {"zoo.training.optimizers": COMPONENTS["zoo.optimizers"]},
-    "zoo.priors": {
-        "zoo.priors.arpa": ("Arpa",),
-        "zoo.priors.evidence": ("Evidence",),
-        "zoo.priors.expert": ("KnowledgeBase",),
-        "zoo.priors.grammar": ("Grammar",),
-        "zoo.priors.guesser": ("SuffixGuesser",),
-        "zoo.priors.morphology": ("Morphology",),
-        "zoo.priors.ngram": ("NGram",),
-        "zoo.priors.numbers": ("Numbers",),
-        "zoo.priors.spelling": ("Affixes", "LetterNgrams"),
-        "zoo.priors.strings": ("DigitStrings", "LetterStrings"),
-        "zoo.priors.top_words": ("TopWords",),
-        "zoo.priors.unigram": ("Uniform", "Unigram"),
-        "zoo.priors.word_function": ("WordFunction",),
-        "zoo.priors.word_list": ("WordList",),
-    },
-}
-
-# {a name that recipes were once saved with: the name of the same class now}.
-FORMER = {
-    f"{file}:{name}": f"{package}:{name}"
-    for package, files in _FILES.items()
-    for file, names in files.items()
-    for name in names
-} | {
-    "zoo.convolution:Convolution": "zoo.networks:Convolution",
-    "zoo.spelling:Spelling": "zoo.lexicon:Spelling",
-    "zoo.heads.noise:LogUniform": "zoo.heads:LogUniformNoise",
-    "zoo.heads.noise:Uniform": "zoo.heads:UniformNoise",
-    "zoo.heads.noise:Unigram": "zoo.heads:UnigramNoise",
-}
-
 
 def name_of(component: type) -> str:
     """The name of a class in recipes: "package:Class" of one of the tables, else "module:Class"."""
@@ -149,11 +74,11 @@ def name_of(component: type) -> str:
 
 
 def component(name: str) -> type | None:
-    """The class of zoo that recipes call so, now or formerly; None for any other name.
+    """The class of zoo that recipes call so; None for any other name.
 
-    Nothing is imported but the packages in the tables.
+    Imports only the packages in the table.
     """
-    package, _, of_class = FORMER.get(name, name).partition(":")
+    package, _, of_class = name.partition(":")
     if of_class not in COMPONENTS.get(package, ()):
         return None
     return getattr(importlib.import_module(package), of_class)

@@ -1,5 +1,6 @@
 """JSON of the zoo's own, damaged: passports, records, weights, and sizes in recipes."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from zoo.runs import exported, sizes
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
+from zoo.trust import public_names
 
 _COUNTS = {"sentences": 0, "tokens": 0, "of_sentences": 2, "of_tokens": 5}
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
@@ -25,7 +27,7 @@ _ANY = {
     "head": "Softmax()",
     "parameters": 9,
     "policies": {"state": "carried", "lower_case": False},
-    "lexicon": {"words": "aa", "words_hash": "aa", "of_training": {"words": "aa"}},
+    "lexicon": {"words": "aa", "of_training": {"words": "aa"}},
     "data": {"path": "test.txt", "sha256": "bb"},
     "normalised_over": "the lexicon",
     "constraint": None,
@@ -115,9 +117,24 @@ def _export(changes, folder):
     exported.record(_written(folder, exported.RECORD, text).parent)
 
 
+def _whole(value):
+    """A recipe as JSON, with the defaults of the fields that its components lack."""
+    if isinstance(value, list):
+        return [*map(_whole, value)]
+    if not isinstance(value, dict):
+        return value
+    component = public_names.component(value["component"])
+    defaults = {
+        field.name: recipes.to_json(field.default)
+        for field in dataclasses.fields(component)
+        if field.default is not dataclasses.MISSING
+    }
+    return defaults | {name: _whole(item) for name, item in value.items()}
+
+
 def _sizes(changes, folder):
     """Looks at the sizes of a recipe before a model of it is built."""
-    recipe = recipes.from_json(changed(recipes.to_json(readers.EXPERIMENT), changes))
+    recipe = recipes.from_json(_whole(changed(recipes.to_json(readers.EXPERIMENT), changes)))
     sizes.check(recipe, _SHAPES, "the run")
 
 

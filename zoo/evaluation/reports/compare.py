@@ -2,7 +2,7 @@
 
 import math
 
-from zoo.evaluation import overlap, significance
+from zoo.evaluation import overlap, records, significance
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.perplexity import perplexity_of
 from zoo.evaluation.reports import paired, seeds
@@ -18,8 +18,10 @@ NOT_RANKED = "!"
 
 
 def compare(folders: list[str]) -> str:
-    """Tables of the runs: head, parameters, and log-perplexity (nats per token) and perplexity of
-    each split, the lowest log-perplexity on the split that ranks first; then their accuracies.
+    """Makes tables of the results of runs.
+
+    They have head, parameters, and log-perplexity (nats per token) and perplexity of each split,
+    the lowest log-perplexity on the split that ranks first; then accuracies.
 
     Runs that differ in their seed alone are one row, of the means, with the least and the greatest.
     Where the scores of single words were kept, a column has the interval of 95 % of each figure by
@@ -32,11 +34,15 @@ def compare(folders: list[str]) -> str:
     its text the runs had seen, and the runs whose columns come from different checkpoints, which
     the table marks with a star.
 
+    Args:
+      folders: of runs, or records of runs (`zoo.evaluation.records`).
+
     Raises:
       UserError: a run has no results or two of the same, or figures of a split have different
         denominators, policies, texts, lexicons or constraints; the message names the field and both
         values.
     """
+    folders = records.expanded(folders)
     answers = read_answers(folders)
     lines = [] if answers and not any(map(has_losses, folders)) else _losses(folders)
     for (split, _), of_runs in answers.items():
@@ -195,10 +201,9 @@ def _notes(name, passports):
     yield from _grouped({run: [f"  {line}" for line in lines] for run, lines in told.items()})
     changed = {run: _changed(passport) for run, passport in passports.items()}
     yield from _grouped({run: [f"  {how}"] for run, how in changed.items() if how})
-    saw = {run: passport.get("priors_saw_this_text") for run, passport in passports.items()}
     seen = {
-        run: "not recorded" if of_run is None else ", ".join(of_run) or "none"
-        for run, of_run in saw.items()
+        run: ", ".join(passport["priors_saw_this_text"]) or "none"
+        for run, passport in passports.items()
     }
     yield from _grouped({run: [f"  priors that saw this text: {how}"] for run, how in seen.items()})
 

@@ -56,10 +56,15 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def loss_lines(groups: Sequence[Runs]) -> list[str]:
-    """A line for each of the `contrasts` of runs whose scores are kept, the lowest loss first."""
+    """Returns a line for each of the `contrasts` of runs whose scores are kept, the lowest loss
+    first; where fewer than two groups have scores, of groups of two seeds or more."""
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
     if len(kept) < 2:
-        return []
+        several = [runs for runs in groups if len(runs.losses) > 1]
+        several.sort(key=lambda runs: runs.loss)
+        if len(several) < 2:
+            return []
+        return [_seeds_line(one, other) for one, other in contrasts(several)]
     lines = [_loss_line(one, other) for one, other in contrasts(kept)]
     single = any(len(runs.losses) == 1 for runs in kept)
     return lines + ["  one seed says nothing of the noise of training"] * single
@@ -82,6 +87,16 @@ def _loss_line(one, other):
     if tie:
         return f"  {one.name} and {other.name}: a tie, {between} apart ({how})"
     return f"  {one.name} is below {other.name} by {between} ({how})"
+
+
+def _seeds_line(one, other):
+    p = significance.seeds_test([*one.losses], [*other.losses])
+    less = f"p = {p:.3f}" if p >= 0.0005 else "p < 0.001"
+    how = f"({less} by {len(one.losses)} and {len(other.losses)} seeds)"
+    between = f"{other.loss - one.loss:.4f} nats"
+    if p < significance.LEVEL:
+        return f"  {one.name} is below {other.name} by {between} {how}"
+    return f"  {one.name} and {other.name}: a tie, {between} apart {how}"
 
 
 def _difference(sums):

@@ -52,7 +52,7 @@ def runs_of(group: tuple[str, ...], passports: Mapping[str, dict]) -> Runs | Non
     if not there:
         return None
     losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in there)
-    kept = [kept_scores.read(passport["file"], passport) for passport in there]
+    kept = [passport["place"].read_scores(passport) for passport in there]
     statistics = tuple(kept_scores.statistics(arrays) for arrays in kept if arrays is not None)
     alike = len({one.shape for one in statistics}) == 1
     whole = len(statistics) == len(there) and alike

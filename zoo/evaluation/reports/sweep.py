@@ -11,7 +11,7 @@ import statistics
 
 from zoo import recipes
 from zoo.errors import UserError
-from zoo.evaluation import overlap
+from zoo.evaluation import overlap, records
 from zoo.evaluation.comparable import check_comparable
 from zoo.evaluation.results import columns_of, names_of, read_results
 from zoo.runs import outputs
@@ -87,7 +87,9 @@ def _trained_on(workdir, path):
 
 
 def _experiment(workdir):
-    """A run's experiment as JSON, with the defaults of fields that have come since it began."""
+    """A run's experiment as JSON."""
+    if records.is_record(workdir):
+        return json.loads(json.dumps(records.record_of(workdir).experiment))
     return recipes.to_json(Workdir(workdir).experiment())
 
 
@@ -148,6 +150,7 @@ def report(field: str, workdirs: list[str], file: str, log=outputs.show):
     from zoo.evaluation.run import short_names
 
     plots.check_file(file)
+    workdirs = records.expanded(workdirs)
     if all(value is None for value in [value_of(workdir, field) for workdir in workdirs]):
         raise UserError(f"none of the runs has the field {field}: see their experiment.json.")
     columns = columns_of(read_results(workdirs))

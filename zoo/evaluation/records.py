@@ -1,0 +1,142 @@
+"""Records of runs: the recipes and results of many runs in one file, a run a line.
+
+    {"run": "micro_softmax_0", "experiment": {...}, "results": {"test.sentences": {...}, ...}}
+
+Results are passports (`zoo.evaluation.passport`) by the names of their files in a run's folder.
+Scores that are kept (`zoo.evaluation.kept_scores`) stand beside NAME.jsonl in NAME.npz, as arrays
+RUN/RESULT/ARRAY. A command that reads the results of runs takes NAME.jsonl for all the runs of a
+record, and NAME.jsonl:RUN for one of them, in the place of a run's folder.
+"""
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from zoo import strict_json
+from zoo.errors import UserError
+from zoo.evaluation import kept_scores
+from zoo.runs import storage
+
+_NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
+_LINE = {"run": str, "experiment": dict, "results": dict}
+
+
+class Record(NamedTuple):
+    """A run of a record.
+
+    Attributes:
+      run: its name.
+      experiment: its recipe, as JSON.
+      results: {name: passport}.
+    """
+
+    run: str
+    experiment: dict
+    results: dict[str, dict]
+
+
+def is_record(path: str | pathlib.Path) -> bool:
+    """Whether a path names a record, or a run of one, rather than a run's folder."""
+    return _NAME.fullmatch(str(path)) is not None and not os.path.isdir(path)
+
+
+def expanded(paths: Iterable[str]) -> list[str]:
+    """Puts the names of its runs, NAME.jsonl:RUN, in the place of each NAME.jsonl.
+
+    Raises:
+      UserError: as `read`.
+    """
+    names = []
+    for path in paths:
+        if is_record(path) and str(path).endswith(".jsonl"):
+            names += [f"{path}:{record.run}" for record in read(pathlib.Path(path))]
+        else:
+            names.append(path)
+    return names
+
+
+def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
+    """Splits NAME.jsonl:RUN; UserError for NAME.jsonl alone."""
+    match = _NAME.fullmatch(str(path))
+    if match is None or match[2] is None:
+        raise UserError(f"{path} has several runs: name one of them, as in {path}:RUN.")
+    return pathlib.Path(match[1]), match[2]
+
+
+def record_of(path: str | pathlib.Path) -> Record:
+    """Reads the run NAME.jsonl:RUN; UserError as `read`, or if the record does not have it."""
+    file, run = file_and_run(path)
+    records = {record.run: record for record in read(file)}
+    if run not in records:
+        raise UserError(f"{file} has no run {run}: name one of {', '.join(records)}.")
+    return records[run]
+
+
+def read(file: pathlib.Path) -> list[Record]:
+    """Reads all runs of a record.
+
+    Raises:
+      UserError: the file cannot be read, a line is not of this form, or a run stands there twice.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}): give a record of runs.") from error
+    records: dict[str, Record] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            value = strict_json.loads(line)
+            strict_json.check(value, _LINE)
+        except ValueError as error:
+            raise UserError(
+                f"{file}, line {number} is not a run of a record ({error}): put back a copy of it."
+            ) from error
+        if value["run"] in records:
+            raise UserError(f"{file}, line {number}: {value['run']} stands there twice: remove it.")
+        records[value["run"]] = Record(**{name: value[name] for name in _LINE})
+    return [*records.values()]
+
+
+def scores_file(file: pathlib.Path) -> pathlib.Path:
+    """The file of the kept scores of a record, NAME.npz of NAME.jsonl."""
+    return file.with_suffix(".npz")
+
+
+def write(
+    file: pathlib.Path,
+    records: Sequence[Record],
+    scores: Mapping[str, Mapping[str, kept_scores.Arrays]],
+):
+    """Adds runs to a record, which it makes if need be; runs of the same names are replaced.
+
+    Args:
+      file: NAME.jsonl.
+      records: the runs.
+      scores: {run: {result: its kept scores}}, where there are any.
+    """
+    new = {record.run for record in records}
+    others = [record for record in read(file) if record.run not in new] if file.exists() else []
+    every = sorted([*others, *records], key=lambda record: record.run)
+    text = "".join(
+        strict_json.dumps(record._asdict(), ensure_ascii=False, separators=(",", ":")) + "\n"
+        for record in every
+    )
+    arrays = {}
+    if scores_file(file).exists():
+        with np.load(scores_file(file)) as kept:
+            arrays = {name: kept[name] for name in kept if name.partition("/")[0] not in new}
+    for run, of_results in scores.items():
+        for result, of_result in of_results.items():
+            arrays |= {f"{run}/{result}/{name}": array for name, array in of_result.items()}
+
+    def save(path):
+        with open(path, "wb") as opened:  # numpy would add .npz to a path without it
+            np.savez_compressed(opened, **arrays)
+
+    if arrays:
+        storage.write_whole(scores_file(file), save)
+    storage.write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))
