@@ -48,15 +48,15 @@ def test_former_names_of_methods_give_those_of_today():
 
 
 def test_a_method_written_by_a_former_name_is_used():
-    with pytest.warns(DeprecationWarning, match=r"Own\.judging_tables is now evaluation_tables"):
+    with pytest.warns(DeprecationWarning, match=r"Own\.notes is now warnings"):
 
         @dataclasses.dataclass(frozen=True)
         class Own(heads.Softmax):
             width: int = 5  # a field is no method
 
-            def judging_tables(self, lexicon):
-                return {"own": lexicon}
+            def notes(self, lexicon):
+                return {"own": len(lexicon)}
 
     lexicon = examples.plain_lexicon(2)
-    assert Own().evaluation_tables(lexicon) == {"own": lexicon}
+    assert Own().warnings(lexicon) == {"own": 2}
     assert Own().scores_per_token(7) == 7 and Own().width == 5

@@ -35,7 +35,7 @@ class WordVectors(Head):
     def array_shapes(self) -> Shapes | None:
         return Shapes({"weights": "V D"} | ({"bias": "V"} if self.bias else {}), {})
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""
         params = {}
         if not self.tied:
