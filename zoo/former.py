@@ -17,7 +17,7 @@ MODULES = {
     "zoo.convolution": "zoo.networks.convolution",
     "zoo.files": "zoo.sources.files",
     "zoo.heads.exact": "zoo.losses.softmax",
-    "zoo.heads.exact_sum": "zoo.losses.softmax_sum",
+    "zoo.heads.exact_sum": "zoo.losses.softmax",
     "zoo.keys": "zoo.arrays.keys",
     "zoo.open_words": "zoo.data.open_words",
     "zoo.rows": "zoo.arrays.rows",

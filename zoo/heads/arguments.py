@@ -30,7 +30,7 @@ from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
 from zoo.heads import given, sharding
-from zoo.losses.token_weights import present_states, without_gradient
+from zoo.losses.token_blocks import present_states, without_gradient
 
 if TYPE_CHECKING:
     from zoo.heads.head import Head

@@ -14,8 +14,8 @@ from zoo.heads import arguments, given
 from zoo.heads.evaluated import Evaluated
 from zoo.heads.given import Shapes
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum, softmax_words
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses import softmax, softmax_words
+from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
 
 
@@ -635,6 +635,6 @@ class Head(Evaluated):
 
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
-        block = softmax_sum.token_block(tokens, self.scores_per_token(words))
+        block = softmax.token_block(tokens, self.scores_per_token(words))
         results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

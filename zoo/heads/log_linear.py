@@ -33,8 +33,8 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
-from zoo.losses import feature_scores, log_linear, measured, softmax, softmax_sum
-from zoo.losses.token_weights import absent, weighted_sum, without_gradient
+from zoo.losses import feature_scores, log_linear, measured, softmax
+from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
 
@@ -215,9 +215,7 @@ class LogLinear(Head):
             )
         elif self.background is None:
             weights, bias = self._signature_weights(params, tables)
-            summed = softmax_sum.weighted_softmax_loss(
-                hidden, weights, bias, of_targets, token_weights
-            )
+            summed = softmax.weighted_softmax_loss(hidden, weights, bias, of_targets, token_weights)
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])

@@ -21,7 +21,7 @@ from zoo.lexicon import Lexicon, signatures
 from zoo.losses import importance, softmax
 from zoo.losses.expectations import metropolis_walk
 from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zeros
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses.token_blocks import weighted_sum
 
 CHAIN = 0x636861  # tells the random numbers of chains from those of draws
 

@@ -11,8 +11,8 @@ from zoo.errors import check_least, check_rates
 from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum, softmax_words
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses import softmax, softmax_words
+from zoo.losses.token_blocks import weighted_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Softmax(SoftmaxScores):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         scores = self._scores_of(params, hidden)
-        loss = softmax_sum.weighted_softmax_loss(
+        loss = softmax.weighted_softmax_loss(
             *scores, targets, token_weights, penalty=self._z_penalty
         )
         if self.label_smoothing:
