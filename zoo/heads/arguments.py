@@ -35,21 +35,24 @@ from zoo.losses.token_blocks import present_states, without_gradient
 if TYPE_CHECKING:
     from zoo.heads.head import Head
 
+# The first arguments of methods, in their order.
+ARRAYS = ("params", "tables", "hidden", "targets", "token_weights")
 # Ends of the names of methods that read what the loss alone needs.
 LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
 
 
-def checked(head: "Head", method: str, function: Callable, **arguments: Any) -> Any:
+def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
     """Computes a public method of a head by what the head writes, of checked, regular arguments.
 
-    Further arguments are those of the public method by name, in the order in which the function
-    takes them.
+    The arguments behind the arrays are given by name.
 
     Args:
       head: the head.
       method: the public method, which errors name.
-      function: what the head writes for it; it gets the arguments by position.
+      function: what the head writes for it; it gets the arrays and the others by position.
+      arrays: the values of the first of `ARRAYS`.
     """
+    arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
     name = f"{type(head).__name__}.{method}"
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
         raise TypeError(f"{name} is handed prepared arrays and does not take any")
@@ -92,7 +95,7 @@ def _on_explicit_axes(head, method, function, mesh, arguments):
     """`checked`, where arrays lie over the explicit axes of a mesh."""
 
     def within(**present):
-        return checked(head, method, function, **{**dict.fromkeys(arguments), **present})
+        return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
 
     draws = arguments.get("key") is not None and (method == "sample" or head.draws_noise)
     return sharding.over_explicit(within, method, mesh, arguments, draws)

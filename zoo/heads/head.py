@@ -192,16 +192,9 @@ class Head(Evaluated):
         Returns:
           [...], nats.
         """
+        arrays = params, tables, hidden, targets
         return arguments.checked(
-            self,
-            "loss",
-            self._penalised_loss,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            targets=targets,
-            key=key,
-            context=context,
+            self, "loss", self._penalised_loss, arrays, key=key, context=context
         )
 
     @final
@@ -231,17 +224,9 @@ class Head(Evaluated):
         Returns:
           A scalar, nats.
         """
+        arrays = params, tables, hidden, targets, token_weights
         return arguments.checked(
-            self,
-            "weighted_loss",
-            self._weighted_loss_and_penalty,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            targets=targets,
-            token_weights=token_weights,
-            key=key,
-            context=context,
+            self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
         )[0]
 
     @final
@@ -270,15 +255,12 @@ class Head(Evaluated):
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
+        arrays = params, tables, hidden, targets, token_weights
         return arguments.checked(
             self,
             "weighted_loss_and_penalty",
             self._weighted_loss_and_penalty,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            targets=targets,
-            token_weights=token_weights,
+            arrays,
             key=key,
             context=context,
         )
@@ -295,7 +277,7 @@ class Head(Evaluated):
           [...], nats; it does not depend on the target.
         """
         return arguments.checked(
-            self, "penalties", self._penalties_or_zeros, params=params, hidden=hidden
+            self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
         )
 
     @final
@@ -338,16 +320,9 @@ class Head(Evaluated):
         Returns:
           [...], nats.
         """
+        arrays = params, tables, hidden, targets
         return arguments.checked(
-            self,
-            "log_prob",
-            self._log_prob_and_log_z,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            targets=targets,
-            context=context,
-            prepared=prepared,
+            self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
         )[0]
 
     @final
@@ -374,14 +349,12 @@ class Head(Evaluated):
         Returns:
           (log p [...], log Z [...]), nats.
         """
+        arrays = params, tables, hidden, targets
         return arguments.checked(
             self,
             "log_prob_and_log_z",
             self._log_prob_and_log_z,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            targets=targets,
+            arrays,
             context=context,
             prepared=prepared,
         )
@@ -408,15 +381,9 @@ class Head(Evaluated):
         Returns:
           [..., V], nats.
         """
+        arrays = params, tables, hidden
         return arguments.checked(
-            self,
-            "log_probs",
-            self._log_probs,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            context=context,
-            prepared=prepared,
+            self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
         )
 
     @final
@@ -443,16 +410,9 @@ class Head(Evaluated):
         Returns:
           int32 [...].
         """
+        arrays = params, tables, hidden
         return arguments.checked(
-            self,
-            "sample",
-            self._sample,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            key=key,
-            context=context,
-            prepared=prepared,
+            self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
         )
 
     @final
@@ -479,16 +439,9 @@ class Head(Evaluated):
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
+        arrays = params, tables, hidden
         return arguments.checked(
-            self,
-            "top_k",
-            self._top_k,
-            params=params,
-            tables=tables,
-            hidden=hidden,
-            k=k,
-            context=context,
-            prepared=prepared,
+            self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
         )
 
     # ------------------------------------------------------------ what a head writes of it
