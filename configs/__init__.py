@@ -15,10 +15,12 @@ import pathlib
 import re
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
-from zoo import Experiment
 from zoo.errors import UserError, shortened
-from zoo.trust import user_modules
+
+if TYPE_CHECKING:
+    from zoo import Experiment
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 _TREEBANK = re.compile(r"(?P<treebank>ud(_[a-z0-9]+){2,}?)(?P<kind>_softmax)?")
@@ -44,11 +46,14 @@ def summary(name: str) -> str:
     return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
-def load(name: str) -> Experiment:
+def load(name: str) -> "Experiment":
     """The experiment of a config: one of `names()`, or the path of a file with get_config().
 
     From then on modules beside the file, and those of the working folder, can be imported.
     """
+    from zoo import Experiment  # not to list names
+    from zoo.trust import user_modules
+
     path, arguments = paths().get(name), ()
     if path is None and (match := _TREEBANK.fullmatch(name)):
         path, arguments = paths()[f"ud_treebank{match['kind'] or ''}"], (match["treebank"],)

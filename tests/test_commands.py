@@ -2,6 +2,7 @@
 
 import argparse
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -137,9 +138,24 @@ def test_every_number_of_the_command_line_has_its_bounds():
                 for inner in action.choices.values():
                     yield from parsers(inner)
 
-    tops = [module.add_to for module, _ in command_line.COMMANDS.values()]
+    tops = [command_line.module_of(command).add_to for command in command_line.COMMANDS]
     for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
         parser = argparse.ArgumentParser()
         add_to(parser)
         for inner in parsers(parser):
             assert not [a.dest for a in inner._actions if a.type in (int, float)]
+
+
+def test_what_is_listed_is_listed_without_jax():
+    """The options of a command, and what it imports, are there when that command runs."""
+    source = (
+        "import sys\n"
+        "from zoo.commands import command_line\n"
+        "try:\n"
+        "    command_line.main(['--help'])\n"
+        "except SystemExit:\n"
+        "    print(*(m for m in sys.modules if m in ('jax', 'numpy', 'zoo.commands.train')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "micro-report" in done.stdout and done.stdout.endswith("\n\n")  # nothing was imported

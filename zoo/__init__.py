@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from zoo.lexicon import Lexicon
     from zoo.recipes.changes import changed
 
-__getattr__, __dir__ = lazy.doors(__name__, __file__)
+# Imported when they are asked for.
+__getattr__, __dir__ = lazy.names(
+    __name__,
+    {
+        "Evaluation": "zoo.experiment",
+        "Experiment": "zoo.experiment",
+        "Lexicon": "zoo.lexicon",
+        "Parallel": "zoo.experiment",
+        "Training": "zoo.experiment",
+        "changed": "zoo.recipes.changes",
+        "load": "zoo.evaluation.loaded",
+    },
+)
 
 __all__ = [
     "Evaluation",

@@ -201,6 +201,13 @@ class WithWordsOf(Source):
     def parts(self, split):
         return self.source.parts(split)
 
+    @property
+    def form(self):
+        return self.source.form
+
+    def with_test(self, path):
+        return self.source.with_test(path)
+
     def within(self):
         return self.source.within()
 

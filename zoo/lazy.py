@@ -1,14 +1,7 @@
-"""Names that are imported when they are asked for, and packages that may not be there.
+"""Names that are imported when they are asked for, and packages that may not be installed."""
 
-A package says what it has under `if TYPE_CHECKING:`, where type checkers and editors read it, and
-begins with `__getattr__, __dir__ = lazy.doors(__name__, __file__)`. So one part is used without
-reading the files, or needing the packages, of the others.
-"""
-
-import ast
 import contextlib
 import importlib
-import pathlib
 import sys
 from collections.abc import Iterator
 
@@ -60,32 +53,17 @@ def extra() -> Iterator[None]:
         raise
 
 
-def doors(package: str, file: str):
-    """(`__getattr__`, `__dir__`) of a package whose names are imported under TYPE_CHECKING.
+def names(package: str, modules: dict[str, str]):
+    """Returns the `__getattr__` and `__dir__` of a package that imports names when asked for them.
 
     Args:
       package: its name.
-      file: its `__init__.py`.
+      modules: {name: the module that has it}.
     """
-    homes = _homes(pathlib.Path(file).read_text(encoding="utf-8"))
 
     def get(name: str):
-        if name not in homes:
+        if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(homes[name]), name)
-        setattr(sys.modules[package], name, value)  # from now on without being asked
-        return value
+        return getattr(importlib.import_module(modules[name]), name)
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *homes})
-
-
-def _homes(source: str) -> dict[str, str]:
-    """{name: the module that it is imported from} of the imports under TYPE_CHECKING."""
-    return {
-        alias.name: imported.module
-        for block in ast.parse(source).body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-        for imported in block.body
-        if isinstance(imported, ast.ImportFrom) and imported.module
-        for alias in imported.names
-    }
+    return get, lambda: sorted({*vars(sys.modules[package]), *modules})

@@ -15,7 +15,6 @@ from zoo.data import Conllu, Mixed, Prefixed, Text, Vocabulary
 from zoo.embeddings import CharCNN, Lookup
 from zoo.errors import Interrupted, UserError
 from zoo.evaluation.leakage import priors_that_saw
-from zoo.evaluation.run import _as_test
 from zoo.heads import CharLSTM, CNNSoftmax, Softmax
 from zoo.models import LanguageModel
 from zoo.sources.corpus import Mixture
@@ -142,23 +141,18 @@ def test_what_only_one_corpus_has(tmp_path, texts):
     assert corpus.sentences == [["kočka", "spí"], ["prší"], ["un"], ["who", "?", "|||", "me"]]
     assert corpus.features == [[(), ()], [()], [("POS:DET",)], [()] * 4]
     assert corpus.prefixes == [0, 0, 0, 3]
-    assert source.fused == "split"
+    assert source.form.fused == "split"
     # Other files are read as the corpus whose files have their suffix, or else as text.
-    kinds = {
-        path: type(_as_test(source, path, pairs=False))
-        for path in ("x.conllu", "x.tsv[:3]", "x.txt", "x")
-    }
+    kinds = {path: type(source.with_test(path)) for path in ("x.conllu", "x.tsv[:3]", "x.txt", "x")}
     assert [*kinds.values()] == [Conllu, Prefixed, Text, Text]
-    assert _as_test(source, "x.conllu", pairs=False).tests == ("x.conllu",)
+    assert source.with_test("x.conllu").tests == ("x.conllu",)
     # A wrapper is read as what is in it.
     wrapped = WithWordsOf(source.corpora[1], "run")
-    assert _as_test(wrapped, "x.conllu", pairs=False) == _as_test(
-        source.corpora[1], "x.conllu", pairs=False
-    )
+    assert wrapped.with_test("x.conllu") == source.corpora[1].with_test("x.conllu")
     assert wrapped.texts() == [source.corpora[1]]
     corpora = (source.corpora[0], wrapped, source.corpora[2])
     with_wrapper = dataclasses.replace(source, corpora=corpora)
-    assert with_wrapper.fused == "split"
+    assert with_wrapper.form.fused == "split"
     assert with_wrapper.texts() == source.texts() == [*source.corpora]
 
 

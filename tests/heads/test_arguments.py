@@ -22,10 +22,15 @@ from zoo.heads import (
     Softmax,
     SpreadUnknown,
     WithExpert,
-    arguments,
 )
 from zoo.lexicon.spelling import Spelling
 
+# Methods that check what they are given, and call what a head writes.
+CHECKED = (
+    *("init", "tables", "evaluation_tables", "partition", "prepared"),
+    *("loss", "weighted_loss", "weighted_loss_and_penalty", "penalties"),
+    *("log_prob", "log_prob_and_log_z", "log_probs", "sample", "top_k"),
+)
 SIZE, WORDS, BATCH, TIME = 7, 13, 3, 5
 HEADS = {name: case.head for name, case in test_contract.HEADS.items()} | {
     "penalised log-linear": LogLinear(penalty=0.3),
@@ -60,13 +65,13 @@ def options(head, targets):
     return {} if head.background is None else {"context": targets}
 
 
-def test_every_method_of_every_head_looks_at_its_arguments():
+def test_every_head_is_called_by_the_methods_that_check_arguments():
     classes = [kind for kind in vars(heads).values() if inspect.isclass(kind)]
     tried = {type(head) for head in HEADS.values()}
     assert tried | {Head} == {kind for kind in classes if issubclass(kind, Head)}
     for kind in tried:
-        for name in arguments.GUARDED:
-            assert hasattr(getattr(kind, name), "__wrapped__"), (kind, name)
+        for name in CHECKED:
+            assert getattr(kind, name) is getattr(Head, name), (kind, name)
 
 
 @pytest.mark.parametrize("name", HEADS)

@@ -10,7 +10,7 @@ import scipy.stats
 
 from tests import examples, references
 from zoo.heads import LogLinear
-from zoo.losses import measured, softmax, softmax_sum
+from zoo.losses import measured, softmax
 from zoo.priors import ContextualBackground
 from zoo.priors.contextual import sum_by_signature
 
@@ -152,7 +152,7 @@ def test_blocks_of_tokens_that_do_not_divide_them(float64, random, block):
         return jnp.sum(token_weights * losses), losses
 
     def weighted(hidden, weights, bias):
-        return softmax_sum.weighted_softmax_loss(
+        return softmax.weighted_softmax_loss(
             hidden,
             weights,
             bias,

@@ -17,7 +17,7 @@ from tests.heads import measured_layouts
 from zoo import heads
 from zoo.arrays import by_length
 from zoo.lexicon import with_features
-from zoo.losses import adaptive, feature_scores, hierarchical, softmax, softmax_sum
+from zoo.losses import adaptive, feature_scores, hierarchical, softmax
 
 LANES, TIME, SIZE, VOCABULARY = 12, 4, 8, 64
 ALL_WORDS_BYTES = LANES * TIME * (VOCABULARY + 1) * 4
@@ -63,7 +63,7 @@ def small_blocks(monkeypatch):
     for module, sizes in (
         (softmax, {"LOGITS_AT_A_TIME": 2048, "LEAST_ROWS_AT_A_TIME": 16}),
         (softmax, {"MOST_ROWS_AT_A_TIME": 16}),
-        (softmax_sum, {"LEAST_TOKENS_AT_A_TIME": 4}),
+        (softmax, {"LEAST_TOKENS_AT_A_TIME": 4}),
         (hierarchical, {"GATHERED_AT_A_TIME": 512}),
         (feature_scores, {"MOST_TOKENS": 16, "LEAST_TOKENS": 4}),
         (by_length, {"BLOCK": 4}),

@@ -30,15 +30,15 @@ SIZE = 3
 class Own(Head):
     """Scores are minus the squares of distances."""
 
-    def init(self, key, hidden_size, lexicon):
+    def _init(self, key, hidden_size, lexicon):
         return {"points": jax.random.normal(key, (len(lexicon), hidden_size))}
 
-    def log_prob_and_log_z(self, params, tables, hidden, targets, *, context=None):
-        log_probs = self.log_probs(params, tables, hidden)
+    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
+        log_probs = self._log_probs(params, tables, hidden, context, prepared)
         chosen = jnp.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0]
         return chosen, jnp.zeros_like(chosen)
 
-    def log_probs(self, params, tables, hidden, *, context=None):
+    def _log_probs(self, params, tables, hidden, context, prepared):
         points = params["points"].reshape(*[1] * (hidden.ndim - 1), -1, SIZE)
         return jax.nn.log_softmax(-((hidden[..., None, :] - points) ** 2).sum(axis=-1), axis=-1)
 
@@ -46,19 +46,17 @@ class Own(Head):
 class WithLoss(Own):
     """Another loss, and a part of it that is penalty."""
 
-    def penalties(self, params, hidden):
+    def _penalties(self, params, hidden):
         return (hidden**2).sum(axis=-1)
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
-        return 2 - self.log_prob(params, tables, hidden, targets) + self.penalties(params, hidden)
+    def _loss(self, params, tables, hidden, targets, key, context):
+        return 2 - self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
 
 
 class WithSum(Own):
     """A sum of its own, which is what trains it."""
 
-    def weighted_loss(
-        self, params, tables, hidden, targets, token_weights, *, key=None, context=None
-    ):
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         return jnp.sum(7 * token_weights)
 
 
@@ -90,23 +88,23 @@ def test_the_least_that_is_written_is_enough(random):
         np.testing.assert_array_equal(words, np.argsort(-expected)[..., :2])
         np.testing.assert_allclose(best, -np.sort(-expected)[..., :2], rtol=1e-5)
     assert WithSum().weighted_loss_and_penalty(*given, weights) == (7 * 5.5, 0)
-    with pytest.raises(TypeError, match="Head has no method log_prob_and_log_z, which its use"):
+    with pytest.raises(TypeError, match="Head has no method _log_prob_and_log_z, which its use"):
         Head().log_prob(*given)
 
 
 class Mistaken(Softmax):
     """A softmax with mistakes of its own: names that there are not."""
 
-    def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+    def _loss(self, params, tables, hidden, targets, key, context):
         return {}["mine"]
 
-    def prepared(self, params, tables):
+    def _prepared(self, params, tables):
         return tables["mine"]
 
-    def penalties(self, params, hidden):
+    def _penalties(self, params, hidden):
         return params["weights"]["mine"]
 
-    def log_probs(self, params, tables, hidden, *, context=None, prepared=None):
+    def _log_probs(self, params, tables, hidden, context, prepared):
         return params["mine"]
 
 
@@ -140,6 +138,15 @@ def test_an_error_of_ones_own_background_is_let_through():
     given = params, head.tables(lexicon), jnp.ones((2, SIZE)), jnp.zeros(2, int)
     with pytest.raises(KeyError, match=r"^'mine'$"):
         head.log_prob(*given, context=jnp.zeros((2, 1), int))
+
+
+def test_a_method_that_checks_arguments_is_not_overridden():
+    message = r"Unchecked overrides loss, which checks .*: write _loss, with the arguments"
+    with pytest.raises(TypeError, match=message):
+
+        class Unchecked(Own):
+            def loss(self, params, tables, hidden, targets, *, key=None, context=None):
+                return jnp.zeros(())
 
 
 OTHER = {

@@ -18,10 +18,10 @@ from zoo.heads import (
     Softmax,
 )
 from zoo.lexicon.signature_forms import Form
-from zoo.losses import adaptive, hierarchical, softmax, softmax_sum
+from zoo.losses import adaptive, hierarchical, softmax
 
 SIZE, BATCH, TIME = 7, 3, 5
-LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax_sum, "LEAST_TOKENS_AT_A_TIME")
+LOGITS, LEAST = (softmax, "LOGITS_AT_A_TIME"), (softmax, "LEAST_TOKENS_AT_A_TIME")
 
 
 def self_normalised(params, hidden):

@@ -243,8 +243,8 @@ def test_what_is_no_distribution():
 
 def test_a_subclass_with_parameters_of_its_own_is_let_alone():
     class Sharp(heads.Softmax):
-        def init(self, key, hidden_size, lexicon):
-            return super().init(key, hidden_size, lexicon) | {"sharpness": jnp.ones(())}
+        def _init(self, key, hidden_size, lexicon):
+            return super()._init(key, hidden_size, lexicon) | {"sharpness": jnp.ones(())}
 
     params = Sharp().init(jax.random.key(0), SIZE, examples.lexicon())
     hidden, targets = jnp.ones((TOKENS, SIZE)), jnp.zeros(TOKENS, int)

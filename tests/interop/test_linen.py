@@ -97,10 +97,10 @@ def test_parameters_are_those_of_init_bit_for_bit(lexicon):
 
     @dataclasses.dataclass(frozen=True)
     class Recorded(heads.Softmax):
-        def init(self, key, hidden_size, lexicon):
+        def _init(self, key, hidden_size, lexicon):
             if not isinstance(key, jax.core.Tracer):
                 keys.append(key)
-            return super().init(key, hidden_size, lexicon)
+            return super()._init(key, hidden_size, lexicon)
 
     variables = linen.Head(Recorded(), lexicon).init(jax.random.key(3), HIDDEN)
     (key,) = keys  # once for all parameters

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import references
-from zoo.losses import mixture, softmax, softmax_sum
+from zoo.losses import mixture, softmax
 
 TOKENS, COMPONENTS, SIZE, WORDS = 7, 3, 5, 13
 TOKEN_WEIGHTS = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
@@ -57,7 +57,7 @@ def test_both_kinds_of_blocks_sum_alike_without_gradients(random, monkeypatch):
     *arguments, targets = problem(random)
     expected = losses_by_hand(*arguments, targets) @ TOKEN_WEIGHTS
     for least in (1, 10**6):
-        monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", least)
+        monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
         monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 2 * COMPONENTS * WORDS)
         total = mixture.weighted_mixture_loss(*arguments, targets, TOKEN_WEIGHTS)
         np.testing.assert_allclose(total, expected, rtol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from tests import references
-from zoo.losses import measured, softmax, softmax_sum, softmax_words
+from zoo.losses import measured, softmax, softmax_words
 
 # (words, block of words, None for the plain loss). 13 and 2,049 words make the last block small;
 # block 1 has nothing but first blocks, block 13 nothing but one.
@@ -55,9 +55,7 @@ def weighted(block, factor=1.0):
     """The jitted value and gradients of factor * weighted_softmax_loss."""
 
     def objective(hidden, weights, bias, targets, token_weights):
-        sums = softmax_sum.weighted_softmax_loss(
-            hidden, weights, bias, targets, token_weights, block
-        )
+        sums = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights, block)
         return factor * sums
 
     return jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))
@@ -95,9 +93,7 @@ def test_weighted_loss_and_gradients(random, block):
 @pytest.mark.usefixtures("float64")
 def test_weighted_loss_without_gradients(random):
     arguments, token_weights = problem(random), random.uniform(size=7)
-    value = jax.jit(softmax_sum.weighted_softmax_loss, static_argnums=5)(
-        *arguments, token_weights, 3
-    )
+    value = jax.jit(softmax.weighted_softmax_loss, static_argnums=5)(*arguments, token_weights, 3)
     loss, _ = references.softmax_loss(*arguments)
     np.testing.assert_allclose(value, loss @ token_weights, rtol=1e-12)
 
@@ -120,22 +116,20 @@ def test_losses_of_any_leading_axes_choose_their_blocks(random, monkeypatch):
     np.testing.assert_allclose(loss, expected_loss.reshape(2, 3), rtol=1e-11)
     np.testing.assert_allclose(log_z, expected_log_z.reshape(2, 3), rtol=1e-11)
     token_weights = np.arange(6.0).reshape(2, 3)
-    total = jax.jit(softmax_sum.weighted_softmax_loss)(
-        hidden, weights, bias, targets, token_weights
-    )
+    total = jax.jit(softmax.weighted_softmax_loss)(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
     # Blocks of tokens this small are not worth it; with this constant they are.
-    monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", 1)
-    total = softmax_sum.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
+    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", 1)
+    total = softmax.weighted_softmax_loss(hidden, weights, bias, targets, token_weights)
     np.testing.assert_allclose(total, expected_loss @ np.arange(6), rtol=1e-11)
 
 
 def test_blocks_of_tokens_are_even(monkeypatch):
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 1000 * 100)
-    assert softmax_sum.token_block(90, 1000) == 90
-    assert softmax_sum.token_block(101, 1000) == 51
-    assert softmax_sum.token_block(210, 1000) == 70
-    assert softmax_sum.token_block(640, 10**6) == 1
+    assert softmax.token_block(90, 1000) == 90
+    assert softmax.token_block(101, 1000) == 51
+    assert softmax.token_block(210, 1000) == 70
+    assert softmax.token_block(640, 10**6) == 1
 
 
 def test_blocks_of_words_do_not_outgrow_the_vocabulary():
@@ -293,7 +287,7 @@ def test_a_token_without_weight_gives_no_nan(random, measured):
         hidden[4] = 1e308
 
     def summed(hidden, weights, bias):
-        return softmax_sum.weighted_softmax_loss(
+        return softmax.weighted_softmax_loss(
             hidden, weights, bias, targets, token_weights, 3, **given
         )
 
@@ -369,13 +363,13 @@ def test_top_k_and_samples_keep_the_leading_axes(random):
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("least", [1, 128])
 def test_the_penalty_is_of_the_squared_log_z(random, monkeypatch, least):
-    monkeypatch.setattr(softmax_sum, "LEAST_TOKENS_AT_A_TIME", least)
+    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", least)
     monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 13 * 3)
     arguments = problem(random)
     token_weights = np.array([0.3, 0, 1, 2, 0, 0.7, 0.1])
 
     def objective(*arguments):
-        return softmax_sum.weighted_softmax_loss(*arguments, token_weights, penalty=0.4)
+        return softmax.weighted_softmax_loss(*arguments, token_weights, penalty=0.4)
 
     value, gradients = jax.jit(jax.value_and_grad(objective, argnums=(0, 1, 2)))(*arguments)
     loss, log_z = references.softmax_loss(*arguments)

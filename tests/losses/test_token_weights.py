@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.losses.token_weights import weighted_rows, weighted_sum, without_gradient
+from zoo.losses.token_blocks import weighted_rows, weighted_sum, without_gradient
 
 WEIGHTS = jnp.asarray([2.0, 0.0, 0.5, 0.0])
 

@@ -51,8 +51,11 @@ def look(embedding: Embedding, core: Core, words: Lexicon) -> int:
 class Wrong(Head):
     """A head whose methods give something else."""
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return jnp.zeros(hidden_size)  # expected: return-value
+
+    def tables(self, lexicon: Lexicon) -> Params:  # expected: misc
+        return {}
 
     def scores_per_token(self, vocabulary: str) -> int:  # expected: override
         return 1

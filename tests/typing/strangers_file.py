@@ -25,30 +25,28 @@ class Cosines(Head):
 
     sharpness: float = 10.0
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return {"weights": jax.random.normal(key, (len(lexicon), hidden_size))}
 
-    def loss(
+    def _loss(
         self,
         params: Params,
         tables: Tables,
         hidden: jax.Array,
         targets: jax.Array,
-        *,
-        key: Key | None = None,
-        context: Context = None,
+        key: Key | None,
+        context: Context,
     ) -> jax.Array:
-        return -self.log_prob(params, tables, hidden, targets)
+        return -self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
 
-    def log_prob_and_log_z(
+    def _log_prob_and_log_z(
         self,
         params: Params,
         tables: Tables,
         hidden: jax.Array,
         targets: jax.Array,
-        *,
-        context: Context = None,
-        prepared: Prepared = None,
+        context: Context,
+        prepared: Prepared,
     ) -> tuple[jax.Array, jax.Array]:
         loss, log_z = softmax.softmax_loss(
             self.sharpness * hidden, params["weights"], jnp.zeros(len(params["weights"])), targets

@@ -14,7 +14,7 @@ def test_marks_and_reports_are_read():
     )
     assert check_planted.expected(text) == {2: ["arg-type", "call-arg"]}
     assert check_planted.reported(output) == {2: ["arg-type", "call-arg"]}
-    assert len(check_planted.expected(check_planted.FILE.read_text())) == 24
+    assert len(check_planted.expected(check_planted.FILE.read_text())) == 25
 
 
 @pytest.mark.slow

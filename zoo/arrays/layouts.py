@@ -10,6 +10,8 @@ Types of arrays that were placed on a mesh name it, or that of `jax.set_mesh`, e
 not tell how the arrays lie.
 """
 
+import functools
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -156,3 +158,37 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
 
     # Compiled in any case: operations one by one would have to be told of the mesh.
     return jax.jit(of_arrays)([leaves[slot] for slot in slots])
+
+
+def over_tokens(argument: str, axes: int = 1):
+    """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
+
+    Args:
+      argument: the name of an array [..., ?] of it, whose leading axes are those of the tokens.
+      axes: how many of its axes are not.
+    """
+
+    def decorate(function):
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def called(*positional, **named):
+            mesh = explicit_mesh((positional, named))
+            if mesh is None:
+                return function(*positional, **named)
+            bound = signature.bind(*positional, **named)
+            of_tokens = spec_of(bound.arguments[argument])[:-axes]
+
+            def spec(result):
+                if result.ndim < len(of_tokens):
+                    return PartitionSpec()
+                return PartitionSpec(*of_tokens, *[None] * (result.ndim - len(of_tokens)))
+
+            def whole(given):
+                return function(*given[0], **given[1])
+
+            return automatic(whole, (bound.args, bound.kwargs), mesh, spec)
+
+        return called
+
+    return decorate

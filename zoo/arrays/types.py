@@ -7,6 +7,7 @@ by the docstring of the method that makes it.
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 
 from zoo.arrays.keys import Keys
 
@@ -22,3 +23,8 @@ Carry: TypeAlias = Any
 Context: TypeAlias = Any
 # One random key, or the keys of a batch and its rows.
 Key: TypeAlias = jax.Array | Keys
+
+
+def accumulator(array):
+    """The type in which long sums are kept: bfloat16 stands still after some hundred additions."""
+    return jnp.promote_types(array.dtype, jnp.float32)

@@ -5,10 +5,8 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 
-from zoo.commands import compilation_cache, program
+from zoo.commands import program
 from zoo.errors import UserError, printable, shortened
-from zoo.sources import files
-from zoo.trust import permissions
 
 # More say nothing of words, and take memory.
 _MOST_LETTERS = 20
@@ -134,7 +132,13 @@ def parse(
         taken for none, or for the working folder.
     """
     arguments = program.parse(parser, words)
+    # Here, for --help needs none of them.
+    from zoo.sources import files
+    from zoo.trust import permissions
+
     if not arguments.no_compilation_cache:
+        from zoo.commands import compilation_cache
+
         compilation_cache.use()
     for text in check_given(arguments):
         permissions.name(files.names_in(text))

@@ -11,6 +11,9 @@ from zoo.errors import UserError
 
 def add_to(parser: argparse.ArgumentParser):
     """Adds tune, apply, interpolate and lattices, each with its options."""
+    from zoo.rescoring.metrics import METRICS
+    from zoo.rescoring.tune import METHODS
+
     commands = parser.add_subparsers(required=True, metavar="tune | apply | interpolate | lattices")
     tune = commands.add_parser("tune", help="weights that are best on lists with references")
     add = tune.add_argument
@@ -26,9 +29,9 @@ def add_to(parser: argparse.ArgumentParser):
         metavar="FILE",
         help="the weights to write; they are printed in any case",
     )
-    add("--metric", choices=("bleu", "chrf", "wer"), default="bleu")
+    add("--metric", choices=tuple(METRICS), default="bleu")
     add("--tokenize", metavar="NAME", help="with --metric bleu: a tokeniser of sacrebleu")
-    add("--method", choices=("mira", "mert"), default="mira")
+    add("--method", choices=tuple(METHODS), default="mira")
     add("--seed", type=options.whole(0), default=0)
     add("--start", metavar="FILE", help="weights to begin with; default: the first system's")
     add(

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from zoo import recipes
 from zoo.commands import invocation, options, program
 from zoo.errors import Interrupted, UserError
 from zoo.trust import shipped
@@ -55,6 +54,8 @@ def run(arguments: argparse.Namespace):
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")
         return
+    from zoo import recipes
+
     if arguments.show:
         recipe = recipes.apply_settings(configs.load(arguments.show), arguments.set)
         print(recipes.describe(recipe))
@@ -108,7 +109,7 @@ def _choices_told():
 
 def _train(experiment, folder, devices):
     """Trains an experiment in a folder."""
-    from zoo import processes
+    from zoo import processes, recipes
     from zoo.runs.workdir import Workdir
     from zoo.training import tasks
     from zoo.training.loop import Trainer

@@ -13,48 +13,12 @@ The examples begin in a folder of their own with
 
 from typing import TYPE_CHECKING
 
-from zoo import lazy
+from zoo import sources
+from zoo.data.buckets import Buckets as Buckets
+from zoo.data.own_lexicon import with_background as with_background
+from zoo.data.own_lexicon import with_priors as with_priors
+from zoo.data.vocabulary import Vocabulary as Vocabulary
+from zoo.sources import *  # noqa: F403
 
-if TYPE_CHECKING:
-    from zoo.data.buckets import Buckets
-    from zoo.data.own_lexicon import with_background, with_priors
-    from zoo.data.vocabulary import Vocabulary
-    from zoo.sources import (
-        AsPairs,
-        Characters,
-        Conllu,
-        Corpus,
-        Facts,
-        Micro,
-        MicroPairs,
-        Mixed,
-        Overnight,
-        Pairs,
-        Prefixed,
-        Realisations,
-        Source,
-        Text,
-    )
-
-__getattr__, __dir__ = lazy.doors(__name__, __file__)
-
-__all__ = [
-    "AsPairs",
-    "Buckets",
-    "Characters",
-    "Conllu",
-    "Corpus",
-    "Facts",
-    "Micro",
-    "MicroPairs",
-    "Mixed",
-    "Overnight",
-    "Pairs",
-    "Prefixed",
-    "Realisations",
-    "Source",
-    "Text",
-    "Vocabulary",
-    "with_background",
-    "with_priors",
-]
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = sorted({*sources.__all__, "Buckets", "Vocabulary", "with_background", "with_priors"})

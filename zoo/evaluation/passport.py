@@ -202,7 +202,7 @@ def policies(run: Run) -> dict:
     """The choices that change a figure without changing the model."""
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     texts = run.experiment.data.texts()
-    blank_lines = {source.blank_lines for source in texts}
+    blank_lines = {source.form.blank_lines for source in texts}
     return {
         "state": recipe.state,
         "lanes": recipe.lanes if recipe.state == "carried" else None,
@@ -210,7 +210,7 @@ def policies(run: Run) -> dict:
         "boundary_marks": vocabulary.boundary_marks if vocabulary.boundary != "none" else None,
         "unknown": vocabulary.unknown,
         "lower_case": vocabulary.lower_case,
-        "fused": run.experiment.data.within().fused,
+        "fused": run.experiment.data.form.fused,
         "blank_lines": "kept" if "kept" in blank_lines else None,
     }
 

@@ -2,12 +2,11 @@
 
 import dataclasses
 import functools
-import os
 import pathlib
 import re
 from typing import Any
 
-from zoo.data import AsPairs, Conllu, Corpus, Mixed, Pairs, Source, Text, unicode_forms
+from zoo.data import Corpus, Pairs, unicode_forms
 from zoo.data.encoded import EncodedText
 from zoo.data.lanes import Lanes
 from zoo.errors import UserError
@@ -20,7 +19,6 @@ from zoo.priors import Grammar
 from zoo.runs import digests, text_history
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
-from zoo.sources import files
 from zoo.sources import given as texts
 
 # Beside its rules, what a grammar's background allows depends on these.
@@ -167,7 +165,7 @@ class Run:
                 "its own, and this run's head is another: leave --constrain out."
             )
         texts = self.experiment.data.texts()
-        separators = {source.separator for source in texts}
+        separators = {source.form.separator for source in texts}
         if len(separators) > 1:
             raise UserError(
                 f"the texts of {self.path} begin their answers in different ways: leave "
@@ -223,17 +221,17 @@ class Run:
     @property
     def reading(self) -> texts.Reading:
         """How the run reads the tokens of a text that is no part of its data."""
-        return self._reading(self.experiment.data.within())
+        return self._reading(self.experiment.data)
 
     def _reading(self, source):
-        fused = source.fused
+        fused = source.form.fused
         lower_case, lexicon = self.experiment.vocabulary.lower_case, self.lexicon
         return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids)
 
     def _read(self, path, source):
         """A file as it was given, read as the source, a treebank or text, would."""
-        blank_lines = source.blank_lines or "skipped"
-        return texts.read(path, self._reading(source), source.column, blank_lines)
+        blank_lines = source.form.blank_lines or "skipped"
+        return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
     def given(self, path: str) -> texts.GivenText:
         """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.sources.given`.
@@ -242,22 +240,21 @@ class Run:
         of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
         Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
         """
-        pairs = isinstance(self.experiment.model, SequenceToSequence)
-        source = _as_test(self.experiment.data, path, pairs)
-        if type(source) in (Conllu, Text):
+        source = self.experiment.data.with_test(path)
+        if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
+            source = Pairs.of_file(path)
+        if source.form.plain:
             if texts.is_one(path):
                 return self._read(path, source)
-            reading = self._reading(source)
-            if type(source) is Conllu:
-                source = Text(train=path, validation=path, tests=(path,))
-            return texts.of_corpus(source.read("test"), reading=reading)
+            corpus = texts.table(path, source).read("test")
+            return texts.of_corpus(corpus, reading=self._reading(source))
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
         """A split, which was read as `corpus`, as its file gives it, if it is one of sentences;
         else as its words with a blank between them, or characters with nothing."""
         source: Any = self.experiment.data.within()
-        if type(source) in (Conllu, Text) and texts.is_one(corpus.name):
+        if source.form.plain and texts.is_one(corpus.name):
             text = self._read(source.path_of(split), source)
             if text.corpus.sentences == corpus.sentences:
                 return text
@@ -331,27 +328,3 @@ def short_names(workdirs: list[str]) -> list[str]:
     check_folders(workdirs)
     names = [re.sub(r".*\.jsonl:", "", pathlib.Path(path).name) for path in workdirs]
     return names if len({*names}) == len(names) else [str(path) for path in workdirs]
-
-
-def _as_test(source: Source, path: str, pairs: bool) -> Source:
-    """The source with `path` as its only test file; a source without files gives way to text, or to
-    pairs where the model reads these."""
-    source = source.within()
-    if isinstance(source, Mixed):
-        source = source.like(path) or source
-    if isinstance(source, AsPairs) and not _are_two(path):
-        return dataclasses.replace(source, of=_as_test(source.of, path, False))
-    if pairs and not isinstance(source, Pairs):
-        source = Pairs(train=(path,), validation=(path,))
-    if isinstance(source, Pairs):
-        return dataclasses.replace(
-            source, tests=(tuple(path.split(",")) if _are_two(path) else (path,),)
-        )
-    if any(field.name == "tests" for field in dataclasses.fields(source)):
-        return dataclasses.replace(source, tests=(path,))
-    return Text(train=path, validation=path, tests=(path,))
-
-
-def _are_two(path: str) -> bool:
-    """Whether "a.en,a.fr" are two files, and not one of this name."""
-    return "," in path and not any(map(os.path.exists, files.candidates(path)))

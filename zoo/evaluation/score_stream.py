@@ -79,7 +79,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
 
 def _of_text(run, path):
     """The sentences of plain text line by line, and all of a file of another form."""
-    form = run.experiment.data.column
+    form = run.experiment.data.form.column
     part = files.Part.parse(path)
     lines = streams.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]

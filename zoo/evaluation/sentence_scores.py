@@ -260,7 +260,7 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
     if nbest or column is not None:
         sentences = read(path, run.reading, nbest=nbest, column=column)
     elif given.is_one(path):
-        sentences = Sentences.of(given.read(path, run.reading, data.column))
+        sentences = Sentences.of(given.read(path, run.reading, data.form.column))
     else:
         sentences = Sentences.of(run.given(path))
     return sentences, score_by(run, sentences.words, path)
@@ -346,7 +346,7 @@ def check_run(run):
             "are scored: judge its text with python -m zoo evaluate DIR --data FILE "
             "--surprisal FILE."
         )
-    if any(source.separator for source in run.experiment.data.texts()):
+    if any(source.form.separator for source in run.experiment.data.texts()):
         raise UserError(
             f"{run.path} was trained on what follows a question or a condition, not on sentences: "
             "judge its text with python -m zoo evaluate DIR --data FILE --surprisal FILE."

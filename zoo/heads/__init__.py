@@ -1,4 +1,4 @@
-"""Heads: from a hidden state to a distribution over words.
+"""Heads: from a hidden state to a distribution over words. A head is a file, and a line below.
 
 The examples of the heads begin with
 
@@ -11,50 +11,33 @@ The examples of the heads begin with
     >>> key, hidden, targets = jax.random.key(0), jnp.ones((2, 4)), jnp.array([0, 2])
 """
 
-from zoo.heads.adaptive import AdaptiveSoftmax
-from zoo.heads.blackout import BlackOut
-from zoo.heads.char_lstm import CharLSTM
-from zoo.heads.cnn_softmax import CNNSoftmax
-from zoo.heads.distributions import Distribution, entropy, kl_divergence
-from zoo.heads.head import Head
-from zoo.heads.hierarchical import HierarchicalSoftmax
-from zoo.heads.huffman import HuffmanSoftmax
-from zoo.heads.importance import ImportanceSampling
-from zoo.heads.letter_noise import LetterNoise
-from zoo.heads.log_linear import LogLinear
-from zoo.heads.mixture import MixtureOfContexts, MixtureOfSoftmaxes
-from zoo.heads.nce import NCE
-from zoo.heads.noise import LogUniformNoise, Noise, UniformNoise, UnigramNoise
-from zoo.heads.sampled_log_linear import SampledLogLinear
-from zoo.heads.self_normalised import SelfNormalisedSoftmax
-from zoo.heads.softmax import Softmax
-from zoo.heads.spread_unknown import SpreadUnknown
-from zoo.heads.with_expert import WithExpert
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NCE",
-    "AdaptiveSoftmax",
-    "BlackOut",
-    "CNNSoftmax",
-    "CharLSTM",
-    "Distribution",
-    "Head",
-    "HierarchicalSoftmax",
-    "HuffmanSoftmax",
-    "ImportanceSampling",
-    "LetterNoise",
-    "LogLinear",
-    "LogUniformNoise",
-    "MixtureOfContexts",
-    "MixtureOfSoftmaxes",
-    "Noise",
-    "SampledLogLinear",
-    "SelfNormalisedSoftmax",
-    "Softmax",
-    "SpreadUnknown",
-    "UniformNoise",
-    "UnigramNoise",
-    "WithExpert",
-    "entropy",
-    "kl_divergence",
-]
+from zoo.heads.adaptive import AdaptiveSoftmax as AdaptiveSoftmax
+from zoo.heads.blackout import BlackOut as BlackOut
+from zoo.heads.char_lstm import CharLSTM as CharLSTM
+from zoo.heads.cnn_softmax import CNNSoftmax as CNNSoftmax
+from zoo.heads.distributions import Distribution as Distribution
+from zoo.heads.distributions import entropy as entropy
+from zoo.heads.distributions import kl_divergence as kl_divergence
+from zoo.heads.head import Head as Head
+from zoo.heads.hierarchical import HierarchicalSoftmax as HierarchicalSoftmax
+from zoo.heads.huffman import HuffmanSoftmax as HuffmanSoftmax
+from zoo.heads.importance import ImportanceSampling as ImportanceSampling
+from zoo.heads.letter_noise import LetterNoise as LetterNoise
+from zoo.heads.log_linear import LogLinear as LogLinear
+from zoo.heads.mixture import MixtureOfContexts as MixtureOfContexts
+from zoo.heads.mixture import MixtureOfSoftmaxes as MixtureOfSoftmaxes
+from zoo.heads.nce import NCE as NCE
+from zoo.heads.noise import LogUniformNoise as LogUniformNoise
+from zoo.heads.noise import Noise as Noise
+from zoo.heads.noise import UniformNoise as UniformNoise
+from zoo.heads.noise import UnigramNoise as UnigramNoise
+from zoo.heads.sampled_log_linear import SampledLogLinear as SampledLogLinear
+from zoo.heads.self_normalised import SelfNormalisedSoftmax as SelfNormalisedSoftmax
+from zoo.heads.softmax import Softmax as Softmax
+from zoo.heads.spread_unknown import SpreadUnknown as SpreadUnknown
+from zoo.heads.with_expert import WithExpert as WithExpert
+
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = sorted(name for name, value in globals().items() if callable(value))

@@ -60,11 +60,11 @@ class AdaptiveSoftmax(Head):
             params |= {f"projection_{tail}": f"D D{tail}", f"tail_{tail}": f"V{tail} D{tail}"}
         return Shapes(params, {"rank": "int V", "word": "int V"})
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head" [c_0 + tails, D], "head_bias", "projection_i" [D, D_i], "tail_i" [V_i, D_i]}."""
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(

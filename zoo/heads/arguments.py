@@ -1,8 +1,8 @@
 """The arguments of heads, checked and made regular before anything is computed.
 
 Heads flatten tokens into rows: targets or weights of another shape than the states' would give
-numbers, and wrong ones. Every method of every head passes through here (`guarded`), by the names of
-its arguments, so that within a head
+numbers, and wrong ones. The public methods of `zoo.heads.Head` call what a head writes through
+`checked`, so that within a head
 
 - hidden states are floating point, [..., D], and targets whole numbers, [...];
 - token weights are floating point, [...]: others are broadcast by the rules of numpy, and booleans
@@ -20,9 +20,8 @@ its arguments, so that within a head
 Looking costs nothing in compiled code, which knows shapes before it runs.
 """
 
-import functools
-import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -31,106 +30,75 @@ from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
 from zoo.heads import given, sharding
-from zoo.heads.evaluated import Evaluated
-from zoo.losses.token_weights import present_states, without_gradient
+from zoo.losses.token_blocks import present_states, without_gradient
 
-# Methods that take hidden states.
-GUARDED = (
-    "loss",
-    "weighted_loss",
-    "weighted_loss_and_penalty",
-    "penalties",
-    "log_prob",
-    "log_prob_and_log_z",
-    "log_probs",
-    "sample",
-    "top_k",
-)
+if TYPE_CHECKING:
+    from zoo.heads.head import Head
+
+# The first arguments of methods, in their order.
+ARRAYS = ("params", "tables", "hidden", "targets", "token_weights")
 # Ends of the names of methods that read what the loss alone needs.
 LOSSES = (".loss", ".weighted_loss", ".weighted_loss_and_penalty")
-# Methods that take a lexicon.
-OF_LEXICON = ("init", "tables", "evaluation_tables", "partition")
 
 
-def guarded(head_class):
-    """The class, whose own methods of the contract look at their arguments first."""
-    guards = dict.fromkeys(GUARDED, _guarded) | dict.fromkeys(OF_LEXICON, _of_lexicon)
-    for name, guard in {**guards, "prepared": _preparing}.items():
-        if name in vars(head_class):
-            setattr(head_class, name, guard(vars(head_class)[name]))
-    return head_class
+def checked(head: "Head", method: str, function: Callable, arrays: tuple, **others: Any) -> Any:
+    """Computes a public method of a head by what the head writes, of checked, regular arguments.
+
+    The arguments behind the arrays are given by name.
+
+    Args:
+      head: the head.
+      method: the public method, which errors name.
+      function: what the head writes for it; it gets the arrays and the others by position.
+      arrays: the values of the first of `ARRAYS`.
+    """
+    arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
+    name = f"{type(head).__name__}.{method}"
+    if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
+        raise TypeError(f"{name} is handed prepared arrays and does not take any")
+    _check_given(name, head, arguments)
+    for argument in STATES:
+        if argument in arguments:
+            arguments[argument] = given.as_array(name, argument, arguments[argument])
+    _check_arrays(name, head, arguments)
+    if (mesh := layouts.explicit_mesh(arguments)) is not None:
+        return _on_explicit_axes(head, method, function, mesh, arguments)
+    arguments |= layouts.alike(_arrays(arguments))
+    if "tables" in arguments:
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
+    arguments |= _regular(name, arguments)
+    _check_hidden_size(name, head.parameter_axes, arguments)
+    if "context" in arguments:
+        _check_context(name, head, arguments)
+    if 0 in arguments["hidden"].shape[:-1]:
+        return _of_no_tokens(function, arguments)
+    return function(*arguments.values())
 
 
-def _of_lexicon(method):
-    signature = inspect.signature(method)
+def check(head: "Head", method: str, **arguments: Any):
+    """Checks parameters and tables where there are no hidden states.
 
-    @functools.wraps(method)
-    def function(self, *positional, **named):
-        name = f"{type(self).__name__}.{method.__name__}"
-        arguments = signature.bind(self, *positional, **named).arguments
-        if "lexicon" in arguments:
-            given.check_lexicon(name, arguments["lexicon"])
-        if "hidden_size" in arguments:
-            given.check_hidden_size(name, arguments["hidden_size"])
-        if "key" in arguments:
-            given.check_key(name, arguments["key"])
-        return method(self, *positional, **named)
+    Further arguments are "params" and "tables".
 
-    return function
+    Args:
+      head: the head.
+      method: see `checked`.
+    """
+    name = f"{type(head).__name__}.{method}"
+    _check_given(name, head, arguments)
+    if _shapes_of(head) is not None:
+        _check_arrays(name, head, arguments)
+        _check_sizes(name, head.sizes(arguments["params"], arguments["tables"]))
 
 
-def _preparing(method):
-    signature = inspect.signature(method)
+def _on_explicit_axes(head, method, function, mesh, arguments):
+    """`checked`, where arrays lie over the explicit axes of a mesh."""
 
-    @functools.wraps(method)
-    def function(self, *positional, **named):
-        name = f"{type(self).__name__}.prepared"
-        arguments = signature.bind(self, *positional, **named).arguments
-        _check_given(name, arguments)
-        if _shapes_of(self) is not None:
-            _check_arrays(name, arguments)
-            _check_sizes(name, self.sizes(arguments["params"], arguments["tables"]))
-        return method(self, *positional, **named)
+    def within(**present):
+        return checked(head, method, function, (), **{**dict.fromkeys(arguments), **present})
 
-    return function
-
-
-def _guarded(method):
-    signature = inspect.signature(method)
-    if "hidden" not in signature.parameters:
-        return method  # it hands on what it is given
-
-    @functools.wraps(method)
-    def function(self, *positional, **named):
-        name = f"{type(self).__name__}.{method.__name__}"
-        takes = "prepared" in signature.parameters
-        prepares = takes and type(self).prepared is not Evaluated.prepared
-        if not prepares and jax.tree.leaves(named.get("prepared")):
-            raise TypeError(f"{name} is handed prepared arrays and does not take any")
-        if not takes:
-            named.pop("prepared", None)
-        bound = signature.bind(self, *positional, **named)
-        _check_given(name, bound.arguments)
-        for argument in ("hidden", "targets", "token_weights"):
-            if argument in bound.arguments:
-                value = bound.arguments[argument]
-                bound.arguments[argument] = given.as_array(name, argument, value)
-        _check_arrays(name, bound.arguments)
-        mesh = layouts.explicit_mesh(bound.arguments)
-        if mesh is not None:
-            return sharding.over_explicit(function, method.__name__, mesh, bound.arguments)
-        bound.arguments.update(layouts.alike(_arrays(bound.arguments)))
-        if "tables" in signature.parameters:
-            _check_sizes(name, self.sizes(bound.arguments["params"], bound.arguments["tables"]))
-        bound.arguments.update(_regular(name, bound.arguments))
-        _check_hidden_size(name, self.parameter_axes, bound.arguments)
-        if "context" in signature.parameters:
-            _check_context(name, bound.arguments)
-        if 0 in bound.arguments["hidden"].shape[:-1]:
-            return _of_no_tokens(method, bound)
-        return method(*bound.args, **bound.kwargs)
-
-    return function
+    draws = arguments.get("key") is not None and (method == "sample" or head.draws_noise)
+    return sharding.over_explicit(within, method, mesh, arguments, draws)
 
 
 # What each argument is, of those that are nothing if they are None.
@@ -141,36 +109,36 @@ GIVEN = {
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
 }
-TEXTLESS = ("hidden", "targets", "token_weights")
+STATES = ("hidden", "targets", "token_weights")
 
 
-def _check_given(name, arguments):
+def _check_given(name, head, arguments):
     """TypeError for an argument that is None, or of text; for a key of `sample` that is none."""
     for argument, wanted in GIVEN.items():
         value = arguments.get(argument, 0)
-        if value is None or (argument in TEXTLESS and _is_text(value)):
+        if value is None or (argument in STATES and _is_text(value)):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
     if name.endswith(".sample"):
         given.check_key(name, arguments["key"])
-    elif arguments.get("key") is not None and arguments["self"].draws_noise:
+    elif arguments.get("key") is not None and head.draws_noise:
         given.check_key(name, arguments["key"], of_batch=True)
 
 
-def _check_arrays(name, arguments):
+def _check_arrays(name, head, arguments):
     """Looks at the arrays of a head that says what they are: see `zoo.heads.given`."""
-    head, shapes = arguments["self"], _shapes_of(arguments["self"])
+    shapes = _shapes_of(head)
     if shapes is None:
         return
     given.check_arrays(name, shapes, arguments)
-    _check_there(name, shapes, arguments)
+    _check_there(name, head, shapes, arguments)
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
         given.check_prepared(name, prepared, wanted)
 
 
-def _check_there(name, shapes, arguments):
+def _check_there(name, head, shapes, arguments):
     """TypeError for a parameter or a table that the method reads and that is not there."""
     params = dict.fromkeys(path.partition("/")[0] for path in shapes.params)
     of_loss = shapes.loss_tables if name.endswith(LOSSES) else {}
@@ -183,7 +151,7 @@ def _check_there(name, shapes, arguments):
                 "give what `init` and `tables` of this head gave for the lexicon, and to a "
                 "sampled loss `tables`, not `evaluation_tables`"
             )
-            if (group, path) == ("params", "weights") and arguments["self"].tied:
+            if (group, path) == ("params", "weights") and head.tied:
                 wanted = "a tied head is handed the embedding's table as these"
             raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
 
@@ -197,7 +165,7 @@ def _makes_what_it_says(head_class):
     for kind in head_class.__mro__:
         if "array_shapes" in vars(kind):
             return True
-        if {"init", "tables"} & {*vars(kind)}:
+        if {"_init", "_tables"} & {*vars(kind)}:
             return False
     return False
 
@@ -233,10 +201,10 @@ def _check_hidden_size(name, parameter_axes, arguments):
             )
 
 
-def _check_context(name, arguments):
+def _check_context(name, head, arguments):
     """TypeError where a head with a background has no context, or one without has some; ValueError
     for one that is not of every token."""
-    head, context = arguments["self"], arguments.get("context")
+    context = arguments["context"]
     if context is None:
         if head.background is not None:
             raise TypeError(
@@ -252,7 +220,7 @@ def _check_context(name, arguments):
 def _arrays(arguments):
     """The arguments that differ from device to device, or that get gradients: not tables and keys,
     for what is drawn with them is the same on all devices."""
-    others = ("self", "tables", "key")
+    others = ("tables", "key")
     return {name: value for name, value in arguments.items() if name not in others}
 
 
@@ -321,12 +289,11 @@ def _present(hidden, targets, weights):
     return {"hidden": hidden, "token_weights": without_gradient(present, without_target)}
 
 
-def _of_no_tokens(method, bound):
-    """The results of a method for no tokens: empty arrays, and 0 where it sums.
+def _of_no_tokens(function, arguments):
+    """The results of a function for no tokens: empty arrays, and 0 where it sums.
 
     Their shapes and types are those of its results for some tokens, which are not computed.
     """
-    arguments = bound.arguments
     shape = arguments["hidden"].shape[:-1]
 
     def some(array):
@@ -335,11 +302,11 @@ def _of_no_tokens(method, bound):
 
     names = ("hidden", "targets", "token_weights", "context")
     filled = {name: jax.tree.map(some, arguments[name]) for name in names if name in arguments}
-    arguments.update(filled)
+    arguments |= filled
     if "targets" in arguments:
         arguments["targets"] = arguments["targets"].astype(jnp.int32)
     if isinstance(arguments.get("key"), Keys):
         arguments["key"] = arguments["key"].batch
-    results = jax.eval_shape(lambda: method(*bound.args, **bound.kwargs))
+    results = jax.eval_shape(lambda: function(*arguments.values()))
     shape = () if "token_weights" in arguments else shape
     return jax.tree.map(lambda x: jnp.zeros((*shape, *x.shape[len(shape) :]), x.dtype), results)

@@ -89,7 +89,7 @@ class CharLSTM(Head):
     def __post_init__(self):
         check_least(self, size=1, letter_size=1)
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """{"letters": int32 [V, L], "lengths": int32 [V]}, see Spelling.sequence_tables, and the
         fields of their PrefixTree."""
         tables = self.spelling.sequence_tables(lexicon)
@@ -117,7 +117,7 @@ class CharLSTM(Head):
         self.spelling.same_letters(lexicon, other)
         return params
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"letters": C, [A, letter_size], "input": W, "hidden": P, "recurrent": U, "bias": b,
         "output": O, [size, A'], "output_bias": d}; A' are the letters to predict, from END.
 

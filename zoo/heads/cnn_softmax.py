@@ -118,7 +118,7 @@ class CNNSoftmax(Head):
         params = {} if self.sampled is None else self._sampled.array_shapes.params
         return [name for name in params if name != "weights"]
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """{"spelling": the padded spellings, "sampled": the noise of a sampled loss}.
 
         Raises:
@@ -137,7 +137,7 @@ class CNNSoftmax(Head):
             sampled = self.sampled.tables(lexicon)
         return {"spelling": self.network.tables(lexicon), "sampled": sampled}
 
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """The spellings without the noise, which need not be able to draw new words."""
         return {"spelling": self.network.tables(lexicon), "sampled": {}}
 
@@ -145,7 +145,7 @@ class CNNSoftmax(Head):
         """How many words were cut, or have unknown letters."""
         return self.network.spelling.warnings(lexicon, "head")
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"network": see Convolution.init}, "correction" [V, R] and "projection" [R, D] if there
         is one, and what the sampled loss has beside its word vectors, its "bias" as one number."""
         network_key, *keys = jax.random.split(key, 3)
@@ -188,7 +188,7 @@ class CNNSoftmax(Head):
             vectors += params["correction"] @ params["projection"]
         return vectors
 
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
         """The vectors of all words, [V, D]."""
         return self.vectors(params, tables)
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from zoo.arrays import blocks
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.heads.head import Head
-from zoo.losses import softmax_sum
+from zoo.losses import softmax
 
 
 class Distribution(NamedTuple):
@@ -150,7 +150,7 @@ def _over_blocks(function, *distributions):
     words = [x.shape[-1] for x in jax.eval_shape(log_probs, columns)]
     sizes = zip(distributions, words, strict=True)
     scores = sum(d.head.scores_per_token(count) for d, count in sizes)
-    block = softmax_sum.token_block(tokens, scores)
+    block = softmax.token_block(tokens, scores)
     # What a block holds is computed again in the backward pass.
     of_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
     return blocks.map_rows(of_block, columns, block).reshape(shape)

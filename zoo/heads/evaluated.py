@@ -1,7 +1,5 @@
 """The contract of heads for evaluation, beside probabilities: few heads write any of it."""
 
-from typing import TYPE_CHECKING
-
 import jax
 
 from zoo.arrays.types import Context, Params, Prepared, Tables
@@ -21,34 +19,10 @@ class Evaluated:
     spells: bool = False
     renormalised: bool = False
 
-    if TYPE_CHECKING:  # of Head
-
-        def tables(self, lexicon: Lexicon) -> Tables: ...
-
     @property
     def ordered_by_frequency(self) -> bool:
         """Whether the frequencies of the words decide which parameters are whose."""
         return False
-
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
-        """The tables that `log_prob` and the like need: all, unless the loss alone needs some.
-
-        Args:
-          lexicon: the words.
-        """
-        return self.tables(lexicon)
-
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
-        """Computes once what `log_prob` and the like would compute anew for every batch.
-
-        Args:
-          params: the parameters.
-          tables: `evaluation_tables` or `tables` of the lexicon.
-
-        Returns:
-          A pytree of arrays, which those methods take as `prepared`; None for nothing.
-        """
-        return None
 
     def target_scores(
         self,

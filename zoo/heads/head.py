@@ -2,24 +2,23 @@
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import blocks, layouts
 from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
-from zoo.heads import arguments
+from zoo.heads import arguments, given
 from zoo.heads.evaluated import Evaluated
 from zoo.heads.given import Shapes
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum, softmax_words
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses import softmax, softmax_words
+from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
 
 
-@arguments.guarded
 class Head(Evaluated):
     """The contract of heads, to train, score and sample. Subclasses are frozen dataclasses.
 
@@ -29,21 +28,23 @@ class Head(Evaluated):
     are tables of another lexicon than the parameters; targets that are no word id, which
     compiled code cannot look at, give any number. Of no tokens, results are empty and sums 0.
 
-    A head of your own writes `init`, `log_prob_and_log_z` and, unless it is open, `log_probs`;
-    `tables` if it needs to know something of the words; `loss` if that is not -log p:
+    The methods that are called are written once, here, and check their arguments. A head writes
+    the same ones with an underscore, which get the arguments in this order, checked and regular:
 
-        tables(lexicon) -> pytree of arrays, what the head needs to know of the words
-        init(key, hidden_size, lexicon) -> params
-        loss(params, tables, hidden, targets, *, key=None, context=None) -> [...]
-        weighted_loss(params, tables, hidden, targets, token_weights, ...) -> a scalar
-        weighted_loss_and_penalty(..., token_weights, ...) -> (the same, what of it is penalty)
-        penalties(params, hidden) -> [...], what of the loss is penalty
-        log_prob(params, tables, hidden, targets, *, context=None, ...) -> [...]  exact, normalised
-        log_prob_and_log_z(params, tables, hidden, targets, ...) -> ([...], [...])
-        log_probs(params, tables, hidden, *, context=None, ...) -> [..., V]       closed heads
-        sample(params, tables, hidden, key, *, context=None, ...) -> [...]
-        top_k(params, tables, hidden, k, ...) -> (log_probs [..., k], words [..., k])
-        partition(lexicon) -> names of the axes of the parameters, a tree like `init`'s
+        _init(key, hidden_size, lexicon) -> params
+        _log_prob_and_log_z(params, tables, hidden, targets, context, prepared) -> ([...], [...])
+        _log_probs(params, tables, hidden, context, prepared) -> [..., V], unless it is open
+
+    and, where it has some to write,
+
+        _tables(lexicon) -> pytree of arrays, what the head needs to know of the words
+        _evaluation_tables(lexicon) -> the same, without what the loss alone needs
+        _loss(params, tables, hidden, targets, key, context) -> [...], if it is not -log p
+        _weighted_loss(params, tables, hidden, targets, token_weights, key, context) -> a scalar
+        _penalties(params, hidden) -> [...], which the losses get besides
+        _prepared(params, tables) -> pytree of arrays, computed once for many batches
+        _sample(params, tables, hidden, key, context, prepared) -> [...]
+        _top_k(params, tables, hidden, k, context, prepared) -> (log_probs [..., k], words [..., k])
 
     `loss` is what is trained: it may be sampled, and has all penalties in it. Train on
     `weighted_loss`, the sum of token_weights * loss, which is the faster way to it and knows
@@ -53,10 +54,7 @@ class Head(Evaluated):
     be used as they are. `context` is what a prior needs to know beyond the hidden state.
 
     What evaluation asks for besides stands in `zoo.heads.evaluated.Evaluated`. `log_prob` and the
-    methods below it take what `prepared` gave as `prepared=`, and compute it without. A head that
-    prepares nothing need not know the argument: it is not handed any.
-
-    The heads of the zoo write the methods with an underscore, whose arguments have been looked at.
+    methods below it take what `prepared` gave as `prepared=`, and compute it without.
     """
 
     # Subclasses are dataclasses.
@@ -65,9 +63,14 @@ class Head(Evaluated):
     tied: bool = False
 
     def __init_subclass__(cls, **options):
-        """Lets the methods of every head look at their arguments; see `arguments`."""
+        """Refuses a head that overrides a method that checks arguments."""
         super().__init_subclass__(**options)
-        arguments.guarded(cls)
+        for name in vars(cls):
+            if getattr(vars(Head).get(name), "__final__", False):
+                raise TypeError(
+                    f"{cls.__name__} overrides {name}, which checks the arguments of every head: "
+                    f"write _{name}, with the arguments that zoo.heads.Head gives it"
+                )
 
     @property
     def row_tables(self) -> tuple[str, ...]:
@@ -81,6 +84,11 @@ class Head(Evaluated):
         """Whether `loss` draws random numbers. Devices that share the tokens out then compute it
         together, so that what is drawn is the same in every layout: see `zoo.heads.sharding`."""
         return False
+
+    @property
+    def prepares(self) -> bool:
+        """Whether the head writes `_prepared`, whose arrays its methods then take."""
+        return type(self)._prepared is not Head._prepared
 
     @property
     def array_shapes(self) -> Shapes | None:
@@ -107,24 +115,42 @@ class Head(Evaluated):
         """The name of `loss` where it is shown: a head whose loss is not -log_prob names it."""
         return "loss"
 
+    @final
     def tables(self, lexicon: Lexicon) -> Tables:
         """The arrays that the head needs to know of the words; none, unless a head has some.
 
         Args:
           lexicon: the words.
         """
-        return {}
+        given.check_lexicon(f"{type(self).__name__}.tables", lexicon)
+        return self._tables(lexicon)
 
+    @final
+    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        """The tables that `log_prob` and the like need: all, unless the loss alone needs some.
+
+        Args:
+          lexicon: the words.
+        """
+        given.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
+        return self._evaluation_tables(lexicon)
+
+    @final
     def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
-        """The parameters at the start of training; every head writes this itself.
+        """The parameters at the start of training.
 
         Args:
           key: a key of `jax.random`.
           hidden_size: D.
           lexicon: the words.
         """
-        raise self._unwritten("init")
+        name = f"{type(self).__name__}.init"
+        given.check_lexicon(name, lexicon)
+        given.check_hidden_size(name, hidden_size)
+        given.check_key(name, key)
+        return self._init(key, hidden_size, lexicon)
 
+    @final
     def partition(self, lexicon: Lexicon) -> Params:
         """The names of the axes of the parameters, a tree like `init`'s of `PartitionSpec`s.
 
@@ -135,11 +161,13 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), 1, lexicon))
+        given.check_lexicon(f"{type(self).__name__}.partition", lexicon)
+        shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)
 
     # ------------------------------------------------------------ to train
 
+    @final
     def loss(
         self,
         params: Params,
@@ -164,8 +192,12 @@ class Head(Evaluated):
         Returns:
           [...], nats.
         """
-        return self._loss(params, tables, hidden, targets, key, context)
+        arrays = params, tables, hidden, targets
+        return arguments.checked(
+            self, "loss", self._penalised_loss, arrays, key=key, context=context
+        )
 
+    @final
     def weighted_loss(
         self,
         params: Params,
@@ -192,8 +224,12 @@ class Head(Evaluated):
         Returns:
           A scalar, nats.
         """
-        return self._weighted_loss(params, tables, hidden, targets, token_weights, key, context)
+        arrays = params, tables, hidden, targets, token_weights
+        return arguments.checked(
+            self, "weighted_loss", self._weighted_loss_and_penalty, arrays, key=key, context=context
+        )[0]
 
+    @final
     def weighted_loss_and_penalty(
         self,
         params: Params,
@@ -219,10 +255,17 @@ class Head(Evaluated):
         Returns:
           (sum of token_weights * loss, sum of token_weights * penalties), scalars, nats.
         """
-        return self._weighted_loss_and_penalty(
-            params, tables, hidden, targets, token_weights, key, context
+        arrays = params, tables, hidden, targets, token_weights
+        return arguments.checked(
+            self,
+            "weighted_loss_and_penalty",
+            self._weighted_loss_and_penalty,
+            arrays,
+            key=key,
+            context=context,
         )
 
+    @final
     def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
         """The part of the losses that is shown apart from -log p: 0, unless a head has one.
 
@@ -233,10 +276,27 @@ class Head(Evaluated):
         Returns:
           [...], nats; it does not depend on the target.
         """
-        return jnp.zeros(hidden.shape[:-1], softmax.accumulator(hidden))
+        return arguments.checked(
+            self, "penalties", self._penalties_or_zeros, (params,), hidden=hidden
+        )
+
+    @final
+    def prepared(self, params: Params, tables: Tables) -> Prepared:
+        """Computes once what `log_prob` and the like would compute anew for every batch.
+
+        Args:
+          params: the parameters.
+          tables: `evaluation_tables` or `tables` of the lexicon.
+
+        Returns:
+          A pytree of arrays, which those methods take as `prepared`; None for nothing.
+        """
+        arguments.check(self, "prepared", params=params, tables=tables)
+        return self._prepared(params, tables)
 
     # ------------------------------------------------------------ to score and to sample
 
+    @final
     def log_prob(
         self,
         params: Params,
@@ -260,9 +320,12 @@ class Head(Evaluated):
         Returns:
           [...], nats.
         """
-        given = {"context": context, "prepared": prepared}
-        return self.log_prob_and_log_z(params, tables, hidden, targets, **given)[0]
+        arrays = params, tables, hidden, targets
+        return arguments.checked(
+            self, "log_prob", self._log_prob_and_log_z, arrays, context=context, prepared=prepared
+        )[0]
 
+    @final
     def log_prob_and_log_z(
         self,
         params: Params,
@@ -273,7 +336,7 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Computes log p(targets | hidden) and log Z; every head writes this itself.
+        """Computes log p(targets | hidden) and log Z.
 
         Args:
           params: the parameters.
@@ -286,8 +349,17 @@ class Head(Evaluated):
         Returns:
           (log p [...], log Z [...]), nats.
         """
-        return self._log_prob_and_log_z(params, tables, hidden, targets, context, prepared)
+        arrays = params, tables, hidden, targets
+        return arguments.checked(
+            self,
+            "log_prob_and_log_z",
+            self._log_prob_and_log_z,
+            arrays,
+            context=context,
+            prepared=prepared,
+        )
 
+    @final
     def log_probs(
         self,
         params: Params,
@@ -297,7 +369,7 @@ class Head(Evaluated):
         context: Context = None,
         prepared: Prepared = None,
     ) -> jax.Array:
-        """Computes log p of every word; closed heads write this themselves.
+        """Computes log p of every word, of a closed head.
 
         Args:
           params: the parameters.
@@ -309,8 +381,12 @@ class Head(Evaluated):
         Returns:
           [..., V], nats.
         """
-        return self._log_probs(params, tables, hidden, context, prepared)
+        arrays = params, tables, hidden
+        return arguments.checked(
+            self, "log_probs", self._log_probs, arrays, context=context, prepared=prepared
+        )
 
+    @final
     def sample(
         self,
         params: Params,
@@ -334,8 +410,12 @@ class Head(Evaluated):
         Returns:
           int32 [...].
         """
-        return self._sample(params, tables, hidden, key, context, prepared)
+        arrays = params, tables, hidden
+        return arguments.checked(
+            self, "sample", self._sample, arrays, key=key, context=context, prepared=prepared
+        )
 
+    @final
     def top_k(
         self,
         params: Params,
@@ -359,30 +439,75 @@ class Head(Evaluated):
         Returns:
           (log-probabilities [..., k], nats, falling; words int32 [..., k]).
         """
-        return self._top_k(params, tables, hidden, k, context, prepared)
+        arrays = params, tables, hidden
+        return arguments.checked(
+            self, "top_k", self._top_k, arrays, k=k, context=context, prepared=prepared
+        )
 
-    # ------------------------------------------------------------ what the zoo's heads write of it
+    # ------------------------------------------------------------ what a head writes of it
 
-    def _loss(self, params, tables, hidden, targets, key, context):
-        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
-        return self.penalties(params, hidden) - log_prob
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+        raise self._unwritten("_init")
 
-    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        losses = self.loss(params, tables, hidden, targets, key=key, context=context)
+    def _tables(self, lexicon: Lexicon) -> Tables:
+        return {}
+
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
+        return self._tables(lexicon)
+
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
+        return None
+
+    def _loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        key: Key | None,
+        context: Context,
+    ) -> jax.Array:
+        """-log p(targets | hidden), without penalties; or what is trained in its place."""
+        return -self._log_prob_and_log_z(params, tables, hidden, targets, context, None)[0]
+
+    def _weighted_loss(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        token_weights: jax.Array,
+        key: Key | None,
+        context: Context,
+    ) -> jax.Array:
+        """The sum of token_weights * `_loss`, by a faster way where there is one."""
+        losses = self._loss(params, tables, hidden, targets, key, context)
         return weighted_sum(losses, token_weights)
 
-    def _weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, key, context
-    ):
-        given = {"key": key, "context": context}
-        loss = self.weighted_loss(params, tables, hidden, targets, token_weights, **given)
-        return loss, weighted_sum(self.penalties(params, hidden), token_weights)
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        """Nats that the loss of each token has besides, [...]; None for none."""
+        return None
 
-    def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
-        raise self._unwritten("log_prob_and_log_z")
+    def _log_prob_and_log_z(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        targets: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ) -> tuple[jax.Array, jax.Array]:
+        raise self._unwritten("_log_prob_and_log_z")
 
-    def _log_probs(self, params, tables, hidden, context, prepared):
-        raise self._unwritten("log_probs")
+    def _log_probs(
+        self,
+        params: Params,
+        tables: Tables,
+        hidden: jax.Array,
+        context: Context,
+        prepared: Prepared,
+    ) -> jax.Array:
+        raise self._unwritten("_log_probs")
 
     def _sample(self, params, tables, hidden, key, context, prepared):
         def of_block(log_probs, first):
@@ -397,6 +522,29 @@ class Head(Evaluated):
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
+
+    def _penalised_loss(self, params, tables, hidden, targets, key, context):
+        losses, penalties = (
+            self._loss(params, tables, hidden, targets, key, context),
+            self._penalties(params, hidden),
+        )
+        return losses if penalties is None else penalties + losses
+
+    def _weighted_loss_and_penalty(
+        self, params, tables, hidden, targets, token_weights, key, context
+    ):
+        loss = self._weighted_loss(params, tables, hidden, targets, token_weights, key, context)
+        penalties = self._penalties(params, hidden)
+        if penalties is None:
+            return loss, jnp.zeros_like(loss)
+        penalty = weighted_sum(penalties, token_weights)
+        return loss + penalty, penalty
+
+    def _penalties_or_zeros(self, params, hidden):
+        penalties = self._penalties(params, hidden)
+        if penalties is None:
+            return layouts.zeros(hidden.shape[:-1], softmax.accumulator(hidden), hidden)
+        return penalties
 
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """The numbers in which params and tables of one lexicon agree; methods refuse others.
@@ -429,10 +577,10 @@ class Head(Evaluated):
         shape = hidden.shape[:-1]
         tokens = math.prod(shape)
         if prepared is None:
-            prepared = self.prepared(params, tables)  # once, not in every block
+            prepared = self._prepared(params, tables)  # once, not in every block
 
         def log_probs(hidden, context):
-            return self.log_probs(params, tables, hidden, context=context, prepared=prepared)
+            return self._log_probs(params, tables, hidden, context, prepared)
 
         def of_block(columns):
             h, c, positions = columns
@@ -440,6 +588,6 @@ class Head(Evaluated):
 
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
-        block = softmax_sum.token_block(tokens, self.scores_per_token(words))
+        block = softmax.token_block(tokens, self.scores_per_token(words))
         results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)

@@ -62,11 +62,11 @@ class HierarchicalSoftmax(Head):
         size = -(-vocabulary // wanted)
         return -(-vocabulary // size), size
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """Ranks by frequency: see `zoo.lexicon.frequency.frequency_tables`."""
         return frequency_tables(lexicon.counts)
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"classes" R [C, D], "class_bias" r [C], "weights" W [C, M, D], "bias" b [C, M]}.
 
         Positions beyond the V-th word hold no word and are masked wherever they are read.

@@ -35,12 +35,12 @@ class HuffmanSoftmax(Head):
     parameter_axes = axes(weights=(WORDS, HIDDEN), bias=(WORDS,))
     array_shapes = Shapes({"weights": "N D", "bias": "N"}, {"nodes": "int V L", "turns": "V L"})
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """{"nodes" int32 [V, L], "turns" float32 [V, L]}: see huffman_paths."""
         nodes, turns = huffman.huffman_paths(lexicon.counts)
         return {"nodes": jnp.asarray(nodes), "turns": jnp.asarray(turns)}
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V - 1, D], "bias": [V - 1]}, a row an inner node."""
         if len(lexicon) < 2:
             raise UserError("a tree over words needs two of them, and the lexicon has fewer.")

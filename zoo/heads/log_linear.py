@@ -33,8 +33,8 @@ from zoo.errors import UserError, check_choices, check_least
 from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
-from zoo.losses import feature_scores, log_linear, measured, softmax, softmax_sum
-from zoo.losses.token_weights import absent, weighted_sum, without_gradient
+from zoo.losses import feature_scores, log_linear, measured, softmax
+from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
 
@@ -101,7 +101,7 @@ class LogLinear(Head):
             tables["background"] = None
         return Shapes({"weights": "F D", "bias": "F"}, tables)
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": W, [F, D], unless tied, "bias": c, [F]}; UserError without features."""
         if not lexicon.feature_names:
             raise UserError(
@@ -130,7 +130,7 @@ class LogLinear(Head):
         lexicon.same_features(other)
         return params
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """The signatures, as Lexicon.tables; "background": the tables of the head's own
         background."""
         lexicon = lexicon.of_kinds(self.kinds)
@@ -169,7 +169,7 @@ class LogLinear(Head):
         bias = signatures.sum_features(tables, params["bias"][:, None])[:, 0]
         return weights, bias if self.background is not None else bias + tables["log_mass"]
 
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
         """(weights [S, D], bias [S]) of the softmax over signatures, where there is one."""
         return None if self._is_sparse(tables) else self._signature_weights(params, tables)
 
@@ -202,26 +202,6 @@ class LogLinear(Head):
         return softmax.logits(hidden, params["weights"], params["bias"])
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
-        given = params, tables, hidden, targets, token_weights, key, context
-        return self._weighted_loss_and_penalty(*given)[0]
-
-    def _weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, key, context
-    ):
-        nats = self._weighted_nats(params, tables, hidden, targets, token_weights, context)
-        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
-        return nats + penalty, penalty
-
-    def _weighted_nats(
-        self,
-        params: Params,
-        tables: Tables,
-        hidden: jax.Array,
-        targets: jax.Array,
-        token_weights: jax.Array,
-        context: Context,
-    ):
-        """-sum of token_weights * log p, a scalar; see losses.softmax_sum."""
         if self.background is None:
             known = tables["log_within"][targets]
         else:
@@ -235,9 +215,7 @@ class LogLinear(Head):
             )
         elif self.background is None:
             weights, bias = self._signature_weights(params, tables)
-            summed = softmax_sum.weighted_softmax_loss(
-                hidden, weights, bias, of_targets, token_weights
-            )
+            summed = softmax.weighted_softmax_loss(hidden, weights, bias, of_targets, token_weights)
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
@@ -246,11 +224,10 @@ class LogLinear(Head):
             )
         return summed - weighted_sum(known, token_weights)
 
-    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
         """penalty * sum_f |a_f|^penalty_norm, [...]."""
         if not self.penalty:
-            return super().penalties(params, hidden)
-
+            return None
         return log_linear.adaptor_penalty(
             hidden, params["weights"], params["bias"], self.penalty, self.penalty_norm
         )

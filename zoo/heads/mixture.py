@@ -48,12 +48,12 @@ class _Mixture(WordVectors):
     def __post_init__(self):
         check_least(self, components=1, size=0)
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights", "bias": the softmax's, over vectors of `size` (D if 0), "prior": R [D, M],
         "projection": P [D, M size], "projection_bias": q [M size]}."""
         of_words, of_prior, of_projection = jax.random.split(key, 3)
         size, scale = self.size or hidden_size, hidden_size**-0.5
-        params = super().init(of_words, size, lexicon)
+        params = super()._init(of_words, size, lexicon)
         for name, k, columns in (
             ("prior", of_prior, self.components),
             ("projection", of_projection, self.components * size),

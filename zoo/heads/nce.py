@@ -52,9 +52,9 @@ class NCE(SampledHead):
                 "starts at log Z - log V."
             )
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The softmax's parameters, with the bias at log Z - log V; "log_partition" if learned."""
-        params = super().init(key, hidden_size, lexicon)
+        params = super()._init(key, hidden_size, lexicon)
         params["bias"] += self.log_partition - jnp.log(len(lexicon))
         if self.learned_partition:
             params["log_partition"] = jnp.asarray(self.log_partition, jnp.float32)

@@ -75,11 +75,11 @@ class SampledHead(SoftmaxScores):
         check_least(self, samples=1)
         check_choices(self, noise_per=tuple(UNITS))
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """The noise distribution: see `zoo.losses.noise_tables`."""
         return noise_tables(self.noise.probabilities(lexicon.counts))
 
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """No tables: only the loss needs noise words."""
         return {}
 

@@ -21,7 +21,7 @@ from zoo.lexicon import Lexicon, signatures
 from zoo.losses import importance, softmax
 from zoo.losses.expectations import metropolis_walk
 from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zeros
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses.token_blocks import weighted_sum
 
 CHAIN = 0x636861  # tells the random numbers of chains from those of draws
 
@@ -86,9 +86,9 @@ class SampledLogLinear(LogLinear):
         """The estimate, for -log p is not what is trained."""
         return f"{self.estimate} estimate"
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """Those of LogLinear; "draws": of the mass of signatures, and their features."""
-        tables = super().tables(lexicon)
+        tables = super()._tables(lexicon)
         if not tables:
             return tables
         log_mass = np.asarray(tables["log_mass"], np.float64)
@@ -97,9 +97,9 @@ class SampledLogLinear(LogLinear):
         features = signatures.feature_tables(lexicon.of_kinds(self.kinds))
         return {**tables, "draws": {**drawn, **jax.tree.map(jnp.asarray, features)}}
 
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
         """The tables of LogLinear: only the loss draws."""
-        return super().tables(lexicon)
+        return super()._tables(lexicon)
 
     def _loss(self, params, tables, hidden, targets, key, context):
         if key is None:
@@ -108,26 +108,22 @@ class SampledLogLinear(LogLinear):
         drawn = sample_noise(draws, key, targets.shape, self.samples, per=self.noise_per).words
         true = self._scores(params, draws, hidden, of_targets, "...d,...d->...")
         noise = self._scores(params, draws, hidden, drawn, PRODUCTS[self.noise_per])
-        penalties = self.penalties(params, hidden)
         if self.estimate == "importance":
             # Without the target a word that is seldom drawn could not have more of E_p[phi] than
             # the share of steps that draw it, and its score would rise without end.
             slots = jnp.log(self.samples + 1).astype(noise.dtype)
             log_z = importance.log_sum_exp(true, noise) - slots
             known = draws["log_q"][of_targets] + tables["log_within"][targets]
-            return log_z - true - known + penalties
+            return log_z - true - known
         scores = jnp.concatenate([true[..., None], noise], axis=-1)
         thresholds = self._log_thresholds(key, noise)
         thresholds = jnp.concatenate([jnp.zeros_like(thresholds[..., :1]), thresholds], axis=-1)
         last = metropolis_walk(thresholds, jax.lax.stop_gradient(scores))
-        return jnp.take_along_axis(scores, last[..., None], axis=-1)[..., 0] - true + penalties
+        return jnp.take_along_axis(scores, last[..., None], axis=-1)[..., 0] - true
 
-    def _weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, key, context
-    ):
+    def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         losses = self._loss(params, tables, hidden, targets, key, context)
-        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
-        return weighted_sum(losses, token_weights), penalty
+        return weighted_sum(losses, token_weights)
 
     def _scores(self, params: Params, draws: Tables, hidden: jax.Array, chosen, product):
         """a . phi_s of some signatures, in at least float32: of the shape of the product."""

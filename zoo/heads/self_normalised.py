@@ -50,9 +50,9 @@ class SelfNormalisedSoftmax(Softmax):
                 "starts at -log V; give bias=True, or use heads.Softmax."
             )
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """The softmax's parameters, with the bias at -log V."""
-        params = super().init(key, hidden_size, lexicon)
+        params = super()._init(key, hidden_size, lexicon)
         params["bias"] -= jnp.log(len(lexicon))
         return params
 

@@ -16,14 +16,15 @@ from zoo.arrays import layouts
 OF_TOKENS = ("targets", "token_weights", "context")
 
 
-def over_explicit(function, method, mesh, given):
-    """function(**given), a method of a head, computed and given back as its arguments lie.
+def over_explicit(function, method, mesh, given, draws):
+    """Computes function(**given), a method of a head; results lie as its arguments do.
 
     Args:
       function: the method, which looks at its arguments.
       method: its name.
       mesh: see `layouts.explicit_mesh`.
       given: its arguments by name.
+      draws: whether random numbers are drawn, which all tokens then share.
 
     Returns:
       What the method gives. What is of tokens lies as the hidden states do, what is of all words
@@ -38,9 +39,6 @@ def over_explicit(function, method, mesh, given):
             return PartitionSpec()
         last = [words if result.shape[-1] % _devices(mesh, words) == 0 else ()]
         return PartitionSpec(*of_tokens, *last * (result.ndim - len(of_tokens)))
-
-    keyed = given.get("key") is not None
-    draws = keyed and (method == "sample" or given["self"].draws_noise)
 
     def whole(given):
         if not axes or draws:
@@ -82,7 +80,7 @@ def _on_each_device(function, of_tokens, axes, given):
 
     if "token_weights" in given:
         given = {**given, "token_weights": jnp.broadcast_to(given["token_weights"], shape)}
-    others = {name: value for name, value in given.items() if name in ("self", "k")}
+    others = {name: value for name, value in given.items() if name == "k"}
     arrays = {name: value for name, value in given.items() if name not in others}
     summed = "token_weights" in given
 

@@ -11,8 +11,8 @@ from zoo.errors import check_least, check_rates
 from zoo.heads.given import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_sum, softmax_words
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses import softmax, softmax_words
+from zoo.losses.token_blocks import weighted_sum
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class WordVectors(Head):
     def array_shapes(self) -> Shapes | None:
         return Shapes({"weights": "V D"} | ({"bias": "V"} if self.bias else {}), {})
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"weights": [V, D] unless tied, "bias": [V] if there is one}."""
         params = {}
         if not self.tied:
@@ -136,7 +136,7 @@ class Softmax(SoftmaxScores):
 
     def _weighted_loss(self, params, tables, hidden, targets, token_weights, key, context):
         scores = self._scores_of(params, hidden)
-        loss = softmax_sum.weighted_softmax_loss(
+        loss = softmax.weighted_softmax_loss(
             *scores, targets, token_weights, penalty=self._z_penalty
         )
         if self.label_smoothing:

@@ -73,7 +73,7 @@ class SpreadUnknown(HeadAround):
         own = {"head": None, "word_ids": "int N", "log_share": "N"}
         return None if shapes is None else Shapes(shapes.params, own)
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.shares}.
 
         Raises:
@@ -106,13 +106,13 @@ class SpreadUnknown(HeadAround):
         model = strings.letter_model(known, self.letters, others=words)
         return [*map(model.log_prob, words)]
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         return self.head.init(key, hidden_size, self.lexicon)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
         return params
 
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(params, tables["head"])
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):

@@ -31,7 +31,6 @@ from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
 from zoo.losses.expert import log_expert_mass
-from zoo.losses.token_weights import weighted_sum
 from zoo.priors.expert import Expert
 
 
@@ -82,7 +81,7 @@ class WithExpert(HeadAround):
         params = {"head": None, "weights": "D", "bias": ""}
         return Shapes(params, {"head": None, "background": None})
 
-    def init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
+    def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """{"head": the head's parameters, "weights": u, [D], "bias": c, []}."""
         return {
             "head": self.head.init(key, hidden_size, lexicon),
@@ -90,11 +89,11 @@ class WithExpert(HeadAround):
             "bias": jnp.zeros(()),
         }
 
-    def tables(self, lexicon: Lexicon) -> Tables:
+    def _tables(self, lexicon: Lexicon) -> Tables:
         """{"head": the head's tables, "background": the expert's tables}."""
         return {"head": self.head.tables(lexicon), "background": self.expert.tables(lexicon)}
 
-    def evaluation_tables(self, lexicon: Lexicon) -> Tables:
+    def _evaluation_tables(self, lexicon: Lexicon) -> Tables:
         background = self.expert.tables(lexicon)
         return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
@@ -105,7 +104,7 @@ class WithExpert(HeadAround):
             "score with another lexicon."
         )
 
-    def prepared(self, params: Params, tables: Tables) -> Prepared:
+    def _prepared(self, params: Params, tables: Tables) -> Prepared:
         return self.head.prepared(params["head"], tables["head"])
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):
@@ -160,15 +159,8 @@ class WithExpert(HeadAround):
             log_probs = scores.reshape(words.shape) - log_z[..., None]
         return log_expert_mass(_log_sum(log_probs, _distinct(named)), weight)
 
-    def _weighted_loss_and_penalty(
-        self, params, tables, hidden, targets, token_weights, key, context
-    ):
-        log_prob = self.log_prob(params, tables, hidden, targets, context=context)
-        penalty = weighted_sum(self.penalties(params, hidden), token_weights)
-        return weighted_sum(-log_prob, token_weights) + penalty, penalty
-
-    def penalties(self, params: Params, hidden: jax.Array) -> jax.Array:
-        return self.head.penalties(params["head"], hidden)
+    def _penalties(self, params: Params, hidden: jax.Array) -> jax.Array | None:
+        return self.head._penalties(params["head"], hidden)
 
     def _log_prob_and_log_z(self, params, tables, hidden, targets, context, prepared):
         inner = params["head"], tables["head"]

@@ -51,10 +51,9 @@ from zoo.losses.noise import (
     noise_tables,
     sample_noise,
 )
-from zoo.losses.softmax import softmax_loss
-from zoo.losses.softmax_sum import weighted_softmax_loss
+from zoo.losses.softmax import softmax_loss, weighted_softmax_loss
 from zoo.losses.softmax_words import softmax_sample, softmax_top_k
-from zoo.losses.token_weights import weighted_sum
+from zoo.losses.token_blocks import weighted_sum
 
 __all__ = [  # noqa: RUF022 in groups
     # Softmax: exact, never a [tokens, V] array

@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
-from zoo.losses import softmax, softmax_sum, softmax_words, values
-from zoo.losses.explicit_axes import over_tokens
+from zoo.arrays.layouts import over_tokens
+from zoo.losses import softmax, softmax_words, values
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import slopes_of_weights, weighted_sum
+from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
 
 # Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
 # of two clusters are few, enough for efficient products.
@@ -90,7 +90,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
     values.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
-    of_head = softmax_sum.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
+    of_head = softmax.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     return of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
 
 

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts, sparse
+from zoo.arrays.layouts import over_tokens
 from zoo.losses import softmax, token_blocks, values
-from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import present_states
+from zoo.losses.token_blocks import present_states
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
 # all signatures would not stay in cache, but no fewer than 16.

@@ -16,10 +16,10 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts, rows
+from zoo.arrays.layouts import over_tokens
 from zoo.losses import softmax, softmax_words, token_blocks, values
-from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import weighted_rows
+from zoo.losses.token_blocks import weighted_rows
 
 # Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
 # 36 tokens, enough to keep a core at work between the steps of a loop.

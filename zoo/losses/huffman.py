@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import layouts, rows
+from zoo.arrays.layouts import over_tokens
 from zoo.losses import softmax, values
-from zoo.losses.explicit_axes import over_tokens
 from zoo.losses.shapes import check_shapes
 
 

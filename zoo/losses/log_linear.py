@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum, values
-from zoo.losses.explicit_axes import over_tokens
+from zoo.arrays.layouts import over_tokens
+from zoo.losses import softmax, values
 from zoo.losses.shapes import check_shapes
 
 
@@ -152,5 +152,5 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
         return penalty * jnp.sum(adaptors**norm, axis=-1)
 
     rows = hidden.reshape(-1, hidden.shape[-1])
-    block = softmax_sum.token_block(rows.shape[0], len(bias))
+    block = softmax.token_block(rows.shape[0], len(bias))
     return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])

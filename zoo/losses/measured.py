@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum, values
-from zoo.losses.explicit_axes import over_tokens
+from zoo.arrays.layouts import over_tokens
+from zoo.losses import softmax, values
 from zoo.losses.shapes import check_shapes
 
 
@@ -120,7 +120,7 @@ def weighted_measured_softmax_loss(
     Source: see `measured_softmax_loss`.
     """
     flat, x, block = _flat((hidden, contexts), targets, weights, width)
-    return softmax_sum.weighted_softmax_loss(
+    return softmax.weighted_softmax_loss(
         flat[0],
         weights,
         bias,
@@ -144,5 +144,5 @@ def _flat(tree, targets, weights, width):
     return (
         flat,
         targets.reshape(-1),
-        softmax_sum.token_block(targets.size, max(weights.shape[0], width)),
+        softmax.token_block(targets.size, max(weights.shape[0], width)),
     )

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import blocks
-from zoo.losses import softmax, softmax_sum, token_blocks, values
-from zoo.losses.explicit_axes import over_tokens
+from zoo.arrays.layouts import over_tokens
+from zoo.losses import softmax, token_blocks, values
 from zoo.losses.shapes import check_shapes
-from zoo.losses.token_weights import (
+from zoo.losses.token_blocks import (
     usable_states,
     weighted_rows,
     weighted_sum,
@@ -116,8 +116,8 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     token_weights = without_gradient(token_weights, without_state)
     by_token = block is not None
     if not by_token:
-        block = softmax_sum.token_block(targets.shape[0], components * vocabulary)
-    least = blocks.at_most(softmax_sum.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
+        block = softmax.token_block(targets.shape[0], components * vocabulary)
+    least = blocks.at_most(softmax.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= least:
         columns = contexts, log_prior
         return token_blocks.weighted_loss(

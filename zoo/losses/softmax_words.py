@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays import blocks, layouts
+from zoo.arrays.layouts import over_tokens
 from zoo.losses import softmax
-from zoo.losses.explicit_axes import over_tokens
 
 
 class Pass(NamedTuple):

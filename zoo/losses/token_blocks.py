@@ -15,6 +15,12 @@ one function of a block,
       those of shared over the blocks before, in at least float32; it adds the block's (`added`).
 
 It is a function of a module, with numbers bound by functools.partial at most: never with arrays.
+
+Tokens have weights, and those without any, such as padding, may hold anything. The derivative of
+sum_n u_n loss_n with respect to u_n is loss_n, also where u_n is 0. Only where a token of weight 0
+has a loss that is no finite number, the derivative is 0: the token is not there. Derivatives are
+written out, so that what is computed where nobody asks for those of the weights is the sum and
+nothing else.
 """
 
 import functools
@@ -23,8 +29,8 @@ import jax
 import jax.numpy as jnp
 
 from zoo.arrays import blocks, layouts
-from zoo.losses import softmax
-from zoo.losses.token_weights import slopes_of_weights, weighted_sum
+from zoo.arrays.types import accumulator
+from zoo.losses.shapes import check_shapes
 
 
 def added(sums, gradients):
@@ -36,7 +42,7 @@ def weighted_loss(of_block, block, shared, fixed, columns, data, token_weights):
     """sum_n u_n loss_n, a scalar in nats, `block` tokens at a time.
 
     The gradient of a weight is the token's loss, but 0 where a token of weight 0 has none: see
-    `zoo.losses.token_weights`.
+    the head of this file.
 
     Args:
       of_block: see above.
@@ -125,9 +131,7 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
         total += weighted_sum(losses, u).astype(total.dtype)
         return (total, sums), (_as(of_columns, tokens[0]), losses)
 
-    sums = jax.tree.map(
-        lambda x: layouts.zeros(x.shape, softmax.accumulator(x), token_weights), shared
-    )
+    sums = jax.tree.map(lambda x: layouts.zeros(x.shape, accumulator(x), token_weights), shared)
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
     of_columns, losses = blocks.joined(of_tokens, token_weights.shape[0])
@@ -143,8 +147,96 @@ def _blocks(block, columns, data, token_weights):
 
 def _zero(columns):
     first = jax.tree.leaves(columns)[0]
-    return layouts.zeros((), softmax.accumulator(first), first)
+    return layouts.zeros((), accumulator(first), first)
 
 
 def _as(tree, like):
     return jax.tree.map(lambda x, y: x.astype(y.dtype), tree, like)
+
+
+# ---------------------------------------------------------------- tokens with weights
+
+
+@jax.custom_jvp
+def without_gradient(token_weights, absent):
+    """The weights, from which no gradient comes where tokens are absent, bool [...]."""
+    return token_weights
+
+
+@without_gradient.defjvp
+def _without_gradient(primals, tangents):
+    token_weights, absent = primals
+    return token_weights, jnp.where(absent, 0, tangents[0])
+
+
+def usable_states(states):
+    """Whether each state [..., D] holds numbers that can be computed with, bool [...]."""
+    # Beyond the root of the greatest number, the products of a state may be infinite.
+    most = jnp.finfo(jnp.promote_types(states.dtype, jnp.float32)).max ** 0.5
+    return (jnp.abs(states) <= most).all(axis=-1)
+
+
+def present_states(states, token_weights):
+    """(states [..., D], weights [...]), of which tokens without weight and state have no part.
+
+    A token of weight 0 whose state is not usable has zeros for it, for 0 times NaN is NaN in sums
+    over tokens, and no gradient comes from its weight.
+    """
+    without_state = (token_weights == 0) & ~usable_states(states)
+    states = jnp.where(without_state[..., None], 0, states)
+    return states, without_gradient(token_weights, without_state)
+
+
+def absent(losses, token_weights):
+    """Tokens of weight 0 whose losses are infinite or NaN, bool [...]."""
+    return (token_weights == 0) & ~jnp.isfinite(losses)
+
+
+def slopes_of_weights(losses, token_weights):
+    """The derivatives of weighted_sum with respect to the weights, of their type, [...]."""
+    return jnp.where(absent(losses, token_weights), 0, losses).astype(token_weights.dtype)
+
+
+@jax.custom_jvp
+def weighted_sum(losses, token_weights):
+    """Computes sum_n u_n loss_n.
+
+    A token of weight 0 adds nothing though its loss be infinite, which the product would make NaN.
+
+    Args:
+      losses: [...], nats.
+      token_weights: u, [...]; 0 for padding.
+
+    Returns:
+      A scalar, nats.
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> print(losses.weighted_sum(jnp.array([2.0, jnp.inf]), jnp.array([0.5, 0.0])))
+      1.0
+    """
+    check_shapes(losses=(losses, "..."), token_weights=(token_weights, "..."))
+    return jnp.sum(jnp.where(token_weights == 0, 0, token_weights * losses))
+
+
+def _weighted_sum(primals, tangents):
+    losses, token_weights = primals
+    of_losses, of_weights = tangents
+    total = weighted_sum(losses, token_weights)
+    tangent = jnp.zeros_like(total)
+    if not isinstance(of_losses, jax.custom_derivatives.SymbolicZero):
+        tangent = jnp.sum(jnp.where(token_weights == 0, 0, token_weights * of_losses))
+    if not isinstance(of_weights, jax.custom_derivatives.SymbolicZero):
+        slopes = slopes_of_weights(losses, token_weights)
+        tangent += jnp.sum(of_weights * slopes).astype(tangent.dtype)
+    return total, tangent
+
+
+weighted_sum.defjvp(_weighted_sum, symbolic_zeros=True)
+
+
+def weighted_rows(slopes, token_weights):
+    """Gradients of logits, [N, V], with 0 for tokens of weight 0, whose own may be NaN."""
+    return jnp.where(token_weights[:, None] == 0, 0, slopes)

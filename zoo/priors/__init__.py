@@ -42,7 +42,37 @@ if TYPE_CHECKING:
     from zoo.priors.word_table import WordTable
     from zoo.priors.words_before import PrefixWords, RecentWords
 
-__getattr__, __dir__ = lazy.doors(__name__, __file__)
+# Imported when they are asked for: heads alone need few.
+__getattr__, __dir__ = lazy.names(
+    __name__,
+    {
+        "Affixes": "zoo.priors.spelling",
+        "Arpa": "zoo.priors.ngrams.arpa",
+        "Background": "zoo.priors.prior",
+        "ContextualBackground": "zoo.priors.contextual",
+        "DigitStrings": "zoo.priors.strings",
+        "Evidence": "zoo.priors.evidence",
+        "Expert": "zoo.priors.expert",
+        "FeaturePrior": "zoo.priors.prior",
+        "Grammar": "zoo.priors.grammars.background",
+        "KnowledgeBase": "zoo.priors.expert",
+        "LetterNgrams": "zoo.priors.spelling",
+        "LetterStrings": "zoo.priors.strings",
+        "Morphology": "zoo.priors.morphology",
+        "NGram": "zoo.priors.ngrams.kneser_ney",
+        "Numbers": "zoo.priors.numbers",
+        "PrefixWords": "zoo.priors.words_before",
+        "RecentWords": "zoo.priors.words_before",
+        "StringClass": "zoo.priors.strings",
+        "SuffixGuesser": "zoo.priors.guesser",
+        "TopWords": "zoo.priors.top_words",
+        "Uniform": "zoo.priors.unigram",
+        "Unigram": "zoo.priors.unigram",
+        "WordFunction": "zoo.priors.word_function",
+        "WordList": "zoo.priors.word_list",
+        "WordTable": "zoo.priors.word_table",
+    },
+)
 
 __all__ = [
     "Affixes",

@@ -14,7 +14,6 @@ from zoo.arrays.types import Carry, Context, Tables
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import Contextual
-from zoo.sources.tables import read_table
 
 # What an expert gives where it knows nothing.
 NOTHING = -1
@@ -57,6 +56,8 @@ class KnowledgeBase(Expert):
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
         """subject, relation: int32 [V], the number of what each word names, or -1; value: int32
         [subjects, relations], words; begin: the boundary, or -1. UserError for a bad table."""
+        from zoo.sources.tables import read_table  # not with every head
+
         relations, facts = read_table(self.path)
         subject, relation = np.full((2, len(lexicon)), NOTHING, np.int32)
         for numbers, names in ((subject, facts), (relation, relations)):

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from zoo.rescoring.metrics import Metric
 from zoo.rescoring.mira import Mira
 from zoo.sources.hypotheses import NBestList
 
-METHODS = {"mira": Mira, "mert": Mert}
+# {what --method calls it: how weights are tuned}. A method is a file, and a line here.
+METHODS: dict[str, Any] = {"mira": Mira, "mert": Mert}
 
 
 def arrays(

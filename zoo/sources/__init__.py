@@ -1,39 +1,21 @@
-"""Sources: files read, and corpora made of them."""
+"""Sources: files read, and corpora made of them. A source is a file here, and a line below."""
 
 from typing import TYPE_CHECKING
 
-from zoo import lazy
+from zoo.sources.as_pairs import AsPairs as AsPairs
+from zoo.sources.characters import Characters as Characters
+from zoo.sources.conllu import Conllu as Conllu
+from zoo.sources.corpus import Corpus as Corpus
+from zoo.sources.corpus import Source as Source
+from zoo.sources.facts import Facts as Facts
+from zoo.sources.micro.micro import Micro as Micro
+from zoo.sources.micro.pairs import MicroPairs as MicroPairs
+from zoo.sources.mixed import Mixed as Mixed
+from zoo.sources.overnight import Overnight as Overnight
+from zoo.sources.pairs import Pairs as Pairs
+from zoo.sources.prefixed import Prefixed as Prefixed
+from zoo.sources.realisations import Realisations as Realisations
+from zoo.sources.text import Text as Text
 
-if TYPE_CHECKING:
-    from zoo.sources.as_pairs import AsPairs
-    from zoo.sources.characters import Characters
-    from zoo.sources.conllu import Conllu
-    from zoo.sources.corpus import Corpus, Source
-    from zoo.sources.facts import Facts
-    from zoo.sources.micro.micro import Micro
-    from zoo.sources.micro.pairs import MicroPairs
-    from zoo.sources.mixed import Mixed
-    from zoo.sources.overnight import Overnight
-    from zoo.sources.pairs import Pairs
-    from zoo.sources.prefixed import Prefixed
-    from zoo.sources.realisations import Realisations
-    from zoo.sources.text import Text
-
-__getattr__, __dir__ = lazy.doors(__name__, __file__)
-
-__all__ = [
-    "AsPairs",
-    "Characters",
-    "Conllu",
-    "Corpus",
-    "Facts",
-    "Micro",
-    "MicroPairs",
-    "Mixed",
-    "Overnight",
-    "Pairs",
-    "Prefixed",
-    "Realisations",
-    "Source",
-    "Text",
-]
+if not TYPE_CHECKING:  # type checkers read the imports
+    __all__ = sorted(name for name, value in globals().items() if isinstance(value, type))

@@ -3,7 +3,8 @@
 import dataclasses
 
 from zoo.errors import UserError
-from zoo.sources.corpus import Corpus, Source
+from zoo.sources.corpus import Corpus, Form, Source
+from zoo.sources.pairs import Pairs, are_two
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,17 @@ class AsPairs(Source):
                 "one column and the target in the other."
             )
 
+    @property
+    def form(self):
+        """Pairs of what the source's sentences are parted into."""
+        return Form(pairs=True)
+
+    def with_test(self, path):
+        """The source with another file, or the pairs of two files, "SOURCE,TARGET"."""
+        if are_two(path):
+            return Pairs.of_file(path)
+        return dataclasses.replace(self, of=self.of.with_test(path))
+
     def splits(self):
         """Those of the source."""
         return self.of.splits()
@@ -59,7 +71,7 @@ class AsPairs(Source):
         sources, targets = [], []
         prefixes = corpus.prefixes or [0] * len(corpus.sentences)
         for number, (words, given) in enumerate(zip(corpus.sentences, prefixes, strict=True), 1):
-            separated = given > 0 and words[given - 1] == self.of.separator
+            separated = given > 0 and words[given - 1] == self.of.form.separator
             source, target = words[: given - separated], words[given:]
             if not source or not target:
                 raise UserError(

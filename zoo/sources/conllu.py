@@ -9,7 +9,7 @@ from typing import NamedTuple
 from zoo import lazy
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
 
 COLUMNS = 10
@@ -69,6 +69,11 @@ class Conllu(FileSource):
     fused: str = "split"
     columns: tuple[str, ...] = ("UPOS", "FEATS")
     words: tuple[str, ...] = ()
+
+    @property
+    def form(self):
+        """Plain text, with fused forms as `fused` says."""
+        return Form(fused=self.fused, plain=True)
 
     def read(self, split):
         """The sentences of a split, with POS and morphological features."""

@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import itertools
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -106,11 +106,33 @@ class Counted(Corpus):
         return self.counts
 
 
+class Form(NamedTuple):
+    """How a source reads text, for who reads other text the same way.
+
+    Attributes:
+      separator: the word between what is given and what is learnt; "" where all is learnt.
+      column: the column of tables that the text is in.
+      blank_lines: how blank lines are read; None where there are none.
+      fused: how fused forms of treebanks are read; None where there are none.
+      plain: whether a file is sentences of words, which `zoo.sources.given` reads as they stand.
+      pairs: whether sentences are translations of others.
+    """
+
+    separator: str = ""
+    column: str = "text"
+    blank_lines: str | None = None
+    fused: str | None = None
+    plain: bool = False
+    pairs: bool = False
+
+
 class Source:
-    """A source of text. Subclasses are frozen dataclasses.
+    """A source of text. Subclasses are frozen dataclasses, and write the first two methods.
 
     splits() -> names of the splits there are, "train" and "validation" among them
     read(split) -> Corpus
+    form -> how text is read
+    with_test(path) -> the source that reads another file as its test
     lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
     parts(split) -> names of the texts that a split is put together from, which can be read alone
     within() -> the source that reads the text: itself, unless it is a wrapper of another
@@ -120,12 +142,6 @@ class Source:
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
-    # The word between what is given and what is learnt; "" where all is learnt.
-    separator: str = ""
-    # The column of tables that the text is in.
-    column: str = "text"
-    # How blank lines of text are read; None where there are none.
-    blank_lines: str | None = None
     # How unknown words of pairs are marked for training; None for not at all.
     unknowns: UnknownWords | None = None
     # Whether the words are characters, which are read and written without blanks between them.
@@ -134,9 +150,18 @@ class Source:
     generated: bool = False
 
     @property
-    def fused(self) -> str | None:
-        """How fused forms of treebanks are read; None where there are none."""
-        return None
+    def form(self) -> Form:
+        """How the source reads text."""
+        return Form()
+
+    def with_test(self, path: str) -> "Source":
+        """The source with `path` as its only test, plain text for a source that has no files."""
+        if any(field.name == "tests" for field in dataclasses.fields(self)):
+            changed: Any = dataclasses.replace(self, **{"tests": (path,)})
+            return changed
+        from zoo.sources.text import Text  # which is a source
+
+        return Text(train=path, validation=path, tests=(path,))
 
     def splits(self) -> tuple[str, ...]:
         """The names of the splits."""

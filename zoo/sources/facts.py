@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
-from zoo.sources.corpus import Corpus, Source
+from zoo.sources.corpus import Corpus, Form, Source
 from zoo.sources.tables import read_table
 
 # Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.
@@ -62,6 +62,11 @@ class Facts(Source):
     def __post_init__(self):
         names = ("validation", "test", "train_questions", "other_questions")
         check_least(self, "data.Facts", **dict.fromkeys(names, 1))
+
+    @property
+    def form(self):
+        """What is learnt comes after the separator."""
+        return Form(separator=self.separator)
 
     def splits(self):
         """("train", "validation", "known", "test")."""

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from zoo.errors import UserError
 from zoo.sources import conllu, files, folders
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Source
 from zoo.sources.file_source import ranged
-from zoo.sources.text import READERS
+from zoo.sources.text import READERS, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
 # Columns of a table that tell one item from another.
@@ -192,6 +192,13 @@ def is_one(path: str) -> bool:
     except UserError:  # a pattern, a data set of a hub, or nothing
         return False
     return not file.is_dir() and folders.kind(file) not in {*READERS} - {".tsv"}
+
+
+def table(path: str, source: Source) -> Source:
+    """The source of the items of a file that `read` does not read: `source` if that is of text."""
+    if isinstance(source, Text):
+        return source
+    return Text(train=path, validation=path, tests=(path,))
 
 
 def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:

@@ -16,7 +16,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources import files
-from zoo.sources.corpus import Corpus, Mixture, Source
+from zoo.sources.corpus import Corpus, Form, Mixture, Source
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,11 +91,15 @@ class Mixed(Source):
             raise UserError("data.corpora has a Mixed in it: give that one's corpora themselves.")
 
     @property
-    def fused(self):
-        """How those corpora that have fused forms are read; None if there is none, or no one
-        way."""
-        ways = {corpus.fused for corpus in self.texts() if corpus.fused is not None}
-        return ways.pop() if len(ways) == 1 else None
+    def form(self):
+        """How those corpora that have fused forms read them, if there is one way."""
+        ways = {corpus.form.fused for corpus in self.texts()} - {None}
+        return Form(fused=ways.pop() if len(ways) == 1 else None)
+
+    def with_test(self, path):
+        """The first corpus whose training file has the suffix of the file at `path`, with it."""
+        corpus = self.like(path)
+        return super().with_test(path) if corpus is None else corpus.with_test(path)
 
     def texts(self) -> list[Source]:
         return [text for corpus in self.corpora for text in corpus.texts()]

@@ -5,7 +5,7 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([()])|([^\s()"]+)|"')
@@ -37,6 +37,11 @@ class Overnight(FileSource):
 
     package: str = "edu.stanford.nlp.sempre.overnight.SimpleWorld."
     separator: str = "|||"
+
+    @property
+    def form(self):
+        """What is learnt comes after the separator."""
+        return Form(separator=self.separator)
 
     def read(self, split):
         """The examples of a split; UserError with the number of a broken one."""

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import glob
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
 from zoo.sources import annotated, csv_rows, dataset_rows, files, folders, json_rows
-from zoo.sources.corpus import Corpus, Source
+from zoo.sources.corpus import Corpus, Form, Source
 
 # (where it is, in words; the source; its translation)
 Row = tuple[str, str, str]
@@ -72,6 +73,21 @@ class Pairs(Source):
                 f"data.alignments has {len(self.alignments)} files for {2 + len(self.tests)} "
                 "splits: give one for each at most."
             )
+
+    @property
+    def form(self):
+        """Translations, their sources beside them."""
+        return Form(pairs=True)
+
+    @classmethod
+    def of_file(cls, path: str) -> "Pairs":
+        """The pairs of one file, or of two, "SOURCE,TARGET", as a test."""
+        return cls(train=(path,), validation=(path,)).with_test(path)
+
+    def with_test(self, path):
+        """The pairs with a table, or two files, "SOURCE,TARGET", as their only test."""
+        paths = tuple(path.split(",")) if are_two(path) else (path,)
+        return dataclasses.replace(self, tests=(paths,))
 
     def splits(self):
         """("train", "validation", and the tests)."""
@@ -238,3 +254,8 @@ def _of_cells(text, path) -> Iterator[Row]:
                 "source, one tab and its translation should be: mend the line, or give two files."
             )
         yield f"{path}, line {number}", cells[0], cells[1]
+
+
+def are_two(path: str) -> bool:
+    """Whether "a.en,a.fr" are two files, and not one of this name."""
+    return "," in path and not any(map(os.path.exists, files.candidates(path)))

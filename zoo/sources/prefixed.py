@@ -4,7 +4,7 @@ import dataclasses
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
 
 
@@ -28,6 +28,11 @@ class Prefixed(FileSource):
     """
 
     separator: str = "|||"
+
+    @property
+    def form(self):
+        """What is learnt comes after the separator."""
+        return Form(separator=self.separator)
 
     def read(self, split):
         """The pairs of a split; UserError with the line where there is no pair."""

@@ -5,7 +5,7 @@ import re
 
 from zoo.errors import UserError
 from zoo.sources import csv_rows, files
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
 
 # What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
@@ -52,6 +52,11 @@ class Realisations(FileSource):
     def __post_init__(self):
         if len(self.separator) != 1:
             raise UserError(f"data.separator is {self.separator!r}: give a single character.")
+
+    @property
+    def form(self):
+        """What is learnt comes after the separator."""
+        return Form(separator=self.separator)
 
     def read(self, split):
         """The rows of a split; UserError with the row where a part is missing."""

@@ -7,7 +7,7 @@ import sys
 
 from zoo.errors import UserError, named
 from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, shards
-from zoo.sources.corpus import Corpus
+from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
 
 # The kind of a file tells which of the library's readers takes it; any other is plain text.
@@ -48,6 +48,11 @@ class Text(FileSource):
     column: str = "text"
     streaming: bool = False
     blank_lines: str = "skipped"
+
+    @property
+    def form(self):
+        """Plain text, of a column where there are columns."""
+        return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
         """The sentences of a split: its lines, blank ones as `blank_lines` says, cut at blanks."""

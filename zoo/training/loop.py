@@ -116,17 +116,15 @@ class Trainer:
                 ownership = stack.enter_context(Ownership(self.workdir, self.log))
             checkpoints = Checkpoints(self.workdir / "checkpoints")
             stack.callback(checkpoints.close)
-            return self._train(ownership, checkpoints)
-
-    def _train(self, ownership: Ownership | None, checkpoints: Checkpoints) -> Progress:
-        try:
+            stack.callback(self._forget_state)
             progress = self._begin(checkpoints)
             if not progress.finished:
                 with self._reports() as (metrics, bar), handled(self._remember_signal):
                     self._run(progress, checkpoints, ownership, metrics, bar)
-        finally:
-            self._state = None
-        return progress
+            return progress
+
+    def _forget_state(self):
+        self._state = None
 
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:

@@ -189,9 +189,11 @@ class RowSparseUpdates(Updates):
         rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
-    def value_and_gradients(self, objective, params):
+    def value_and_gradients(self, objective, params, lanes):
         """((value, auxiliary), SparseGradients with the rows as they were looked up)."""
-        value, dense, touched = value_and_gradients(objective, params, self.paths)
+        value, dense, touched = value_and_gradients(
+            lambda params: objective(params, lanes), params, self.paths
+        )
         return value, SparseGradients(dense, touched)
 
     def sum_over_devices(self, gradients, params, axis):

@@ -7,6 +7,7 @@ A batch with few tokens, as an epoch of whole sentences may end with, is divided
 has: two tokens must not move the parameters as far as a full batch does.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -58,12 +59,14 @@ class StepMetrics(NamedTuple):
     penalty: jax.Array
 
 
-def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis):
-    """((params, lanes) -> (mean loss with the penalty, (penalty, carry)), the lanes of the whole
+def mean_loss(
+    state, fixed, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis
+):
+    """((trained, lanes) -> (mean loss with the penalty, (penalty, carry)), the lanes of the whole
     batch, the sum of the weights, and what the mean is over: that sum, or the rows that have
     weights, or `usual_weight` if that is more).
 
-    Arguments are train_step's.
+    Arguments are train_step's; fixed: the parts of the parameters that are not trained.
 
     On several devices each has its part of the mean, and so has a part of the lanes: the parts add
     up.
@@ -79,9 +82,10 @@ def mean_loss(state, tables, batch: Batch, key, *, loss, usual_weight, mean_over
     step_key = jax.random.fold_in(jax.random.wrap_key_data(key), state.step)
     rows = jax.vmap(lambda lane: jax.random.fold_in(step_key, lane))(batch.lanes)
 
-    def objective(params, lanes):
+    def objective(trained, lanes):
         inputs, weights, carry, rows = lanes
-        params, keys = rounded(params, compute), Keys(step_key, rows)
+        params = rounded({**trained, **fixed}, compute)
+        keys = Keys(step_key, rows)
         total, penalty, carry = loss(params, tables, inputs, weights, carry, keys)
         return total, (penalty, carry)
 
@@ -119,15 +123,12 @@ def train_step(
     """
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
-    objective, lanes, weight, divisor = mean_loss(state, tables, batch, key, loss=loss, **options)
     trained, fixed = parts.split(state.params, frozen)
-
-    def of_lanes(lanes):
-        return optimizer.value_and_gradients(
-            lambda trained: objective({**trained, **fixed}, lanes), trained
-        )
-
-    (total, (penalty, carry)), gradients = accumulated(of_lanes, lanes, accumulate)
+    objective, lanes, weight, divisor = mean_loss(
+        state, fixed, tables, batch, key, loss=loss, **options
+    )
+    value_and_gradients = functools.partial(optimizer.value_and_gradients, objective, trained)
+    (total, (penalty, carry)), gradients = accumulated(value_and_gradients, lanes, accumulate)
     total, penalty = sum_over_devices((total, penalty), axis)
     gradients = optimizer.sum_over_devices(gradients, trained, axis)
     trained, optimizer_state, norm = optimizer.update(

@@ -21,8 +21,8 @@ class Updates(abc.ABC):
         """The optimiser's state before the first step."""
 
     @abc.abstractmethod
-    def value_and_gradients(self, objective, params) -> tuple[Any, Any]:
-        """((value, auxiliary), gradients) of an objective, params -> (value, auxiliary)."""
+    def value_and_gradients(self, objective, params, lanes) -> tuple[Any, Any]:
+        """((value, auxiliary), gradients) of an objective of (params, lanes)."""
 
     @abc.abstractmethod
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
@@ -47,9 +47,9 @@ class DenseUpdates(Updates):
     def init(self, params):
         return self.transformation.init(params)
 
-    def value_and_gradients(self, objective, params):
+    def value_and_gradients(self, objective, params, lanes):
         """((value, auxiliary), gradients as params are)."""
-        return jax.value_and_grad(objective, has_aux=True)(params)
+        return jax.value_and_grad(objective, has_aux=True)(params, lanes)
 
     def sum_over_devices(self, gradients, params, axis):
         return sum_over_devices(gradients, axis)
