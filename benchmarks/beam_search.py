@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import timing
 from zoo.cores import LSTM
 from zoo.decoding import BeamSearch, steps
-from zoo.decoding.translate import translate
+from zoo.decoding.batched_search import translate
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon

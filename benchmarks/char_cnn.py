@@ -18,7 +18,7 @@ from benchmarks import timing
 from zoo.data import Text, Vocabulary
 from zoo.embeddings import CharCNN
 from zoo.lexicon import Lexicon
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 from zoo.sources import files
 
 BATCH, LENGTH = 32, 35

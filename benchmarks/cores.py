@@ -19,9 +19,9 @@ from benchmarks import timing
 from zoo.cores import GRU, LSTM, Elman, lstm
 from zoo.cores import elman as elman_core
 from zoo.cores import gru as gru_core
-from zoo.networks.elman import elman_reference
-from zoo.networks.gru import gru_reference
-from zoo.networks.lstm import lstm_reference
+from zoo.networks.elman_scan import elman_reference
+from zoo.networks.gru_scan import gru_reference
+from zoo.networks.lstm_scan import lstm_reference
 
 try:
     import torch

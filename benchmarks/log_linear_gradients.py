@@ -3,9 +3,9 @@
 The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). Here E_p[phi] is
 estimated by importance sampling (K draws and x, as the head does, or the draws alone) or by
 contrastive divergence (K steps), with draws from the background or uniform ones; see
-zoo.losses.expectations. Words, counts and tag sets are those of benchmarks.log_linear; x is drawn
-from the model; adaptors are random, small or large, which moves the model a little or a lot away
-from its background.
+zoo.losses.sampled_log_linear. Words, counts and tag sets are those of benchmarks.log_linear; x is
+drawn from the model; adaptors are random, small or large, which moves the model a little or a lot
+away from its background.
 
 For R estimates g of a gradient G: bias |mean g - G| / |G|, of which chance alone makes about the
 "noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|. The last column is of x
@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.log_linear import synthetic_lexicon
-from zoo.losses import expectations
+from zoo.losses import sampled_log_linear
 
 CHUNK = 50
 METHODS = ("importance", "draws alone", "contrastive")
@@ -38,9 +38,11 @@ def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
         first = np.broadcast_to(target, repeats)[:, None]
         words = np.concatenate([first, words], axis=1)
     if method != "contrastive":
-        return words, np.asarray(expectations.importance_weights(jnp.asarray(log_weights[words])))
+        return words, np.asarray(
+            sampled_log_linear.importance_weights(jnp.asarray(log_weights[words]))
+        )
     key = jax.random.key(int(random.integers(2**31)))
-    places = expectations.metropolis_choice(key, jnp.asarray(log_weights[words]))
+    places = sampled_log_linear.metropolis_choice(key, jnp.asarray(log_weights[words]))
     return words[np.arange(repeats), places][:, None], np.ones((repeats, 1))
 
 

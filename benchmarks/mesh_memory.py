@@ -18,7 +18,7 @@ from zoo.embeddings import Lookup
 from zoo.heads import NCE, AdaptiveSoftmax, Head, MixtureOfSoftmaxes, Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adagrad, build
-from zoo.training import parts, step
+from zoo.training import parameter_groups, step
 from zoo.training.mesh import MeshDevices
 from zoo.training.tasks.language_modelling import words_loss
 from zoo.training.updates import DenseUpdates
@@ -40,7 +40,7 @@ def memory(head: Head, shards: int) -> tuple[int, int]:
     params = model.init(jax.random.key(0), lexicon)
     start = jnp.zeros((), jnp.int32)
     state = step.TrainState(params, optimizer.init(params), model.initial_carry(BATCH), start)
-    axes = parts.axes_of(model, ("embedding", "head"))
+    axes = parameter_groups.axes_of(model, ("embedding", "head"))
     devices = MeshDevices(DEVICES, BATCH, shards, state, axes, [VOCABULARY])
     compiled = devices.compile(
         step.train_step,

@@ -11,7 +11,7 @@ import argparse
 
 import configs
 from benchmarks import steps, timing
-from zoo import recipes
+from zoo import configuration
 
 VOCABULARY = 10_000
 RECIPES = {
@@ -33,7 +33,7 @@ def main():
     rounds = parser.parse_args().rounds
     sides = {}
     for name, settings in RECIPES.items():
-        experiment = recipes.apply_settings(configs.load(name.partition(",")[0]), settings)
+        experiment = configuration.apply_settings(configs.load(name.partition(",")[0]), settings)
         training = experiment.training
         sides[name] = steps.one_step(
             experiment.model,

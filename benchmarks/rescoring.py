@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks import timing
 from zoo.cores import LSTM
 from zoo.data import Corpus, Vocabulary
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.embeddings import Lookup
-from zoo.evaluation import perplexity, tree_scores
+from zoo.evaluation import perplexity, prefix_sharing
 from zoo.evaluation.perplexity import PRECISION
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
@@ -83,11 +83,11 @@ def main():
         return np.add.reduceat(log_prob.astype(np.float64), text.starts)
 
     def lanes():
-        laid = Lanes(text, 32, 32, "sentences", boundary)
+        laid = Batches(text, 32, 32, "sentences", boundary)
         return summed(perplexity.score(*given, laid).log_prob)
 
     sides = {
-        "a tree of prefixes": lambda: summed(tree_scores.score(*given, boundary)),
+        "a tree of prefixes": lambda: summed(prefix_sharing.score(*given, boundary)),
         "lanes": lanes,
         "padded batches": functools.partial(padded, *given, ROWS, boundary),
         "one after the other": functools.partial(padded, *given, 1, boundary),

@@ -23,7 +23,7 @@ import numpy as np
 import configs
 from benchmarks import compiled, costs
 from zoo import changed
-from zoo.training import parts, step_shapes
+from zoo.training import parameter_groups, step_shapes
 from zoo.training.devices import PmapDevices
 from zoo.training.mesh import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
@@ -196,7 +196,7 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
 
 def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
     """The devices of a step, of `step_shapes`, as a mesh of data x model."""
-    axes = parts.axes_of(recipe.model, ("embedding", "head"))
+    axes = parameter_groups.axes_of(recipe.model, ("embedding", "head"))
     batch = recipe.training.batch
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import configs
-from zoo import recipes
+from zoo import configuration
 from zoo.commands import options, train
 from zoo.errors import UserError, shortened
 from zoo.sources import streams
@@ -80,7 +80,7 @@ def _run(words) -> Run:
     arguments = parser.parse_args(words)
     if not arguments.config or arguments.list or arguments.show:
         raise UserError("give --config NAME and the folder of the run.")
-    recipes.apply_settings(configs.load(arguments.config), arguments.set)
+    configuration.apply_settings(configs.load(arguments.config), arguments.set)
     return Run(words, options.folder_of(arguments))
 
 

@@ -10,7 +10,7 @@ import pathlib
 from zoo import strict_json
 from zoo.commands import program
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, records, significance
+from zoo.evaluation import item_scores, records, significance
 
 
 def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
@@ -47,12 +47,12 @@ def _of_folder(run):
     for path in paths:
         passport = strict_json.read(path)
         check(passport, path)
-        arrays = kept_scores.read(path, passport)
+        arrays = item_scores.read(path, passport)
         if arrays is not None:
             scores[path.stem] = arrays
             if "log_prob" in arrays:
                 passport["figures"]["interval"] = significance.bootstrap_interval(
-                    kept_scores.statistics(arrays), kept_scores.log_perplexity
+                    item_scores.statistics(arrays), item_scores.log_perplexity
                 )
         results[path.stem] = passport
     experiment = strict_json.read(run / "experiment.json")

@@ -10,7 +10,7 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo.adaptation import Trained, WithWordsOf
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
@@ -45,7 +45,7 @@ def adapted(trained, seed=5, **training):
 
 
 def log_probs(model, params, lexicon, recipe, text):
-    lanes = Lanes(text, 3, 6, "carried", lexicon.ids[lexicon.boundary])
+    lanes = Batches(text, 3, 6, "carried", lexicon.ids[lexicon.boundary])
     return perplexity.score(model, params, model.tables(lexicon), text, lanes).log_prob
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import configs
 import train
-from tests.test_configs import LEMMAS
+from tests.repository.test_configs import LEMMAS
 from zoo.commands import program
 from zoo.runs.workdir import Workdir
 

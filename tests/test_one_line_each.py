@@ -10,7 +10,7 @@ import pytest
 
 import configs
 from zoo import __main__ as commands
-from zoo import recipes
+from zoo import configuration
 from zoo.commands import program
 from zoo.rescoring import metrics, tune
 from zoo.rescoring.metrics import WordErrorRate
@@ -81,9 +81,9 @@ def test_a_config_takes_a_head_and_a_source(mine):
     params = head.init(jax.random.key(0), 3, lexicon)
     loss = head.weighted_loss(params, {}, hidden, jnp.array([0, 1]), jnp.ones(2))
     np.testing.assert_allclose(loss, 2 * np.log(len(lexicon)), rtol=1e-6)
-    kept = recipes.to_json(mine)
-    assert recipes.from_json(kept) == mine
-    changed = recipes.apply_settings(mine, ["model.head.temperature=3", "data.letters=xy"])
+    kept = configuration.to_json(mine)
+    assert configuration.from_json(kept) == mine
+    changed = configuration.apply_settings(mine, ["model.head.temperature=3", "data.letters=xy"])
     assert changed.model.head.temperature == 3 and changed.data.letters == "xy"
     # What is judged beside its own splits is read as text, and no command need know the source.
     assert mine.data.with_test("other.txt") == Text("other.txt", "other.txt", ("other.txt",))

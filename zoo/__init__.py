@@ -10,10 +10,10 @@ from zoo import lazy
 from zoo.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from zoo.evaluation.loaded import load
+    from zoo.configuration.changed_fields import changed
+    from zoo.evaluation.load import load
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
     from zoo.lexicon import Lexicon
-    from zoo.recipes.changes import changed
 
 # Imported when they are asked for.
 __getattr__, __dir__ = lazy.names(
@@ -24,8 +24,8 @@ __getattr__, __dir__ = lazy.names(
         "Lexicon": "zoo.lexicon",
         "Parallel": "zoo.experiment",
         "Training": "zoo.experiment",
-        "changed": "zoo.recipes.changes",
-        "load": "zoo.evaluation.loaded",
+        "changed": "zoo.configuration.changed_fields",
+        "load": "zoo.evaluation.load",
     },
 )
 

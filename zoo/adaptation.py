@@ -18,7 +18,7 @@ import numpy as np
 from zoo.data import Source
 from zoo.errors import UserError
 from zoo.lexicon import Lexicon
-from zoo.lexicon.shares import NoUnknownWord, shares
+from zoo.lexicon.word_mapping import NoUnknownWord, shares
 from zoo.models import LanguageModel
 from zoo.priors import ContextualBackground
 from zoo.runs import location

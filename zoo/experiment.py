@@ -3,8 +3,9 @@
 import dataclasses
 import math
 
+from zoo.configuration import field_types
 from zoo.data import Buckets, Corpus, Source
-from zoo.data.lanes import POLICIES
+from zoo.data.batches import POLICIES
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, check_choices, check_least, check_rates, check_seed
 from zoo.heads import Head
@@ -12,8 +13,7 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, Model
 from zoo.optimizers import Adam, Optimizer
 from zoo.priors.prior import check_splits
-from zoo.recipes import field_types
-from zoo.sources.corpus import Held
+from zoo.sources.source import Held
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What recipes of answers share: the calendar domain of Overnight, 100 questions for validation."""
 
-from zoo.data import Overnight
+from zoo.papers import Overnight
 
 _CALENDAR = "overnight/calendar.paraphrases.train.examples"
 CALENDAR = Overnight(

@@ -10,11 +10,12 @@ right, 43 % about new ones. Results: docs/backgrounds.md.
 
 from zoo import Evaluation, Experiment, Training
 from zoo.cores import LSTM
-from zoo.data import Facts, Vocabulary
+from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import Softmax
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam
+from zoo.papers import Facts
 
 
 def get_config() -> Experiment:

@@ -12,11 +12,12 @@ Results: docs/backgrounds.md.
 
 from zoo import Evaluation, Experiment, Training, priors
 from zoo.cores import LSTM
-from zoo.data import Realisations, Vocabulary
+from zoo.data import Vocabulary
 from zoo.embeddings import Lookup
 from zoo.heads import LogLinear
 from zoo.models import LanguageModel
 from zoo.optimizers import Adam, Cosine
+from zoo.papers import Realisations
 
 
 def get_config() -> Experiment:

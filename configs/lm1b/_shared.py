@@ -6,7 +6,7 @@ is open in the paper: eight widths, twice as many filters for each.
 
 from zoo.cores import LSTM
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 BIG = LSTM(size=8192, layers=2, projection=1024, dropout=0.25, input_dropout=0.25)
 LETTERS = Convolution(

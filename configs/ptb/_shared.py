@@ -1,6 +1,6 @@
 """What the models with letters share: the small network of Kim et al. (2016)."""
 
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 KIM = Convolution(
     letter_size=15,

@@ -11,8 +11,8 @@ import pytest
 from tests import examples, references
 from zoo.cores import GRU, LSTM, Elman
 from zoo.errors import UserError
-from zoo.networks.elman import elman, elman_reference
-from zoo.networks.gru import gru, gru_reference
+from zoo.networks.elman_scan import elman, elman_reference
+from zoo.networks.gru_scan import gru, gru_reference
 
 BATCH, TIME, SIZE, INPUT_SIZE = 3, 5, 7, 4
 RESET = np.zeros((BATCH, TIME), bool)

@@ -12,7 +12,7 @@ from tests.training import small
 from zoo import changed
 from zoo.commands import command_line
 from zoo.data import Text
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.data.sharded import ShardedText
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
@@ -79,7 +79,7 @@ def test_lanes_are_those_of_the_text(state, text):
         lexicon, corpora = built(vocabulary, path, text[0])
         encoded = vocabulary.encode(corpora["train"], lexicon)
         shuffled = encoded.reordered(np.random.default_rng(0).permutation(len(encoded.starts)))
-        lanes += [Lanes(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)]
+        lanes += [Batches(one, 4, 5, state, lexicon.boundary_id) for one in (encoded, shuffled)]
     for held, sharded in zip(lanes[:2], lanes[2:], strict=True):
         assert len(held) == len(sharded) > 3
         assert held.trained_tokens == sharded.trained_tokens

@@ -5,7 +5,7 @@ import numpy as np
 from zoo.embeddings import CharCNN, Concat, Lookup
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 LEXICON = Lexicon(("a", "abc", "abcd"), np.ones(3, np.int64))
 

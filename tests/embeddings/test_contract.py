@@ -11,7 +11,7 @@ import pytest
 from tests import examples, references
 from zoo.embeddings import CharCNN, Concat, Embedding, Features, Lookup
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 SIZE = 5
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests import references
 from zoo.data import Corpus, Vocabulary
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.evaluation.perplexity import Scores
@@ -59,7 +59,7 @@ def test_sentences_policy_equals_a_loop_over_sentences(run, sentences, boundary)
 def test_sentences_policy_does_not_depend_on_lanes_or_length(run, lanes, length, boundary):
     corpus = run.read("test")
     text, expected = run.with_state("sentences").score(corpus)
-    laid = Lanes(text, lanes, length, "sentences", boundary)
+    laid = Batches(text, lanes, length, "sentences", boundary)
     scores = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
     np.testing.assert_allclose(scores.log_prob, expected.log_prob, rtol=1e-5)
 
@@ -93,7 +93,7 @@ def test_a_run_shares_its_lanes_out_over_the_devices(run, monkeypatch, lanes, de
     text, scores = run.score(run.read("test"))
     assert {*found} == {devices}
     recipe, boundary = run.experiment.evaluation, run.lexicon.boundary_id
-    laid = Lanes(text, lanes, recipe.length, recipe.state, boundary)
+    laid = Batches(text, lanes, recipe.length, recipe.state, boundary)
     one = perplexity.score(run.experiment.model, run.params, run.tables, text, laid)
     np.testing.assert_allclose(scores.log_prob, one.log_prob, rtol=1e-5)
 

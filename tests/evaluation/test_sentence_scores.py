@@ -22,7 +22,7 @@ from zoo.evaluation import score_stream, sentence_scores
 from zoo.evaluation.run import Run
 from zoo.experiment import Evaluation, Experiment, Training
 from zoo.models import LanguageModel
-from zoo.sources.given import Reading, cells
+from zoo.sources.evaluation_texts import Reading, cells
 
 # A blank line, an unknown word, a sentence twice, capitals; the third has more words than a batch.
 TEXT = "le chat dort\n\n" + "le chien voit " * 12 + "\nLe zèbre dort\nle chat dort\n"

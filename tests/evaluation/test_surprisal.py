@@ -10,7 +10,7 @@ from zoo.data import Corpus, Vocabulary
 from zoo.errors import UserError
 from zoo.evaluation import surprisal
 from zoo.lexicon import Lexicon
-from zoo.sources import given
+from zoo.sources import evaluation_texts
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def test_characters_that_would_break_the_table_are_written_as_escapes(tmp_path):
     corpus, boundary = Corpus("text", [["a", "\t", "\n"]]), Vocabulary(boundary="none")
     text = boundary.encode(corpus, lexicon)
     scores = types.SimpleNamespace(log_prob=np.zeros(3), counted=np.ones(3, bool))
-    surprisal.write(tmp_path / "s.tsv", given.of_corpus(corpus, ""), text, scores, lexicon)
+    surprisal.write(
+        tmp_path / "s.tsv", evaluation_texts.of_corpus(corpus, ""), text, scores, lexicon
+    )
     rows = tables.by_r(tmp_path / "s.tsv")
     assert [row["word"] for row in rows] == ["a", "\\t", "\\n"]
     assert [(row["start"], row["end"]) for row in rows] == [("0", "1"), ("1", "2"), ("2", "3")]

@@ -23,7 +23,7 @@ from zoo.decoding import steps
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.evaluation.run import Run
-from zoo.export import folder, hub, programs, standalone
+from zoo.export import folder, hub, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
@@ -123,7 +123,7 @@ def test_programs_are_for_all_platforms(exports):
         assert b"steps.py" in content or name == "score"
         assert b"/zoo/" not in content and b"/site-packages/" not in content
         program = export.deserialize(bytearray(content))
-        assert program.platforms == programs.PLATFORMS == ("cpu", "cuda", "tpu")
+        assert program.platforms == stablehlo.PLATFORMS == ("cpu", "cuda", "tpu")
         assert "rows" in str(program.in_avals[-1].shape)
 
 

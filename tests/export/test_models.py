@@ -11,7 +11,7 @@ import pytest
 
 import configs
 import zoo
-from zoo import recipes
+from zoo import configuration
 from zoo.commands import command_line
 from zoo.evaluation.run import Run
 from zoo.export import folder
@@ -52,9 +52,9 @@ def test_make_models_says_how_they_were_made(name):
     (command,) = (one for one in text.splitlines() if "train.py" in one and one.endswith(name))
     words = command.split()
     chosen = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
-    made = recipes.apply_settings(configs.load(words[words.index("--config") + 1]), chosen)
+    made = configuration.apply_settings(configs.load(words[words.index("--config") + 1]), chosen)
     kept = json.loads((MODELS / name / "experiment.json").read_text())
-    assert recipes.to_json(recipes.from_json(kept)) == recipes.to_json(made)
+    assert configuration.to_json(configuration.from_json(kept)) == configuration.to_json(made)
 
 
 @pytest.mark.parametrize("name", NAMES)

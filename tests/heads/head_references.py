@@ -8,7 +8,7 @@ import numpy as np
 from tests import examples, references
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import huffman_paths
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 
 def softmax(params, hidden):

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from tests import examples, references
-from zoo.decoding.spellings import most_probable
+from zoo.decoding.open_vocabulary import most_probable
 from zoo.errors import UserError
 from zoo.heads import CharLSTM
 from zoo.lexicon import Lexicon

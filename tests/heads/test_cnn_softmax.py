@@ -12,7 +12,7 @@ from zoo.errors import UserError
 from zoo.heads import NCE, CNNSoftmax, ImportanceSampling, Softmax, UniformNoise
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 NETWORK = Convolution(Spelling(unit="characters"), letter_size=2, widths=(3,))
 SIZE = 5

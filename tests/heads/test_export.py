@@ -13,7 +13,7 @@ from tests.heads import head_references, test_char_lstm
 from tests.heads.test_contract import HEADS, SIZE
 from tests.priors import test_evidence, test_grammar, test_ngram
 from zoo import heads, priors
-from zoo.arrays import blocks
+from zoo.arrays import row_blocks
 from zoo.lexicon import Lexicon, with_features
 from zoo.priors.ngrams import backoff
 
@@ -143,7 +143,7 @@ def sampling(head):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_any_batch_and_any_length(name, float64, monkeypatch, random, tmp_path):
-    monkeypatch.setattr(blocks, "OF_ANY_ROWS", 4)  # so that there are several blocks
+    monkeypatch.setattr(row_blocks, "OF_ANY_ROWS", 4)  # so that there are several blocks
     monkeypatch.setattr(backoff, "WINDOWS", 3)
     case = CASES[name](tmp_path)
     head, words = case.head, len(case.lexicon)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.cores import test_contract as cores
-from tests.heads import test_arguments
+from tests.heads import test_argument_checks
 from zoo import losses
 from zoo.arrays import by_length
 from zoo.attention import Bahdanau
@@ -51,9 +51,9 @@ def small_blocks(monkeypatch):
 
 def functions(name):
     """{method: a function of (params, hidden)}, and these."""
-    head, params, tables, _ = test_arguments.problem(name)
-    hidden, targets = test_arguments.batch(3, 5)
-    given = test_arguments.options(head, targets)
+    head, params, tables, _ = test_argument_checks.problem(name)
+    hidden, targets = test_argument_checks.batch(3, 5)
+    given = test_argument_checks.options(head, targets)
     keyed = given | {"key": jax.random.key(0)}
     params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), params)
     return {
@@ -84,7 +84,7 @@ def has_forward_mode(function, *arguments, at=0) -> bool:
     "name",
     [
         name if name in CHEAP else pytest.param(name, marks=pytest.mark.slow)
-        for name in test_arguments.HEADS
+        for name in test_argument_checks.HEADS
     ],
 )
 def test_it_does_not_depend_on_the_size(name, blocks, monkeypatch):

@@ -24,7 +24,7 @@ from zoo.heads import (
 )
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import BEGIN, BOUNDARY, END, MARKS, Spelling
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 A, B = MARKS, MARKS + 1
 SPELLING = Spelling(unit="characters", longest=3)

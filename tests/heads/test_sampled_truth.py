@@ -15,7 +15,7 @@ from zoo.heads import NCE, BlackOut, CNNSoftmax, ImportanceSampling, UnigramNois
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
 from zoo.losses import noise
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 HEADS = {"NCE": NCE, "importance sampling": ImportanceSampling, "BlackOut": BlackOut}
 # How the data's distribution p lies to the noise's: as it does, flatter, and the other way round.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo import losses
-from zoo.arrays import sparse
+from zoo.arrays import sparse_products
 
 TOKENS, WORDS, SIZE, COMPONENTS = 5, 13, 7, 3
 PADDING = 2
@@ -29,7 +29,7 @@ def mixture(params, state, u, block):
 
 def sparse_log_linear(params, state, u, block):
     rows, columns, ones = np.arange(WORDS), np.arange(WORDS), np.ones(WORDS)
-    phi = sparse.levels(rows, columns, ones, WORDS)
+    phi = sparse_products.levels(rows, columns, ones, WORDS)
     tables = {"of_signature": phi, "of_feature": phi, "log_mass": jnp.zeros(WORDS)}
     arguments = tables, *params, state["hidden"], state["targets"], u
     return losses.weighted_sparse_log_linear_loss(*arguments)

@@ -24,20 +24,11 @@ import configs
 import evaluate
 import train
 from zoo import __main__ as commands
-from zoo import recipes
+from zoo import configuration
 from zoo.alignment import PositionalAll
 from zoo.attention import Luong
 from zoo.cores import LSTM
-from zoo.data import (
-    Characters,
-    Conllu,
-    Facts,
-    Overnight,
-    Pairs,
-    Prefixed,
-    Realisations,
-    Text,
-)
+from zoo.data import Characters, Conllu, Pairs, Prefixed, Text
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.evaluation import bleu, sentence_scores
@@ -48,6 +39,7 @@ from zoo.experiment import Evaluation, Experiment, Training
 from zoo.heads import Softmax
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel, SequenceToSequence
+from zoo.papers import Facts, Overnight, Realisations
 from zoo.priors import Arpa, Grammar, KnowledgeBase, WordFunction, WordList
 from zoo.runs.workdir import Workdir
 from zoo.sources import alignments, files
@@ -91,7 +83,7 @@ NAMES = {
     "xz": lzma.compress,
     "json": json.dumps,
     "npz": _npz,
-    "EXPERIMENT": recipes.to_json(EXPERIMENT),
+    "EXPERIMENT": configuration.to_json(EXPERIMENT),
 }
 
 
@@ -214,7 +206,7 @@ def _workdir(name, read):
 
 def _setting(setting, folder):
     settings = setting if isinstance(setting, list) else [setting]
-    recipes.apply_settings(configs.load("micro_log_linear"), settings)
+    configuration.apply_settings(configs.load("micro_log_linear"), settings)
 
 
 def _translations(content, folder):
@@ -267,7 +259,7 @@ def _translation(setting, folder):
         pathlib.Path("good.align").write_text("0-0\n\n")
         pathlib.Path("marks.fr").write_text("A <unkpos_1>\nB\n")
         settings = setting if isinstance(setting, list) else [setting]
-        recipe = recipes.apply_settings(TRANSLATION, settings)
+        recipe = configuration.apply_settings(TRANSLATION, settings)
         task = tasks.prepare(recipe)
         task.init(jax.random.key(0))
 

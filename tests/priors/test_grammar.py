@@ -13,7 +13,7 @@ from tests import examples
 from zoo.cores import LSTM
 from zoo.data.encoded import EncodedText
 from zoo.data.vocabulary import Vocabulary
-from zoo.decoding.generate import generate
+from zoo.decoding.generation import generate
 from zoo.embeddings import Lookup
 from zoo.errors import UserError
 from zoo.heads import LogLinear

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.priors.test_priors import CORPORA, WORDS
-from zoo import recipes
+from zoo import configuration
 from zoo.priors import Morphology, SuffixGuesser
 
 NOUN, VERB, ADVERB = ("POS:NOUN",), ("POS:VERB",), ("POS:ADV",)
@@ -62,6 +62,8 @@ def test_morphology_guesses_words_that_no_token_shows():
 
 
 def test_the_guesser_is_a_part_of_the_recipe():
-    prior = recipes.apply_settings(Morphology(), ["guesser=SuffixGuesser", "guesser.longest=3"])
+    prior = configuration.apply_settings(
+        Morphology(), ["guesser=SuffixGuesser", "guesser.longest=3"]
+    )
     assert prior == Morphology(guesser=SuffixGuesser(longest=3))
-    assert recipes.from_json(recipes.to_json(prior)) == prior
+    assert configuration.from_json(configuration.to_json(prior)) == prior

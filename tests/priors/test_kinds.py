@@ -6,7 +6,7 @@ import pytest
 
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 TRAIN = Corpus(
     "train.conllu",

@@ -10,7 +10,7 @@ import pytest
 from zoo import priors
 from zoo.errors import UserError
 from zoo.priors import Morphology, SuffixGuesser, TopWords, Uniform, Unigram
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 # le 3, chat 2, ferme 2 in train; la 1 and ferme 1 in validation.
 TRAIN = Corpus(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zoo import recipes
+from zoo import configuration
 from zoo.errors import UserError
 from zoo.priors import WordFunction
 
@@ -39,7 +39,7 @@ def test_values_or_names():
 
 def test_a_recipe_with_it_can_be_saved():
     prior = WordFunction(f"{__name__}:capitals")
-    assert recipes.from_json(recipes.to_json(prior)) == prior
+    assert configuration.from_json(configuration.to_json(prior)) == prior
 
 
 @pytest.mark.parametrize("name", ["no_module:f", "math:no_function", "math", "", ":", "math:pi"])

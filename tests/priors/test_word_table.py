@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from zoo import recipes
+from zoo import configuration
 from zoo.errors import UserError
 from zoo.priors import WordTable
 
@@ -105,7 +105,7 @@ def test_how_many_words_are_in_the_lexicon_is_logged(tmp_path, caplog, monkeypat
 
 def test_it_can_be_set_and_saved():
     prior = WordTable("a.tsv", separator="|", numbers=("n",))
-    saved = recipes.to_json(prior)
+    saved = configuration.to_json(prior)
     assert saved["component"] == "zoo.priors:WordTable"
-    assert recipes.from_json(saved) == prior
-    assert recipes.apply_settings(prior, ["kept=POS,n"]).kept == ("POS", "n")
+    assert configuration.from_json(saved) == prior
+    assert configuration.apply_settings(prior, ["kept=POS,n"]).kept == ("POS", "n")

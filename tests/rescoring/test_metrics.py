@@ -5,7 +5,7 @@ import pytest
 from sacrebleu.metrics import BLEU, CHRF
 
 from zoo.errors import UserError
-from zoo.rescoring import edit_distance, metrics, ngrams
+from zoo.rescoring import metrics
 
 # Empty ones, repeated words, one shorter than the order, one equal, one with marks.
 HYPOTHESES = [
@@ -19,7 +19,7 @@ REFERENCES = ["the cat sat on the mat .", "a cat was on the mat ."]
 
 
 def test_matches_of_ngrams_by_hand():
-    matches, said, wanted = ngrams.count_matches(["abab", "b", ""], ["abc", "bab"], 3)
+    matches, said, wanted = metrics.count_matches(["abab", "b", ""], ["abc", "bab"], 3)
     # a is once in each reference, b twice in the second: of abab a counts once, b twice; ab once
     # of two, ba once; aba is in neither, bab once.
     assert matches.tolist() == [[3, 2, 1], [1, 0, 0], [0, 0, 0]]
@@ -72,15 +72,15 @@ def edits(hypothesis, reference):
 
 
 def test_word_errors_by_hand_and_by_a_table():
-    found = edit_distance.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
+    found = metrics.count_errors([[*"abcd"], [*"axd"], [*"xabcdy"], []], [*"abcd"])
     assert found.tolist() == [[0, 0, 0], [1, 0, 1], [0, 2, 0], [0, 0, 4]]
-    assert edit_distance.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
+    assert metrics.count_errors([[*"ab"], []], []).tolist() == [[0, 2, 0], [0, 0, 0]]
     generator = np.random.default_rng(0)
     for _ in range(30):
         one, *many = (
             [*map(str, generator.integers(0, 4, generator.integers(0, 9)))] for _ in range(6)
         )
-        errors = edit_distance.count_errors(many, one)
+        errors = metrics.count_errors(many, one)
         for words, (substituted, inserted, deleted) in zip(many, errors, strict=True):
             assert (substituted + inserted + deleted, deleted) == edits(words, one)
             assert inserted - deleted == len(words) - len(one)

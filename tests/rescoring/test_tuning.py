@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from tests.rescoring.lists import lists
+from tests.rescoring.small_lists import lists
 from zoo.evaluation import significance
-from zoo.rescoring import mert, mira, oracle, tune
-from zoo.rescoring.lists import Lists, first_weights
+from zoo.rescoring import mert, mira, tune
 from zoo.rescoring.metrics import Bleu, WordErrorRate
+from zoo.rescoring.nbest_arrays import Lists, first_weights
 
 
 def value(some, metric, weights):
@@ -203,7 +203,7 @@ def test_tuning_finds_the_feature_that_counts_errors(method, scale):
     some = dataclasses.replace(some, features=features)
     metric = WordErrorRate()
     found = tune.tune(some, metric, method, seed=0, start=np.zeros(3))
-    best = metric.figure(some.statistics[oracle.choose(some, metric)].sum(0))
+    best = metric.figure(some.statistics[tune.choose(some, metric)].sum(0))
     assert -value(some, metric, found) <= best * 1.02
 
 
@@ -398,7 +398,7 @@ def test_oracles_are_found_by_trying_all():
             figures = [
                 metric.sign * metric.figure(some.statistics[[*rows]].sum(0)) for rows in choices
             ]
-            found = metric.sign * metric.figure(some.statistics[oracle.choose(some, metric)].sum(0))
+            found = metric.sign * metric.figure(some.statistics[tune.choose(some, metric)].sum(0))
             assert found == pytest.approx(max(figures), rel=1e-9)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from tests import examples
 from zoo import cores, heads
-from zoo.arrays import rows
+from zoo.arrays import row_lookup
 from zoo.training.task import Batch, Task, Validation
 
 WORDS, LENGTH, SIZE, BATCHES = 7, 5, 6, 6
@@ -38,7 +38,9 @@ class Reversal(Task):
 
     def states(self, params, source, target, key=None):
         before = jax.numpy.pad(target, ((0, 0), (1, 0)))[:, :-1]  # 0 begins
-        source, before = (rows.take(params["embedding"]["table"], x) for x in (source, before))
+        source, before = (
+            row_lookup.take(params["embedding"]["table"], x) for x in (source, before)
+        )
         empty = CORE.initial_carry(len(source))
         memory, carry = CORE.apply(params["encoder"], source, empty, key=key)
         hidden, _ = CORE.apply(params["decoder"], before, carry, key=key)

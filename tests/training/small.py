@@ -8,7 +8,7 @@ import logging
 import jax
 import numpy as np
 
-from zoo import recipes
+from zoo import configuration
 from zoo.cores import LSTM
 from zoo.data import Corpus, Source
 from zoo.data.vocabulary import Vocabulary
@@ -130,7 +130,7 @@ def timeless(progress: dict) -> dict:
 
 def with_settings(recipe: Experiment, *settings: str) -> Experiment:
     """The experiment after --set."""
-    return recipes.apply_settings(recipe, list(settings))
+    return configuration.apply_settings(recipe, list(settings))
 
 
 class _Messages(logging.Handler):

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.test_configs import LEMMAS
+from tests.repository.test_configs import LEMMAS
 from tests.training import small
 from zoo.runs.workdir import Workdir
 from zoo.training.tasks.language_modelling import LanguageModelling

@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from tests.test_configs import LEMMAS
+from tests.repository.test_configs import LEMMAS
 from tests.training import processes
 
 PAIRS = [

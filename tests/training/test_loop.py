@@ -11,7 +11,7 @@ import pytest
 
 from tests import examples
 from tests.training import small
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
 from zoo.models import LanguageModel
@@ -107,7 +107,7 @@ def test_validation_figures_are_those_of_the_epoch_so_far(tmp_path, state):
     np.testing.assert_allclose(losses, [expected, expected], rtol=1e-5)
 
 
-def sentences_of(lanes: Lanes):
+def sentences_of(lanes: Batches):
     return sorted(
         tuple(part.tolist()) for part in np.split(lanes.text.words, lanes.text.starts[1:])
     )

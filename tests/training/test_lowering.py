@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import configs
-from tests.test_configs import shrunk
+from tests.repository.test_configs import shrunk
 from tests.training import small
 from zoo.training import step_shapes
 from zoo.training.loop import Trainer

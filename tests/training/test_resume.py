@@ -29,7 +29,7 @@ RECIPES = {
 @pytest.fixture
 def every_step_told(monkeypatch):
     """A line of metrics for each step."""
-    monkeypatch.setattr("zoo.training.metrics.EVERY", 1)
+    monkeypatch.setattr("zoo.training.metric_writers.EVERY", 1)
 
 
 def assert_same_end(expected, found):

@@ -10,7 +10,7 @@ import pytest
 from tests import examples
 from tests.training import small
 from zoo import optimizers
-from zoo.arrays.rows import Watched, take
+from zoo.arrays.row_lookup import Watched, take
 from zoo.cores import LSTM
 from zoo.embeddings import Concat, Lookup
 from zoo.errors import UserError
@@ -25,7 +25,7 @@ from zoo.heads import (
     UnigramNoise,
 )
 from zoo.models import LanguageModel
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 from zoo.optimizers import SGD, Adagrad, Adam, RMSProp
 from zoo.training import row_sparse, step
 from zoo.training.task import Batch

@@ -13,7 +13,7 @@ The examples begin with
     >>> dictionary = {"portico": "portique"}
 """
 
-from zoo.alignment.attention import in_sentence_order, most_attended
+from zoo.alignment.attention_links import in_sentence_order, most_attended
 from zoo.alignment.dictionary import learn_dictionary, translate_word
 from zoo.alignment.model1 import Model1
 from zoo.alignment.symmetrise import METHODS, symmetrise

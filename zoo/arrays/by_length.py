@@ -14,8 +14,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks as rows_of
 from zoo.arrays import layouts
+from zoo.arrays import row_blocks as rows_of
 
 # Spellings computed together: enough for efficient products, few enough that lengths are alike.
 BLOCK = 128

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from zoo.arrays.types import Params
 from zoo.errors import check_least
-from zoo.networks import attention
+from zoo.networks import attention_weights
 
 
 class PreparedMemory(NamedTuple):
@@ -119,9 +119,9 @@ class Attention(abc.ABC):
         # All positions of all rows that look at one memory, together.
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
         scores = self._scores(params, grouped, prepared.keys)
-        weights = attention.masked_softmax(scores, prepared.mask)
-        context = attention.contexts(weights, prepared.memory)
-        states = attention.attentional_states(
+        weights = attention_weights.masked_softmax(scores, prepared.mask)
+        context = attention_weights.contexts(weights, prepared.memory)
+        states = attention_weights.attentional_states(
             grouped, context, params["state"], params["state_bias"]
         )
         return (

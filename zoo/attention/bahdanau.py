@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Params
 from zoo.attention.attention import Attention, uniform
 from zoo.errors import check_least
-from zoo.networks import attention
+from zoo.networks import attention_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,4 +56,4 @@ class Bahdanau(Attention):
         return memory @ params["keys"] + params["keys_bias"][None, None]
 
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        return attention.additive_scores(hidden @ params["queries"], keys, params["vector"])
+        return attention_weights.additive_scores(hidden @ params["queries"], keys, params["vector"])

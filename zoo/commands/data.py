@@ -17,17 +17,19 @@ def add_to(parser: argparse.ArgumentParser):
 def run(arguments: argparse.Namespace):
     """Fetches the corpora, or lists them."""
     from zoo.errors import UserError
-    from zoo.runs import storage
-    from zoo.sources import fetch, files, free
+    from zoo.runs import atomic_files
+    from zoo.sources import fetch, files, free_corpora
 
     if arguments.list or not arguments.names:
-        for name, corpus in free.CORPORA.items():
+        for name, corpus in free_corpora.CORPORA.items():
             print(f"{name:22} {corpus.about}")
-        print(f"{free.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt")
+        print(
+            f"{free_corpora.TREEBANK_FORM:22} any Universal Dependencies treebank, as ud_czech_pdt"
+        )
         if not arguments.list:
             raise UserError("name a corpus, as in python -m zoo data wikitext-2.")
         return
     folder = pathlib.Path(arguments.into or files.data_folder() or ".")
-    storage.check_writable(folder)
+    atomic_files.check_writable(folder)
     for name in arguments.names:
         fetch.fetch(name, folder, release=arguments.release, mirror=arguments.mirror)

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Sequence
 
 from zoo.commands import options
-from zoo.data.lanes import POLICIES
+from zoo.data.batches import POLICIES
 from zoo.errors import UserError
 
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace):
     """Prints the figures and keeps each with its passport in DIR/results."""
     import numpy as np
 
-    from zoo.evaluation import kept_scores, overlap, passport, passport_text, surprisal
+    from zoo.evaluation import item_scores, overlap, passport, passport_text, surprisal
     from zoo.evaluation.judgements import exact_match, minimal_pairs
     from zoo.runs import outputs
 
@@ -74,13 +74,13 @@ def run(arguments: argparse.Namespace):
             surprisal.write(arguments.surprisal, given, text, scores, run.lexicon)
         options.print_notes(run.notes(corpus.sentences))
         figures = passport.of_text(run, name, corpus, text, scores)
-        kept = None if arguments.no_scores else kept_scores.of_text(text, scores)
+        kept = None if arguments.no_scores else item_scores.of_text(text, scores)
         result = passport.write(run, figures, kept)
         outputs.show(passport_text.describe(figures), f"  {result}")
         if arguments.exact_match:
             answers = exact_match.judge(run, corpus, arguments.grammar)
             figures = passport.of_exact_match(run, name, corpus, answers)
-            result = passport.write(run, figures, kept_scores.of_answers(np.array(answers.correct)))
+            result = passport.write(run, figures, item_scores.of_answers(np.array(answers.correct)))
             outputs.show(exact_match.describe(name, answers), f"  {result}")
     for path in arguments.minimal_pairs:
         pairs, scores = minimal_pairs.judge(run, path)

@@ -31,8 +31,8 @@ def add_to(parser: argparse.ArgumentParser):
 
 def run(arguments: argparse.Namespace):
     """Prints the texts, one a line, or one a paragraph with --features."""
-    from zoo.decoding import spelled
-    from zoo.decoding.generate import generate, prompt_words, with_features
+    from zoo.decoding import open_vocabulary
+    from zoo.decoding.generation import generate, prompt_words, with_features
     from zoo.errors import UserError
     from zoo.evaluation.run import Run
 
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace):
             raise UserError(
                 "--spell draws letters, from all of them: leave out --top-k and --nucleus."
             )
-        texts = spelled.generate(model, run.params, run.lexicon, vocabulary, **chosen)
+        texts = open_vocabulary.generate(model, run.params, run.lexicon, vocabulary, **chosen)
     else:
         texts = generate(
             model, run.params, run.tables, run.lexicon, vocabulary, **chosen, **truncation

@@ -11,7 +11,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from zoo import unfinished
+from zoo import temporary_files
 from zoo.commands import allocator
 from zoo.errors import LOST, Interrupted, ProcessLost, UserError
 from zoo.lazy import MissingExtra
@@ -36,7 +36,9 @@ def parse(
 
 def _thread_failed(failure):
     """No traceback from TensorBoard's writing thread on a full disk: the main one tells of it."""
-    if not (isinstance(failure.exc_value, OSError) and failure.exc_value.errno in unfinished.FULL):
+    if not (
+        isinstance(failure.exc_value, OSError) and failure.exc_value.errno in temporary_files.FULL
+    ):
         threading.__excepthook__(failure)
 
 
@@ -100,9 +102,9 @@ def run(main) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        if error.errno not in unfinished.FULL:
+        if error.errno not in temporary_files.FULL:
             raise
-        what, remedy = unfinished.FULL[error.errno]
+        what, remedy = temporary_files.FULL[error.errno]
         place = error.filename or "standard output"  # files are named: unfinished.naming
         _tell(
             f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
@@ -151,7 +153,7 @@ def leave(code: int):
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):  # nobody reads it any more, or it is on a full disk
             stream.flush()
-    processes = sys.modules.get("zoo.processes")  # imported by those commands that train
+    processes = sys.modules.get("zoo.distributed")  # imported by those commands that train
     if processes is not None and code != LOST:
         processes.leave(code)
     if code:

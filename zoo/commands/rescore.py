@@ -232,8 +232,8 @@ def _parts(lists, hold_out):
 
 def _columns(arguments):
     """The features that the options add to the lists' own."""
-    from zoo.rescoring.columns import Columns
     from zoo.rescoring.interpolation import Interpolation
+    from zoo.rescoring.model_features import Columns
 
     if getattr(arguments, "test_lattices", None) and not arguments.lattices_of:
         raise UserError(
@@ -368,7 +368,7 @@ def _made(arguments, metric, figures):
 
 
 def _apply(arguments):
-    from zoo.rescoring import apply
+    from zoo.rescoring import reranking
     from zoo.rescoring.weights import Weights
     from zoo.runs import outputs
 
@@ -376,8 +376,8 @@ def _apply(arguments):
     weights = Weights.read(arguments.weights)
     form, lists = _read(arguments.lists, arguments.costs, arguments)
     added = _columns(arguments).add(_counted(lists))
-    reordered = apply.reorder(added, weights, arguments.lists, arguments.sparse)
-    lines = apply.lines(reordered, form, arguments.best)
+    reordered = reranking.reorder(added, weights, arguments.lists, arguments.sparse)
+    lines = reranking.lines(reordered, form, arguments.best)
     if arguments.output:
         outputs.write_lines(arguments.output, lines, "the lists")
     else:

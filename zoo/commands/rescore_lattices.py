@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace):
     """Prints or writes a line a lattice, its id and the words; or n-best lists; or lattices."""
     from zoo.evaluation.run import short_names
     from zoo.rescoring.interpolation import NAME, Interpolation
-    from zoo.rescoring.lattices import LatticeSearch
+    from zoo.rescoring.lattice_rescoring import LatticeSearch
     from zoo.runs import outputs
 
     if arguments.kaldi and arguments.nbest is not None:
@@ -134,7 +134,7 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
     with lazy.extra():
         from tqdm import tqdm
 
-    from zoo.sources import lattice_text, nbest
+    from zoo.sources import lattice_writers, nbest
 
     searched = search.search_all(
         runs,
@@ -148,7 +148,7 @@ def _lines(search, runs, columns, arguments) -> Iterator[str]:
         if arguments.slf:
             _write_slf(one, arguments)
         if arguments.kaldi:
-            yield from lattice_text.kaldi_lines(one.lattice)
+            yield from lattice_writers.kaldi_lines(one.lattice)
         elif arguments.nbest is None:
             yield " ".join((one.id, *one.paths[0].words)) + "\n"
         else:
@@ -184,13 +184,13 @@ def _warn(one, most):
 def _write_slf(one, arguments):
     """Writes a lattice as ID.slf.gz; the same lattice gives the same bytes."""
     from zoo.runs import outputs
-    from zoo.sources import lattice_text
+    from zoo.sources import lattice_writers
 
     if pathlib.PurePath(one.id).name != one.id:
         raise UserError(
             f"the lattice {shortened(one.id, 80)!r} cannot have a file of its name: give --kaldi."
         )
-    content = "".join(lattice_text.slf_lines(one.lattice)).encode()
+    content = "".join(lattice_writers.slf_lines(one.lattice)).encode()
 
     def write(path):
         path.write_bytes(gzip.compress(content, mtime=0))

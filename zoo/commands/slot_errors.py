@@ -11,7 +11,7 @@ def add_to(parser: argparse.ArgumentParser):
 
 
 def run(arguments: argparse.Namespace):
-    """Prints and keeps what `zoo.evaluation.judgements.slot_errors` finds."""
-    from zoo.evaluation.judgements import slot_errors
+    """Prints and keeps what `zoo.papers.slot_errors` finds."""
+    from zoo.papers import slot_errors
 
     judgement.run(slot_errors, arguments)

@@ -21,7 +21,7 @@ class Translation(NamedTuple):
 
 def write(translations, translator, arguments):
     """Writes the lines of translations, their alignments, and the picture of one."""
-    from zoo.evaluation import attention
+    from zoo.evaluation import attention_maps
     from zoo.runs import outputs
     from zoo.sources import alignments
 
@@ -30,7 +30,7 @@ def write(translations, translator, arguments):
     def lines():
         for number, of_sentence in enumerate(itertools.chain.from_iterable(translations)):
             for one in of_sentence if arguments.alignments else ():
-                pairs = attention.links(translator, one.hypothesis, one.source)
+                pairs = attention_maps.links(translator, one.hypothesis, one.source)
                 links.append(alignments.pharaoh(pairs) + "\n")
             if arguments.alignments and not of_sentence:
                 links.append("\n")
@@ -50,11 +50,11 @@ def write(translations, translator, arguments):
 
 def _draw(translator, one, arguments):
     """Draws the pictures of a translation that are asked for."""
-    from zoo.evaluation import attention
+    from zoo.evaluation import attention_maps
 
     for file, values, label in (
-        (arguments.plot_attention, attention.weights, "weight"),
-        (arguments.plot_gradients, attention.gradients, "norm of the gradient"),
+        (arguments.plot_attention, attention_maps.weights, "weight"),
+        (arguments.plot_gradients, attention_maps.gradients, "norm of the gradient"),
     ):
         if file:
             from zoo.evaluation.reports import plots

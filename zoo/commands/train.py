@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from zoo.commands import invocation, options, program
 from zoo.errors import Interrupted, UserError
-from zoo.trust import shipped
+from zoo.trust import bundled_configs
 
 
 def add_to(parser: argparse.ArgumentParser):
@@ -49,16 +49,16 @@ def _count(text: str) -> int | str:
 
 def run(arguments: argparse.Namespace):
     """Resolves the experiment, prepares the data, and trains until the end or an interruption."""
-    configs = shipped.configs()
+    configs = bundled_configs.configs()
     if arguments.list:
         for name in configs.names():
             print(f"{name:24} {configs.summary(name)}")
         return
-    from zoo import recipes
+    from zoo import configuration
 
     if arguments.show:
-        recipe = recipes.apply_settings(configs.load(arguments.show), arguments.set)
-        print(recipes.describe(recipe))
+        recipe = configuration.apply_settings(configs.load(arguments.show), arguments.set)
+        print(configuration.describe(recipe))
         return
     if not arguments.config:
         raise UserError(
@@ -66,23 +66,23 @@ def run(arguments: argparse.Namespace):
             f"{invocation.command('train')} --config micro_softmax runs/first; --list; or "
             "--show NAME."
         )
-    from zoo import processes
+    from zoo import distributed
     from zoo.commands import supervised
 
     folder = options.folder_of(arguments)
-    experiment = recipes.apply_settings(configs.load(arguments.config), arguments.set)
+    experiment = configuration.apply_settings(configs.load(arguments.config), arguments.set)
     place = arguments.coordinator, arguments.processes, arguments.process
-    if processes.several(*place) and not supervised.is_child():
+    if distributed.several(*place) and not supervised.is_child():
         if code := supervised.run():
             program.leave(code)
         return
-    with processes.joined(*place):
-        processes.check_alike(
-            recipe=json.dumps(recipes.to_json(experiment), sort_keys=True),
+    with distributed.joined(*place):
+        distributed.check_alike(
+            recipe=json.dumps(configuration.to_json(experiment), sort_keys=True),
             folder=folder,
-            version_of_the_code=processes.code_digest(),
+            version_of_the_code=distributed.code_digest(),
         )
-        first = processes.first()
+        first = distributed.first()
         told = _choices_told() if first else contextlib.nullcontext()
         with told:
             _train(experiment, folder, arguments.devices)
@@ -109,17 +109,17 @@ def _choices_told():
 
 def _train(experiment, folder, devices):
     """Trains an experiment in a folder."""
-    from zoo import processes, recipes
+    from zoo import configuration, distributed
     from zoo.runs.workdir import Workdir
     from zoo.training import tasks
     from zoo.training.loop import Trainer
 
     workdir = Workdir(folder)
     workdir.name(experiment)
-    first = processes.first()
+    first = distributed.first()
     if first:
         workdir.check(experiment)
-        print(recipes.describe(experiment), flush=True)
+        print(configuration.describe(experiment), flush=True)
     task = tasks.prepare(experiment, devices)
     trainer = Trainer(
         task,
@@ -130,7 +130,7 @@ def _train(experiment, folder, devices):
         init_from=experiment.init_from,
         parallel=experiment.parallel,
     )
-    processes.check_alike(
+    distributed.check_alike(
         training_or_validation_text=task.data,
         lexicon=" ".join(lexicon.digest() for lexicon in task.lexicons.values()),
         number_of_devices=str(devices),
@@ -138,8 +138,8 @@ def _train(experiment, folder, devices):
     if first:
         print(trainer.summary(), flush=True)
         _keep(experiment, workdir, task)
-    processes.wait()
-    processes.check_alike(content_of_the_folder=workdir.recipe_digest())
+    distributed.wait()
+    distributed.check_alike(content_of_the_folder=workdir.recipe_digest())
     try:
         trainer.train()
     except Interrupted as interruption:
@@ -149,13 +149,13 @@ def _train(experiment, folder, devices):
 
 def _keep(experiment, workdir, task):
     """Writes what a run begins with."""
-    from zoo.runs import made_with
+    from zoo.runs import environment
 
     # Not before all this has gone well: a mistake corrected is no other experiment.
     workdir.claim(experiment)
     workdir.keep_lexicons(task.lexicons)
     if workdir.texts() is None:  # what is not to be read again when it resumes
-        made = {"revision": made_with.revision(), "versions": made_with.versions()}
+        made = {"revision": environment.revision(), "versions": environment.versions()}
         if (seen := task.seen_texts(made)) is not None:
             workdir.keep_texts(seen)
 

@@ -160,7 +160,7 @@ def _search(arguments):
 def _translator(folders, arguments):
     """The runs of the folders, perhaps with a language model."""
     from zoo.evaluation.run import Run
-    from zoo.evaluation.translation import Translator
+    from zoo.evaluation.translators import Translator
 
     other, weight = arguments.language_model, arguments.language_weight
     return Translator(
@@ -283,13 +283,13 @@ def _restoring(translator, arguments):
     """The component that puts in unknown words, for a run that marks them or where it is asked for;
     else None."""
     from zoo.alignment import PositionalAll
-    from zoo.evaluation import attention
-    from zoo.evaluation.unknown_words import Restoring
+    from zoo.evaluation import attention_maps
+    from zoo.evaluation.unknown_replacement import Restoring
     from zoo.sources import alignments
 
     for option in ("alignments", "plot_attention"):
         if getattr(arguments, option):
-            attention.check(translator, f"--{option.replace('_', '-')}")
+            attention_maps.check(translator, f"--{option.replace('_', '-')}")
     dictionary, by = arguments.dictionary, arguments.unknowns
     if dictionary is None and by is None and translator.runs[0].experiment.data.unknowns is None:
         return None

@@ -6,7 +6,7 @@ function,
     h_t = f(x_t W + h U + b)
 
 The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.elman.
+by hand: see zoo.networks.elman_scan.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from zoo.cores.stacked import Stacked
 from zoo.errors import check_choices
-from zoo.networks.elman import ACTIVATIONS, elman
+from zoo.networks.elman_scan import ACTIVATIONS, elman
 
 
 @dataclasses.dataclass(frozen=True)

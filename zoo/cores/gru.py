@@ -11,7 +11,7 @@ PyTorch; in the paper's third version it acts before, tanh(x_t W_n + (r * h) U_n
 product with h serves all three blocks.
 
 The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.gru.
+by hand: see zoo.networks.gru_scan.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from zoo.cores.stacked import Stacked
-from zoo.networks.gru import gru
+from zoo.networks.gru_scan import gru
 
 
 @dataclasses.dataclass(frozen=True)

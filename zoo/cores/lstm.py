@@ -12,7 +12,7 @@ or, with a projection (Sak et al. 2014), h_t = (o * tanh(c_t)) P of fewer number
 cells: what the recurrence, the next layer and the head see.
 
 The products x_t W of all positions are one product before the scan, whose backward pass is written
-by hand: see zoo.networks.lstm.
+by hand: see zoo.networks.lstm_scan.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from zoo.arrays.types import Carry
 from zoo.cores.stacked import Stacked
 from zoo.errors import check_least
-from zoo.networks.lstm import lstm
+from zoo.networks.lstm_scan import lstm
 
 
 @dataclasses.dataclass(frozen=True)

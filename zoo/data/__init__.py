@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from zoo import sources
 from zoo.data.buckets import Buckets as Buckets
-from zoo.data.own_lexicon import with_background as with_background
-from zoo.data.own_lexicon import with_priors as with_priors
+from zoo.data.lexicon_priors import with_background as with_background
+from zoo.data.lexicon_priors import with_priors as with_priors
 from zoo.data.vocabulary import Vocabulary as Vocabulary
 from zoo.sources import *  # noqa: F403
 

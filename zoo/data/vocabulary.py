@@ -12,15 +12,15 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.data import sharded, unicode_forms
 from zoo.data.encoded import EncodedText, Strings
+from zoo.data.lexicon_priors import estimated
 from zoo.data.open_words import OpenWords
-from zoo.data.own_lexicon import estimated
 from zoo.errors import UserError, check_choices, check_least, named
 from zoo.lexicon import Lexicon
 from zoo.priors import Background, FeaturePrior
 from zoo.priors.prior import token_counts
 from zoo.priors.strings import StringClass
-from zoo.sources.corpus import Corpus, Source
 from zoo.sources.shards import ShardedCorpus
+from zoo.sources.source import Corpus, Source
 
 UNKNOWN = "<unk>"
 BOUNDARY = "</s>"

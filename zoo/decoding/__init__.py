@@ -12,8 +12,8 @@ The examples begin with a step function whose word depends on the last one alone
     >>> first, carry = jnp.array([0]), ()  # of one sentence
 """
 
+from zoo.decoding.batched_sampling import Sampling
 from zoo.decoding.beam import BeamSearch, Hypotheses
-from zoo.decoding.draws import Sampling
 from zoo.decoding.ensembles import average, fuse
 from zoo.decoding.sampling import draw, feed, force, sample
 

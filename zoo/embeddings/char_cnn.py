@@ -1,4 +1,4 @@
-"""A word's vector from its letters: see zoo.networks.convolution."""
+"""A word's vector from its letters: see zoo.networks.char_convolution."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
 from zoo.errors import check_least
 from zoo.lexicon import Lexicon
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,7 @@ class Embedding:
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters that `apply` reads by `zoo.arrays.rows.take` alone; see
+        """Names of the parameters that `apply` reads by `zoo.arrays.row_lookup.take` alone; see
         Head.row_tables. None, unless an embedding says otherwise."""
         return ()
 

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import rows
+from zoo.arrays import row_lookup
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.embeddings.embedding import Embedding
@@ -60,4 +60,4 @@ class Lookup(Embedding):
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
         """words int32 [...] -> [..., E]."""
-        return rows.take(params["table"], words)
+        return row_lookup.take(params["table"], words)

@@ -13,14 +13,14 @@ import numpy as np
 from zoo import lazy, strict_json
 from zoo.data import Corpus
 from zoo.decoding import BeamSearch
-from zoo.decoding.translate import LONGEST_RATIO
+from zoo.decoding.batched_search import LONGEST_RATIO
 from zoo.errors import UserError
 from zoo.evaluation import passport, significance
 from zoo.evaluation.comparable import OF_TRANSLATIONS, check_comparable
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
-from zoo.evaluation.translation import Translator
-from zoo.runs import location, storage
+from zoo.evaluation.translators import Translator
+from zoo.runs import atomic_files, location
 from zoo.runs.workdir import Workdir
 
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
@@ -146,7 +146,7 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     path = result.with_suffix(".txt")
     text = "".join(f"{line}\n" for line in hypotheses)
     with location.reaching(path):
-        storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+        atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
     return result, path
 
 

@@ -8,12 +8,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from zoo.configuration import component_walk
 from zoo.data import Mixed, Source
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.recipes import walk
 from zoo.runs.seen_texts import Texts
 from zoo.sources import files
 
@@ -69,7 +69,11 @@ def priors_that_saw(
 
 def _choices(prior) -> list[tuple[str, ...]]:
     """The `splits` of a prior and of the priors within it."""
-    return [value for path, _, value in walk.values(prior) if path.rpartition(".")[2] == "splits"]
+    return [
+        value
+        for path, _, value in component_walk.values(prior)
+        if path.rpartition(".")[2] == "splits"
+    ]
 
 
 def _splits_of_files(source: Source, paths: Any) -> list[tuple[str, ...]]:

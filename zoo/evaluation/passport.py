@@ -16,18 +16,18 @@ import sys
 import jax
 import numpy as np
 
-from zoo import recipes, strict_json
+from zoo import configuration, strict_json
 from zoo.data import Corpus
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, overlap
+from zoo.evaluation import item_scores, overlap
 from zoo.evaluation.leakage import priors_that_saw
 from zoo.evaluation.perplexity import PRECISION, Scores, impossible_words
 from zoo.evaluation.run import Run
 from zoo.heads import SpreadUnknown
 from zoo.lexicon import Lexicon
-from zoo.runs import location, seen_texts, storage
-from zoo.runs.made_with import machine, revision, versions
+from zoo.runs import atomic_files, location, seen_texts
+from zoo.runs.environment import machine, revision, versions
 from zoo.runs.workdir import Workdir
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -164,7 +164,7 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
     """The passport of names in texts that were drawn; see
-    `zoo.evaluation.judgements.slot_errors`."""
+    `zoo.papers.slot_errors`."""
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",
@@ -288,8 +288,8 @@ def _of_run(run: Run, sentences: list[list[str]]) -> dict:
         **_seen(run, sentences),
         "head": repr(head),
         "form": head.form_taken(run.tables["head"]),
-        "model": recipes.to_json(model),
-        "vocabulary": recipes.to_json(run.experiment.vocabulary),
+        "model": configuration.to_json(model),
+        "vocabulary": configuration.to_json(run.experiment.vocabulary),
         "parameters": sum(math.prod(np.shape(leaf)) for leaf in leaves),
         "precision": ", ".join(sorted({str(leaf.dtype) for leaf in leaves})),
         "matmul_precision": PRECISION,
@@ -332,18 +332,18 @@ def check(folder: str | pathlib.Path):
         raise UserError(f"{place} is not a folder that can be written to: judge a copy of the run.")
 
 
-def write(run: Run, passport: dict, scores: kept_scores.Arrays | None = None) -> pathlib.Path:
+def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) -> pathlib.Path:
     """Keeps a passport in the run's results; one of the same name is replaced when whole.
 
     Args:
-      scores: of single words or questions, to be kept beside it; see `zoo.evaluation.kept_scores`.
+      scores: of single words or questions, to be kept beside it; see `zoo.evaluation.item_scores`.
 
     Raises:
       UserError: the run cannot be written to.
     """
     path = file_of(run, passport)
     if scores is not None:
-        passport = {**passport, "scores": kept_scores.digest(scores)}
+        passport = {**passport, "scores": item_scores.digest(scores)}
     text = strict_json.dumps(passport, indent=2, ensure_ascii=False) + "\n"
     try:
         with location.reaching(path):
@@ -361,7 +361,7 @@ def _write(path, text, scores):
     """Writes a passport and the scores beside it."""
     path.parent.mkdir(exist_ok=True)
     if scores is not None:
-        kept_scores.write(path, scores)
-    storage.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
-    if scores is None and kept_scores.path_of(path).exists():  # of a result of the same name
-        kept_scores.path_of(path).unlink()
+        item_scores.write(path, scores)
+    atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
+    if scores is None and item_scores.path_of(path).exists():  # of a result of the same name
+        item_scores.path_of(path).unlink()

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from zoo.data.batches import Batches
 from zoo.data.encoded import EncodedText
-from zoo.data.lanes import Lanes
 from zoo.lexicon import Lexicon
 
 # Words of a text by how often they were seen in training: 0, 1-9, 10-99 ...
@@ -211,7 +211,7 @@ def placed(tree, mesh: Mesh | None):
 
 
 def score(
-    model, params, tables, text: EncodedText, lanes: Lanes, mesh: Mesh | None = None
+    model, params, tables, text: EncodedText, lanes: Batches, mesh: Mesh | None = None
 ) -> Scores:
     """Runs the model over a text, its products in full float32 wherever it runs.
 

@@ -3,7 +3,7 @@
     {"run": "micro_softmax_0", "experiment": {...}, "results": {"test.sentences": {...}, ...}}
 
 Results are passports (`zoo.evaluation.passport`) by the names of their files in a run's folder.
-Scores that are kept (`zoo.evaluation.kept_scores`) stand beside NAME.jsonl in NAME.npz, as arrays
+Scores that are kept (`zoo.evaluation.item_scores`) stand beside NAME.jsonl in NAME.npz, as arrays
 RUN/RESULT/ARRAY. A command that reads the results of runs takes NAME.jsonl for all the runs of a
 record, and NAME.jsonl:RUN for one of them, in the place of a run's folder.
 """
@@ -18,8 +18,8 @@ import numpy as np
 
 from zoo import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores
-from zoo.runs import storage
+from zoo.evaluation import item_scores
+from zoo.runs import atomic_files
 
 _NAME = re.compile(r"(.+\.jsonl)(?::(.+))?")
 _LINE = {"run": str, "experiment": dict, "results": dict}
@@ -109,7 +109,7 @@ def scores_file(file: pathlib.Path) -> pathlib.Path:
 def write(
     file: pathlib.Path,
     records: Sequence[Record],
-    scores: Mapping[str, Mapping[str, kept_scores.Arrays]],
+    scores: Mapping[str, Mapping[str, item_scores.Arrays]],
 ):
     """Adds runs to a record, which it makes if need be; runs of the same names are replaced.
 
@@ -138,5 +138,5 @@ def write(
             np.savez_compressed(opened, **arrays)
 
     if arrays:
-        storage.write_whole(scores_file(file), save)
-    storage.write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))
+        atomic_files.write_whole(scores_file(file), save)
+    atomic_files.write_whole(file, lambda path: path.write_text(text, encoding="utf-8"))

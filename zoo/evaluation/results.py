@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from zoo import strict_json
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, records
+from zoo.evaluation import item_scores, records
 from zoo.runs import location
 from zoo.runs.workdir import check_folders
 
@@ -152,9 +152,9 @@ class Place(NamedTuple):
     scores: pathlib.Path
     prefix: str = ""
 
-    def read_scores(self, passport: dict) -> kept_scores.Arrays | None:
-        """Reads the scores of the result; see `kept_scores.read_archive`."""
-        return kept_scores.read_archive(self.scores, passport, self.prefix)
+    def read_scores(self, passport: dict) -> item_scores.Arrays | None:
+        """Reads the scores of the result; see `item_scores.read_archive`."""
+        return item_scores.read_archive(self.scores, passport, self.prefix)
 
 
 @contextlib.contextmanager
@@ -227,7 +227,7 @@ def _of_folder(folder):
     with location.reaching(folder):
         paths = sorted((folder / "results").glob("*.json"))
     for path in paths:
-        yield Place(path.name, kept_scores.path_of(path)), read_passport(path)
+        yield Place(path.name, item_scores.path_of(path)), read_passport(path)
 
 
 def _of_record(path):
@@ -246,7 +246,7 @@ def has_losses(folder: str | pathlib.Path) -> bool:
 
 def read_answers(
     folders: Iterable[str | pathlib.Path],
-) -> dict[tuple[str, str], dict[Any, tuple[dict, kept_scores.Arrays | None]]]:
+) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:
     """{(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}
     of the accuracies of runs.
 

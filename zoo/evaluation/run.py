@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from zoo.data import Corpus, Pairs, unicode_forms
+from zoo.data.batches import Batches
 from zoo.data.encoded import EncodedText
-from zoo.data.lanes import Lanes
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores, perplexity, word_lists
 from zoo.experiment import Experiment
@@ -19,7 +19,7 @@ from zoo.priors import Grammar
 from zoo.runs import digests, text_history
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
-from zoo.sources import given as texts
+from zoo.sources import evaluation_texts as texts
 
 # Beside its rules, what a grammar's background allows depends on these.
 _LIMITS = ("start", "longest", "depth", "stacks")
@@ -234,7 +234,8 @@ class Run:
         return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
     def given(self, path: str) -> texts.GivenText:
-        """A file as it was given: plain text, CoNLL-U or a table of items, see `zoo.sources.given`.
+        """A file as it was given: plain text, CoNLL-U or a table of items, see
+        `zoo.sources.evaluation_texts`.
 
         Runs on characters, and on what follows a question or a condition, read files of the kind
         of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
@@ -300,7 +301,7 @@ class Run:
         model = self.experiment.language_model
         text = self.experiment.vocabulary.encode(corpus, self.lexicon)
         boundary = self.lexicon.boundary_id
-        lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
+        lanes = Batches(text, recipe.lanes, recipe.length, recipe.state, boundary)
         return text, perplexity.score(model, params, tables, text, lanes, mesh)
 
 

@@ -16,7 +16,7 @@ from zoo.errors import UserError
 from zoo.evaluation import sentence_scores
 from zoo.evaluation.sentence_scores import Sentences
 from zoo.runs import outputs
-from zoo.sources import files, given, streams
+from zoo.sources import evaluation_texts, files, streams
 from zoo.sources import nbest as nbest_lists
 
 with lazy.extra():
@@ -71,7 +71,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
     if nbest or column is not None:
         rows = sentence_scores.rows(path, run.reading, nbest=nbest, column=column)
         yield from _of_rows(_apart(rows, path) if nbest else rows, nbest)
-    elif not given.is_one(path):
+    elif not evaluation_texts.is_one(path):
         yield Sentences.of(run.given(path))
     else:
         yield from _of_text(run, path)
@@ -84,11 +84,11 @@ def _of_text(run, path):
     lines = streams.read_lines(part.path)
     head = [*itertools.islice(lines, HEAD)]
     beginning = "\n".join(text for _, text in head).replace("\r\n", "\n").replace("\r", "\n")
-    plain = part.range == slice(None) and given.is_plain(part.path, beginning, form)
+    plain = part.range == slice(None) and evaluation_texts.is_plain(part.path, beginning, form)
     lines = itertools.chain(head, lines)
     if not plain:
         text = "\n".join(text for _, text in lines)
-        yield Sentences.of(given.of_content(text, path, run.reading, form))
+        yield Sentences.of(evaluation_texts.of_content(text, path, run.reading, form))
         return
     # A carriage return alone ends a line, too.
     texts = (one for _, text in lines for one in text.removesuffix("\r").split("\r"))

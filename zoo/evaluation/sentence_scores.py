@@ -16,12 +16,12 @@ import numpy as np
 from zoo.data import Corpus
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError
-from zoo.evaluation import tree_scores
+from zoo.evaluation import prefix_sharing
 from zoo.lexicon import Lexicon
 from zoo.runs import outputs
-from zoo.sources import given, streams
+from zoo.sources import evaluation_texts, streams
 from zoo.sources import nbest as nbest_lists
-from zoo.sources.given import GivenText, Reading
+from zoo.sources.evaluation_texts import GivenText, Reading
 
 PLAIN = Reading()
 # Sentences that are remembered, and their words at most.
@@ -92,7 +92,7 @@ def score(
         )
     distinct = {words: number for number, words in enumerate(dict.fromkeys(map(tuple, sentences)))}
     text = vocabulary.encode(Corpus(name, [*map(list, distinct)]), lexicon)
-    log_prob = tree_scores.score(model, params, tables, text, lexicon.ids[first])
+    log_prob = prefix_sharing.score(model, params, tables, text, lexicon.ids[first])
 
     counts = np.diff(text.starts, append=len(text.words))
     sentence = np.repeat(np.arange(len(distinct)), counts)
@@ -200,7 +200,7 @@ def rows(
 
 def words_of(text: str, reading: Reading) -> list[str]:
     """The words of a line, as a model reads them."""
-    return [word for token in given.tokens_of(text, reading) for word in token.words]
+    return [word for token in evaluation_texts.tokens_of(text, reading) for word in token.words]
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
@@ -259,8 +259,8 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
     data = run.experiment.data
     if nbest or column is not None:
         sentences = read(path, run.reading, nbest=nbest, column=column)
-    elif given.is_one(path):
-        sentences = Sentences.of(given.read(path, run.reading, data.form.column))
+    elif evaluation_texts.is_one(path):
+        sentences = Sentences.of(evaluation_texts.read(path, run.reading, data.form.column))
     else:
         sentences = Sentences.of(run.given(path))
     return sentences, score_by(run, sentences.words, path)
@@ -311,7 +311,7 @@ def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.n
         raise UserError(f"{run.path} has no boundary, from which a sentence is scored.")
     beside = [] if any(sentences) else [[run.lexicon.words[0]]]
     text = run.experiment.vocabulary.encode(Corpus(name, [*sentences, *beside]), run.lexicon)
-    log_prob = tree_scores.score(
+    log_prob = prefix_sharing.score(
         run.experiment.language_model, run.params, run.tables, text, run.lexicon.ids[first]
     )
     end = text.starts[len(sentences)] if beside else len(log_prob)

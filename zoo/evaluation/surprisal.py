@@ -10,7 +10,7 @@ from zoo.data.encoded import EncodedText
 from zoo.evaluation.perplexity import Scores
 from zoo.lexicon import Lexicon
 from zoo.runs import outputs
-from zoo.sources.given import GivenText
+from zoo.sources.evaluation_texts import GivenText
 
 
 class Row(NamedTuple):

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 from typing import Any
 
-from zoo import recipes
+from zoo import configuration
 from zoo.errors import UserError
 from zoo.evaluation.run import Run
 from zoo.models import SequenceToSequence
@@ -73,7 +73,7 @@ def card(
             "",
             "## Recipe",
             "",
-            *("    " + line for line in recipes.describe(run.experiment).splitlines()),
+            *("    " + line for line in configuration.describe(run.experiment).splitlines()),
             "",
         ]
     )

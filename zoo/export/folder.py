@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from zoo import lazy, strict_json, unfinished
+from zoo import lazy, strict_json, temporary_files
 from zoo.errors import UserError
 from zoo.evaluation.results import read_passport
 from zoo.evaluation.run import Run
-from zoo.export import card, programs
+from zoo.export import card, stablehlo
 from zoo.models import LanguageModel, SequenceToSequence
-from zoo.runs import digests, exported, made_with
+from zoo.runs import digests, environment, exported
 from zoo.runs.workdir import Workdir
 
 COPIED = ("experiment.json", "lexicon.npz", "source.npz", "texts.npz", "start.json")
 _PROGRAMS: dict[type, Any] = {
-    LanguageModel: programs.of_language_model,
-    SequenceToSequence: programs.of_sequence_to_sequence,
+    LanguageModel: stablehlo.of_language_model,
+    SequenceToSequence: stablehlo.of_sequence_to_sequence,
 }
 TABLES = "tables.safetensors"
 _PARAMS = "params/"
@@ -37,7 +37,7 @@ def write(
     path: str | pathlib.Path,
     out: str | pathlib.Path,
     licence: str | None = None,
-    platforms: tuple[str, ...] = programs.PLATFORMS,
+    platforms: tuple[str, ...] = stablehlo.PLATFORMS,
 ) -> pathlib.Path:
     """Exports the best parameters of a run; the folder is there whole or not at all.
 
@@ -54,7 +54,7 @@ def write(
     exported.safetensors()  # before any work begins, if it is missing
     with lazy.extra():
         import flatbuffers  # noqa: F401 (jax.export serialises with it)
-    with unfinished.folder(out) as folder:
+    with temporary_files.folder(out) as folder:
         run = Run.load(path)
         if type(run.experiment.model) not in _PROGRAMS:
             raise UserError(
@@ -104,7 +104,7 @@ def _write(run, folder, name, licence, platforms):
             for file in (exported.PARAMS, TABLES, *files.values(), "lexicon.npz", "source.npz")
             if (folder / file).exists()
         },
-        "versions": made_with.versions(),
+        "versions": environment.versions(),
     }
     _write_json(folder / exported.RECORD, {**record, "digest": digests.of_json(record)})
 

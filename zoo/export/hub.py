@@ -4,7 +4,7 @@ import pathlib
 import re
 from typing import Any
 
-from zoo import lazy, unfinished
+from zoo import lazy, temporary_files
 from zoo.errors import UserError, shortened
 from zoo.runs import exported
 from zoo.trust import remote_names
@@ -69,7 +69,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
             "these, as in gs://BUCKET/RUN."
         )
     hub = _hub()
-    with unfinished.folder(out) as folder:
+    with temporary_files.folder(out) as folder:
         try:
             found = hub.HfApi().repo_info(repository)
             names = [file.rfilename for file in found.siblings]
@@ -81,7 +81,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
                 repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)
             )
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in unfinished.FULL:
+            if isinstance(error, OSError) and error.errno in temporary_files.FULL:
                 raise
             raise _refused(repository, error) from error
         if not exported.is_whole(folder):

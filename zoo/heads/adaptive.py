@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, Axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.frequency import frequency_tables

@@ -29,7 +29,7 @@ import jax.numpy as jnp
 from zoo.arrays import layouts
 from zoo.arrays.keys import Keys
 from zoo.arrays.partition import HIDDEN
-from zoo.heads import given, sharding
+from zoo.heads import argument_checks, sharding
 from zoo.losses.token_blocks import present_states, without_gradient
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
     _check_given(name, head, arguments)
     for argument in STATES:
         if argument in arguments:
-            arguments[argument] = given.as_array(name, argument, arguments[argument])
+            arguments[argument] = argument_checks.as_array(name, argument, arguments[argument])
     _check_arrays(name, head, arguments)
     if (mesh := layouts.explicit_mesh(arguments)) is not None:
         return _on_explicit_axes(head, method, function, mesh, arguments)
@@ -120,22 +120,22 @@ def _check_given(name, head, arguments):
             shown = "None" if value is None else "text"
             raise TypeError(f"{name}: {argument} is {shown}: give {wanted}")
     if name.endswith(".sample"):
-        given.check_key(name, arguments["key"])
+        argument_checks.check_key(name, arguments["key"])
     elif arguments.get("key") is not None and head.draws_noise:
-        given.check_key(name, arguments["key"], of_batch=True)
+        argument_checks.check_key(name, arguments["key"], of_batch=True)
 
 
 def _check_arrays(name, head, arguments):
-    """Looks at the arrays of a head that says what they are: see `zoo.heads.given`."""
+    """Looks at the arrays of a head that says what they are: see `zoo.heads.argument_checks`."""
     shapes = _shapes_of(head)
     if shapes is None:
         return
-    given.check_arrays(name, shapes, arguments)
+    argument_checks.check_arrays(name, shapes, arguments)
     _check_there(name, head, shapes, arguments)
     prepared = arguments.get("prepared")
     if jax.tree.leaves(prepared):
         wanted = head.prepared_shapes(arguments["tables"], arguments["hidden"].shape[-1])
-        given.check_prepared(name, prepared, wanted)
+        argument_checks.check_prepared(name, prepared, wanted)
 
 
 def _check_there(name, head, shapes, arguments):
@@ -145,7 +145,7 @@ def _check_there(name, head, shapes, arguments):
     tables = [*shapes.tables, *of_loss] if "tables" in arguments else []
     for group, paths in {"params": params, "tables": tables}.items():
         for path in paths:
-            if given.has(arguments[group], path):
+            if argument_checks.has(arguments[group], path):
                 continue
             wanted = (
                 "give what `init` and `tables` of this head gave for the lexicon, and to a "
@@ -212,7 +212,7 @@ def _check_context(name, head, arguments):
                 "before: give context=, which its `apply` makes of the words before each position"
             )
     elif head.background is not None:
-        given.check_context(name, context, arguments["hidden"].shape[:-1])
+        argument_checks.check_context(name, context, arguments["hidden"].shape[:-1])
     elif _shapes_of(head) is not None and jax.tree.leaves(context):
         raise TypeError(f"{name}: the head has no background: leave context out")
 

@@ -30,13 +30,13 @@ from zoo.arrays.by_length import map_by_length
 from zoo.arrays.partition import HIDDEN, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_least
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 from zoo.lexicon.spelling import BEGIN, END, Spelling
 from zoo.losses import softmax
-from zoo.networks.lstm import activated, cell, lstm
+from zoo.networks.lstm_scan import activated, cell, lstm
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.2; the output side
 of "CWE-CWE" in Labeau and Allauzen (2017), section 2.4. With the convolution CNN over spellings
-(zoo.networks.convolution) and, to tell words apart that are spelled alike, a few learned numbers
-r_x a word and their projection M,
+(zoo.networks.char_convolution) and, to tell words apart that are spelled alike, a few learned
+numbers r_x a word and their projection M,
 
     w_x = CNN(letters of x) + r_x M,        p(x | h) = exp(w_x . h) / sum_v exp(w_v . h).
 
@@ -16,12 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import rows
+from zoo.arrays import row_lookup
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
 from zoo.heads import letter_noise
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.heads.letter_noise import LetterNoise
 from zoo.heads.nce import NCE
@@ -29,7 +29,7 @@ from zoo.heads.sampled import SampledHead
 from zoo.heads.softmax import Softmax
 from zoo.lexicon import Lexicon
 from zoo.losses.noise import NoiseSample, log_expected_count
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +196,7 @@ class CNNSoftmax(Head):
         """w of some words, [..., D]."""
         vectors = self.network.distinct_vectors(params["network"], tables["spelling"], words)
         if self.correction:
-            vectors += rows.take(params["correction"], words) @ params["projection"]
+            vectors += row_lookup.take(params["correction"], words) @ params["projection"]
         return vectors
 
     @property
@@ -217,9 +217,11 @@ class CNNSoftmax(Head):
     def _looked_up(self, params: Params, tables: Tables):
         """The parameters of `_softmax`, with vectors that are computed when they are looked up."""
         own = {name: params[name] for name in self._names_beside_weights()}
-        own["weights"] = rows.Computed(lambda words: self._vectors_of(params, tables, words))
+        own["weights"] = row_lookup.Computed(lambda words: self._vectors_of(params, tables, words))
         if "bias" in own:
-            own["bias"] = rows.Computed(lambda words: jnp.broadcast_to(params["bias"], words.shape))
+            own["bias"] = row_lookup.Computed(
+                lambda words: jnp.broadcast_to(params["bias"], words.shape)
+            )
         return own
 
     def prepared_shapes(self, tables: Tables, hidden_size: int):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import row_blocks
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.heads.head import Head
 from zoo.losses import softmax
@@ -153,4 +153,4 @@ def _over_blocks(function, *distributions):
     block = softmax.token_block(tokens, scores)
     # What a block holds is computed again in the backward pass.
     of_block = jax.checkpoint(lambda columns: function(*log_probs(columns)))
-    return blocks.map_rows(of_block, columns, block).reshape(shape)
+    return row_blocks.map_rows(of_block, columns, block).reshape(shape)

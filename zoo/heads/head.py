@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts
+from zoo.arrays import layouts, row_blocks
 from zoo.arrays.partition import Axes, named
 from zoo.arrays.types import Context, Key, Params, Prepared, Tables
-from zoo.heads import arguments, given
-from zoo.heads.evaluated import Evaluated
-from zoo.heads.given import Shapes
+from zoo.heads import argument_checks, arguments
+from zoo.heads.argument_checks import Shapes
+from zoo.heads.evaluation_methods import Evaluated
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_words
+from zoo.losses import softmax, softmax_decoding
 from zoo.losses.token_blocks import weighted_sum
 from zoo.priors.contextual import Contextual
 
@@ -53,8 +53,8 @@ class Head(Evaluated):
     head's scores have to be divided by: where it is near 0 for every hidden state, the scores may
     be used as they are. `context` is what a prior needs to know beyond the hidden state.
 
-    What evaluation asks for besides stands in `zoo.heads.evaluated.Evaluated`. `log_prob` and the
-    methods below it take what `prepared` gave as `prepared=`, and compute it without.
+    What evaluation asks for besides stands in `zoo.heads.evaluation_methods.Evaluated`. `log_prob`
+    and the methods below it take what `prepared` gave as `prepared=`, and compute it without.
     """
 
     # Subclasses are dataclasses.
@@ -75,8 +75,8 @@ class Head(Evaluated):
     @property
     def row_tables(self) -> tuple[str, ...]:
         """Names of the parameters, "a/b" for b within a, that `loss` reads by
-        `zoo.arrays.rows.take` alone: a training step then needs the gradients of some rows only.
-        See zoo.training.row_sparse. None, unless a head says otherwise."""
+        `zoo.arrays.row_lookup.take` alone: a training step then needs the gradients of some rows
+        only. See zoo.training.row_sparse. None, unless a head says otherwise."""
         return ()
 
     @property
@@ -122,7 +122,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        given.check_lexicon(f"{type(self).__name__}.tables", lexicon)
+        argument_checks.check_lexicon(f"{type(self).__name__}.tables", lexicon)
         return self._tables(lexicon)
 
     @final
@@ -132,7 +132,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        given.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
+        argument_checks.check_lexicon(f"{type(self).__name__}.evaluation_tables", lexicon)
         return self._evaluation_tables(lexicon)
 
     @final
@@ -145,9 +145,9 @@ class Head(Evaluated):
           lexicon: the words.
         """
         name = f"{type(self).__name__}.init"
-        given.check_lexicon(name, lexicon)
-        given.check_hidden_size(name, hidden_size)
-        given.check_key(name, key)
+        argument_checks.check_lexicon(name, lexicon)
+        argument_checks.check_hidden_size(name, hidden_size)
+        argument_checks.check_key(name, key)
         return self._init(key, hidden_size, lexicon)
 
     @final
@@ -161,7 +161,7 @@ class Head(Evaluated):
         Args:
           lexicon: the words.
         """
-        given.check_lexicon(f"{type(self).__name__}.partition", lexicon)
+        argument_checks.check_lexicon(f"{type(self).__name__}.partition", lexicon)
         shapes = jax.eval_shape(lambda: self._init(jax.random.key(0), 1, lexicon))
         return named(shapes, self.parameter_axes)
 
@@ -518,7 +518,7 @@ class Head(Evaluated):
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
         def of_block(log_probs, first):
-            softmax_words.check_k(k, log_probs.shape[-1])
+            softmax_decoding.check_k(k, log_probs.shape[-1])
             return jax.lax.top_k(log_probs, k)
 
         return self._over_log_probs(of_block, params, tables, hidden, context, prepared)
@@ -589,5 +589,28 @@ class Head(Evaluated):
         words = jax.eval_shape(log_probs, hidden, context).shape[-1]
         flat = jax.tree.map(lambda x: x.reshape(tokens, *x.shape[len(shape) :]), (hidden, context))
         block = softmax.token_block(tokens, self.scores_per_token(words))
-        results = blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
+        results = row_blocks.map_rows(of_block, (*flat, jnp.arange(tokens)), block)
         return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), results)
+
+
+class HeadAround(Head):
+    """A head around another one, its field `head`, whose tables are `tables["head"]`."""
+
+    if TYPE_CHECKING:  # a field of each
+
+        @property
+        def head(self) -> Head: ...
+
+    @property
+    def draws_noise(self) -> bool:
+        return self.head.draws_noise
+
+    @property
+    def ordered_by_frequency(self) -> bool:
+        return self.head.ordered_by_frequency
+
+    def form_taken(self, tables: Tables) -> str | None:
+        return self.head.form_taken(tables["head"])
+
+    def scores_per_token(self, vocabulary: int) -> int:
+        return self.head.scores_per_token(vocabulary)

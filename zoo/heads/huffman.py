@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
 from zoo.losses import huffman

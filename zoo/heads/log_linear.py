@@ -30,10 +30,10 @@ import jax.numpy as jnp
 from zoo.arrays.partition import FEATURES, HIDDEN, axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError, check_choices, check_least
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon, signature_forms, signatures
-from zoo.losses import feature_scores, log_linear, measured, softmax
+from zoo.losses import contextual_background, feature_scores, log_linear, softmax
 from zoo.losses.token_blocks import absent, weighted_sum, without_gradient
 from zoo.priors import ContextualBackground
 
@@ -219,7 +219,7 @@ class LogLinear(Head):
         else:
             weights, bias = self._signature_weights(params, tables)
             measure = self._log_measure(tables), context, len(tables["signature"])
-            summed = measured.weighted_measured_softmax_loss(
+            summed = contextual_background.weighted_measured_softmax_loss(
                 hidden, weights, bias, of_targets, token_weights, *measure
             )
         return summed - weighted_sum(known, token_weights)
@@ -243,7 +243,9 @@ class LogLinear(Head):
             loss, log_z = softmax.softmax_loss(hidden, weights, bias, of_targets)
             return tables["log_within"][targets] - loss, log_z
         measure = self._log_measure(tables), context, len(tables["signature"])
-        loss, log_z = measured.measured_softmax_loss(hidden, weights, bias, of_targets, *measure)
+        loss, log_z = contextual_background.measured_softmax_loss(
+            hidden, weights, bias, of_targets, *measure
+        )
         return self._log_background(tables, context, targets) - loss, log_z
 
     def target_scores(self, params, tables, hidden, targets, context, prepared):

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import Softmax, WordVectors
 from zoo.lexicon import Lexicon
-from zoo.losses import mixture, softmax, softmax_words
+from zoo.losses import mixture, softmax, softmax_decoding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ class MixtureOfSoftmaxes(_Mixture):
         log_prior, contexts = self.contexts(params, hidden)
         chosen = jax.random.categorical(of_component, log_prior)[..., None, None]
         context = jnp.take_along_axis(contexts, chosen, axis=-2)[..., 0, :]
-        return softmax_words.softmax_sample(context, *self._weights(params), of_word)
+        return softmax_decoding.softmax_sample(context, *self._weights(params), of_word)
 
 
 @dataclasses.dataclass(frozen=True)

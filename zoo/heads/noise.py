@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zoo.errors import UserError, check_least, field_name
-from zoo.losses import values
+from zoo.losses import value_checks
 
 MOST_POWER = 10.0  # of counts, which stay within float64
 
@@ -88,7 +88,7 @@ class UnigramNoise(Noise):
 
     def probabilities(self, counts: np.ndarray) -> np.ndarray:
         """float64 [V]; UserError if a word would have no mass."""
-        values.check_least(0, "occurrences, at least 0", counts=counts)
+        value_checks.check_least(0, "occurrences, at least 0", counts=counts)
         counts = np.asarray(counts, np.float64) + self.smoothing
         if not counts.all():
             raise UserError(

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import rows
+from zoo.arrays import row_lookup
 from zoo.arrays.types import Params, Tables
 from zoo.errors import check_choices, check_least
 from zoo.heads import noise as noises
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.softmax import SoftmaxScores
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
@@ -86,7 +86,7 @@ class SampledHead(SoftmaxScores):
     def sizes(self, params: Params, tables: Tables) -> tuple[tuple[str, int, int], ...]:
         """The numbers of words: with weights, and with noise; see `Head.sizes`."""
         weights = params["weights"]
-        if "log_q" not in tables or isinstance(weights, rows.Computed):
+        if "log_q" not in tables or isinstance(weights, row_lookup.Computed):
             return ()
         return (("words", weights.shape[0], len(tables["log_q"])),)
 
@@ -146,7 +146,7 @@ class SampledHead(SoftmaxScores):
         for_tokens=lambda bias: bias,
     ):
         """w_v . h + c_v of some words, in at least float32."""
-        vectors = rows.take(params["weights"], words)
+        vectors = row_lookup.take(params["weights"], words)
         if vectors.shape[-1] != hidden.shape[-1]:  # of vectors that are computed, known only now
             raise ValueError(
                 f"{type(self).__name__}.loss: hidden states have {hidden.shape[-1]} numbers, and "
@@ -160,5 +160,5 @@ class SampledHead(SoftmaxScores):
         )
         if not self.bias:
             return scores
-        bias = rows.take(params["bias"], words).astype(scores.dtype)
+        bias = row_lookup.take(params["bias"], words).astype(scores.dtype)
         return scores + for_tokens(bias)

@@ -1,4 +1,4 @@
-"""The log-linear head trained on draws from its background: see `zoo.losses.expectations`.
+"""The log-linear head trained on draws from its background: see `zoo.losses.sampled_log_linear`.
 
 The gradient of -log p(x) is E_p[phi] - phi(x), whose expectation the exact head sums over all
 signatures. Here it is estimated from K signatures drawn from the background's mass B, whose log
@@ -14,13 +14,13 @@ import numpy as np
 from zoo.arrays import keys
 from zoo.arrays.types import Params, Tables
 from zoo.errors import UserError, check_choices, check_least
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.log_linear import LogLinear
 from zoo.heads.sampled import PRODUCTS
 from zoo.lexicon import Lexicon, signatures
 from zoo.losses import importance, softmax
-from zoo.losses.expectations import metropolis_walk
 from zoo.losses.noise import UNITS, draw_per_unit, sample_noise, tables_with_zeros
+from zoo.losses.sampled_log_linear import metropolis_walk
 from zoo.losses.token_blocks import weighted_sum
 
 CHAIN = 0x636861  # tells the random numbers of chains from those of draws

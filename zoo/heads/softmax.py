@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, WORDS, axes
 from zoo.arrays.types import Params
 from zoo.errors import check_least, check_rates
-from zoo.heads.given import Shapes
+from zoo.heads.argument_checks import Shapes
 from zoo.heads.head import Head
 from zoo.lexicon import Lexicon
-from zoo.losses import softmax, softmax_words
+from zoo.losses import softmax, softmax_decoding
 from zoo.losses.token_blocks import weighted_sum
 
 
@@ -76,10 +76,10 @@ class SoftmaxScores(WordVectors):
         return jax.nn.log_softmax(softmax.logits(*self._scores_of(params, hidden)), axis=-1)
 
     def _sample(self, params, tables, hidden, key, context, prepared):
-        return softmax_words.softmax_sample(*self._scores_of(params, hidden), key)
+        return softmax_decoding.softmax_sample(*self._scores_of(params, hidden), key)
 
     def _top_k(self, params, tables, hidden, k, context, prepared):
-        return softmax_words.softmax_top_k(*self._scores_of(params, hidden), k)
+        return softmax_decoding.softmax_top_k(*self._scores_of(params, hidden), k)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,11 +21,10 @@ import jax.numpy as jnp
 from zoo.arrays.partition import Axes
 from zoo.arrays.types import Params, Prepared, Tables
 from zoo.errors import UserError, check_least
-from zoo.heads.given import Shapes
-from zoo.heads.head import Head
-from zoo.heads.head_around import HeadAround
+from zoo.heads.argument_checks import Shapes
+from zoo.heads.head import Head, HeadAround
 from zoo.lexicon import Lexicon
-from zoo.lexicon.shares import NoUnknownWord, shares
+from zoo.lexicon.word_mapping import NoUnknownWord, shares
 from zoo.priors import strings
 
 
@@ -74,7 +73,7 @@ class SpreadUnknown(HeadAround):
         return None if shapes is None else Shapes(shapes.params, own)
 
     def _tables(self, lexicon: Lexicon) -> Tables:
-        """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.shares}.
+        """{"head": the head's tables, "word_ids", "log_share": see zoo.lexicon.word_mapping}.
 
         Raises:
           UserError: there is no unknown word, or a word that the head knows is missing.

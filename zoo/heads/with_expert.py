@@ -24,13 +24,12 @@ import jax.numpy as jnp
 from zoo.arrays.partition import HIDDEN, Axes
 from zoo.arrays.types import Context, Params, Prepared, Tables
 from zoo.errors import UserError
-from zoo.heads.given import Shapes
-from zoo.heads.head import Head
-from zoo.heads.head_around import HeadAround
+from zoo.heads.argument_checks import Shapes
+from zoo.heads.head import Head, HeadAround
 from zoo.heads.log_linear import LogLinear
 from zoo.lexicon import Lexicon
 from zoo.losses import softmax
-from zoo.losses.expert import log_expert_mass
+from zoo.losses.with_expert import log_expert_mass
 from zoo.priors.expert import Expert
 
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.errors import UserError, named
-from zoo.lexicon import checks, counted, signature_forms, signatures, stored
+from zoo.lexicon import checks, constructors, serialisation, signature_forms, signatures
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -258,20 +258,20 @@ class Lexicon:
 
     def words_digest(self) -> str:
         """A hash of the words and their order."""
-        return stored.words_digest(self)
+        return serialisation.words_digest(self)
 
     def words_set_digest(self) -> str:
         """A hash of the words whatever their order, and of which are the marks: equal where
         probabilities are over the same V."""
-        return stored.words_set_digest(self)
+        return serialisation.words_set_digest(self)
 
     def digest(self) -> str:
         """A hash of everything in the lexicon that a model depends on."""
-        return stored.digest(self)
+        return serialisation.digest(self)
 
     def save(self, path: str | pathlib.Path):
         """Writes the lexicon as one .npz file."""
-        stored.save(self, path)
+        serialisation.save(self, path)
 
     @classmethod
     def from_counts(
@@ -305,7 +305,7 @@ class Lexicon:
           >>> words.words, words.counts.tolist(), words.encode(["the", "dog"]).tolist()
           (('<unk>', 'the', 'cat'), [1, 5, 2], [1, 0])
         """
-        return counted.from_counts(
+        return constructors.from_counts(
             cls,
             counts,
             unknown=unknown,
@@ -339,7 +339,7 @@ class Lexicon:
         Raises:
           ValueError: two tokens have one id, or counts are not of these ids.
         """
-        return counted.from_tokenizer(
+        return constructors.from_tokenizer(
             cls, tokenizer, counts=counts, unknown=unknown, boundary=boundary
         )
 
@@ -369,7 +369,7 @@ class Lexicon:
         Raises:
           ValueError: a row has no such column.
         """
-        return counted.from_dataset(
+        return constructors.from_dataset(
             cls,
             dataset,
             column,
@@ -383,7 +383,7 @@ class Lexicon:
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
         """Reads what `save` wrote; UserError if the file is not there, damaged or another's."""
-        return stored.load(cls, path)
+        return serialisation.load(cls, path)
 
 
 def with_features(

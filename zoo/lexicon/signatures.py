@@ -3,14 +3,14 @@
 A linear function of the features is computed for signatures only and gathered for words. There are
 three forms of it, of which zoo.lexicon.signature_forms chooses: sums of feature vectors, those of
 shared features by a dense or a sparse product, and a sparse product of the adaptor
-(zoo.arrays.sparse).
+(zoo.arrays.sparse_products).
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import layouts, sparse
+from zoo.arrays import layouts, sparse_products
 from zoo.lexicon.signature_forms import Form, is_private
 
 
@@ -82,7 +82,8 @@ def feature_tables(lexicon) -> dict:
 
 
 def product_tables(lexicon) -> dict:
-    """of_signature, of_feature: the levels (see zoo.arrays.sparse) of phi [S, F] and its transpose.
+    """of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and its
+    transpose.
 
     Beside them `_features_tables`.
     """
@@ -91,8 +92,8 @@ def product_tables(lexicon) -> dict:
     # Of the scores of few tokens at a time, fewer levels are worth more than fewer slots.
     width = 8
     return {
-        "of_signature": sparse.levels(rows, ids, values, signature_count, width),
-        "of_feature": sparse.levels(ids, rows, values, len(lexicon.feature_names), width),
+        "of_signature": sparse_products.levels(rows, ids, values, signature_count, width),
+        "of_feature": sparse_products.levels(ids, rows, values, len(lexicon.feature_names), width),
         **_features_tables((rows, ids, values), signature_count),
     }
 
@@ -107,7 +108,8 @@ def summed_tables(lexicon, form: Form) -> dict:
       shared_features: the ids of the shared features, int32 [shared].
       shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
       shared_values, if dense: phi of the shared features, [S, shared].
-      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse) of that
+      shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse_products)
+      of that
         matrix and of its transpose; `_features_tables`.
       private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
       private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
@@ -141,8 +143,8 @@ def summed_tables(lexicon, form: Form) -> dict:
         return made
     return {
         **made,
-        "shared_of_signature": sparse.levels(rows, columns, values, signature_count),
-        "shared_of_feature": sparse.levels(columns, rows, values, len(shared)),
+        "shared_of_signature": sparse_products.levels(rows, columns, values, signature_count),
+        "shared_of_feature": sparse_products.levels(columns, rows, values, len(shared)),
         **_features_tables(entries, signature_count),
     }
 
@@ -175,7 +177,7 @@ def _sums(vectors, tables):
         sums = tables["shared_values"].astype(vectors.dtype) @ sums
     else:
         levels = tables["shared_of_signature"], tables["shared_of_feature"]
-        sums = sparse.product(*levels, sums)
+        sums = sparse_products.product(*levels, sums)
     values = tables["private_values"].astype(vectors.dtype)
     # A loop, not an array with an axis more: the sum is fused with its gathers.
     for p, features in enumerate(tables["private_features"].T):
@@ -192,7 +194,7 @@ def _sums_backward(tables, cotangent):
         shared = tables["shared_values"].astype(cotangent.dtype).T @ cotangent
     else:
         levels = tables["shared_of_feature"], tables["shared_of_signature"]
-        shared = sparse.product(*levels, cotangent)
+        shared = sparse_products.product(*levels, cotangent)
     # Each private feature belongs to one signature, and each shared one has one slot: the
     # transposes of the gathers are gathers too, which are many times faster than the scatters
     # that autodiff would make of them.
@@ -216,7 +218,7 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
     """
     vectors = layouts.rows_whole(vectors)
     if "of_signature" in tables:
-        return sparse.product(tables["of_signature"], tables["of_feature"], vectors)
+        return sparse_products.product(tables["of_signature"], tables["of_feature"], vectors)
     return _sums(vectors, tables)
 
 

@@ -19,8 +19,7 @@ from zoo.losses.adaptive import (
     weighted_adaptive_loss,
 )
 from zoo.losses.blackout import blackout_loss
-from zoo.losses.expectations import importance_weights, metropolis_choice, metropolis_walk
-from zoo.losses.expert import log_expert_mass
+from zoo.losses.contextual_background import measured_softmax_loss, weighted_measured_softmax_loss
 from zoo.losses.feature_scores import (
     sparse_log_linear_log_probs,
     sparse_log_linear_loss,
@@ -40,7 +39,6 @@ from zoo.losses.log_linear import (
     log_linear_loss,
     log_linear_weights,
 )
-from zoo.losses.measured import measured_softmax_loss, weighted_measured_softmax_loss
 from zoo.losses.mixture import mixture_log_probs, mixture_loss, weighted_mixture_loss
 from zoo.losses.nce import nce_loss
 from zoo.losses.noise import (
@@ -51,9 +49,11 @@ from zoo.losses.noise import (
     noise_tables,
     sample_noise,
 )
+from zoo.losses.sampled_log_linear import importance_weights, metropolis_choice, metropolis_walk
 from zoo.losses.softmax import softmax_loss, weighted_softmax_loss
-from zoo.losses.softmax_words import softmax_sample, softmax_top_k
+from zoo.losses.softmax_decoding import softmax_sample, softmax_top_k
 from zoo.losses.token_blocks import weighted_sum
+from zoo.losses.with_expert import log_expert_mass
 
 __all__ = [  # noqa: RUF022 in groups
     # Softmax: exact, never a [tokens, V] array

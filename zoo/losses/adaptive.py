@@ -16,10 +16,10 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts
+from zoo.arrays import layouts, row_blocks
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, softmax_words, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, softmax_decoding, value_checks
+from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import slopes_of_weights, weighted_sum
 
 # Tokens that are sorted by cluster and then taken together: few enough that the blocks with words
@@ -53,7 +53,7 @@ def adaptive_loss(hidden, weights, bias, tails, ranks):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks)
-    values.check_ids(_words(bias, tails), ranks=ranks)
+    value_checks.check_ids(_words(bias, tails), ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head, _ = softmax.softmax_loss(hidden, weights, bias, in_head)
     return of_head + _tail_losses(tails, hidden, cluster, tail_row)
@@ -88,7 +88,7 @@ def weighted_adaptive_loss(hidden, weights, bias, tails, ranks, token_weights):
     Source: Grave et al. (2017), section 4.
     """
     _check(hidden, weights, bias, tails, ranks, token_weights=(token_weights, "..."))
-    values.check_ids(_words(bias, tails), token_weights, ranks=ranks)
+    value_checks.check_ids(_words(bias, tails), token_weights, ranks=ranks)
     in_head, cluster, tail_row = _targets(bias, tails, ranks)
     of_head = softmax.weighted_softmax_loss(hidden, weights, bias, in_head, token_weights)
     return of_head + _weighted_tail_losses(tails, hidden, cluster, tail_row, token_weights)
@@ -156,10 +156,10 @@ def adaptive_sample(hidden, weights, bias, tails, key):
     """
     _check(hidden, weights, bias, tails)
     of_head, *of_tails = jax.random.split(key, 1 + len(tails))
-    drawn = softmax_words.softmax_sample(hidden, weights, bias, of_head)
+    drawn = softmax_decoding.softmax_sample(hidden, weights, bias, of_head)
     rank, cutoffs = drawn, _cutoffs(bias, tails)
     for tail, (k, (projection, words)) in enumerate(zip(of_tails, tails, strict=True)):
-        within = softmax_words.softmax_sample(hidden @ projection, words, _no_bias(words), k)
+        within = softmax_decoding.softmax_sample(hidden @ projection, words, _no_bias(words), k)
         rank = jnp.where(drawn == cutoffs[0] + tail, cutoffs[tail] + within, rank)
     return rank
 
@@ -192,12 +192,14 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
     """
     _check(hidden, weights, bias, tails)
     cutoffs = _cutoffs(bias, tails)
-    softmax_words.check_k(k, _words(bias, tails))
+    softmax_decoding.check_k(k, _words(bias, tails))
     flat = hidden.reshape(-1, hidden.shape[-1])
 
     def walk(states, weights, bias, most):
         block = softmax.vocabulary_block(states.shape[0], weights.shape[0])
-        return softmax_words.blocked_pass(states, weights, bias, block, k=min(most, len(weights)))
+        return softmax_decoding.blocked_pass(
+            states, weights, bias, block, k=min(most, len(weights))
+        )
 
     # The classes of the tails are among the best of the head, and are no words.
     head = walk(flat, weights, bias, k + len(tails))
@@ -209,7 +211,7 @@ def adaptive_top_k(hidden, weights, bias, tails, k):
         within = walk(flat @ projection, words, _no_bias(words), k)
         log_probs = of_classes[:, tail, None] + within.values - within.log_z[:, None]
         found.append((log_probs, cutoffs[tail] + within.words))
-    log_probs, ranks = softmax_words.best(k, *found)
+    log_probs, ranks = softmax_decoding.best(k, *found)
     shape = (*hidden.shape[:-1], k)
     return log_probs.reshape(shape), ranks.reshape(shape)
 
@@ -266,7 +268,7 @@ def _tail_losses(tails, hidden, cluster, tail_row):
     """-log p(x | tail of x, h) of hidden [..., D], [...]; 0 for words of the head."""
     rows = cluster.shape[0] if cluster.ndim else 1
     runs, block = layouts.shares(rows, TOKENS_AT_A_TIME, (tails, hidden))
-    order = blocks.Sorted.by(cluster.ravel(), runs, block)
+    order = row_blocks.Sorted.by(cluster.ravel(), runs, block)
     flat = hidden.reshape(-1, hidden.shape[-1]), cluster.ravel(), tail_row.ravel()
 
     def of_tail(h, mine, tail_rows, projection, weights):

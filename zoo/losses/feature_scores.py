@@ -7,16 +7,16 @@ The scores of N tokens are formed from their adaptors instead,
     o = phi A^T + log B,    A = H W^T + c,  [N, F],
 
 some tokens at a time: a product with F columns, F much less than S, and a sum of as many rows as
-signatures have features. phi stays sparse, forward and backward (see zoo.arrays.sparse).
+signatures have features. phi stays sparse, forward and backward (see zoo.arrays.sparse_products).
 """
 
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts, sparse
+from zoo.arrays import layouts, row_blocks, sparse_products
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, token_blocks, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, token_blocks, value_checks
+from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states
 
 # Scores of this many tokens, 64 floats, are what a gather reads at a time; fewer where scores of
@@ -27,13 +27,13 @@ MOST_TOKENS, LEAST_TOKENS = 64, 16
 def token_block(tokens: int, signatures: int) -> int:
     """The number of tokens in a block."""
     most = max(LEAST_TOKENS, min(MOST_TOKENS, softmax.LOGITS_AT_A_TIME // signatures))
-    return blocks.even(tokens, most)
+    return row_blocks.even(tokens, most)
 
 
 def scores(tables, weights, bias, hidden):
     """o of hidden [N, D], weights [F, D] and bias [F]: [S, N], a token a column."""
     adaptors = softmax.logits(hidden, weights, bias).T
-    products = sparse.product(tables["of_signature"], tables["of_feature"], adaptors)
+    products = sparse_products.product(tables["of_signature"], tables["of_feature"], adaptors)
     return products + tables["log_mass"].astype(products.dtype)[:, None]
 
 
@@ -43,7 +43,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
 
     Args:
       tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
       hidden: h, [..., D].
@@ -57,7 +57,7 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
       ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
 
     Example:
-      >>> from zoo.arrays import sparse
+      >>> from zoo.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)
@@ -79,12 +79,12 @@ def sparse_log_linear_loss(tables, weights, bias, hidden, signatures):
         return log_z - jnp.take_along_axis(block_scores, block_signatures[None], axis=0)[0], log_z
 
     _check(tables, weights, bias, hidden, signatures=(signatures, "..."))
-    values.check_ids(len(tables["log_mass"]), signatures=signatures)
+    value_checks.check_ids(len(tables["log_mass"]), signatures=signatures)
     weights, bias = map(layouts.rows_whole, (weights, bias))
     shape = signatures.shape
     hidden, signatures = hidden.reshape(-1, hidden.shape[-1]), signatures.reshape(-1)
     block = token_block(signatures.shape[0], len(tables["log_mass"]))
-    loss, log_z = blocks.map_rows(of_block, (hidden, signatures), block)
+    loss, log_z = row_blocks.map_rows(of_block, (hidden, signatures), block)
     return loss.reshape(shape), log_z.reshape(shape)
 
 
@@ -96,7 +96,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
 
     Args:
       tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
       hidden: h, [..., D].
@@ -110,7 +110,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
       ValueError: shapes do not agree. TypeError: signatures are no whole numbers.
 
     Example:
-      >>> from zoo.arrays import sparse
+      >>> from zoo.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)
@@ -125,7 +125,7 @@ def weighted_sparse_log_linear_loss(tables, weights, bias, hidden, signatures, t
     """
     of_tokens = {"signatures": (signatures, "..."), "token_weights": (token_weights, "...")}
     _check(tables, weights, bias, hidden, **of_tokens)
-    values.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
+    value_checks.check_ids(len(tables["log_mass"]), token_weights, signatures=signatures)
     weights, bias = map(layouts.rows_whole, (weights, bias))
     hidden = hidden.reshape(-1, hidden.shape[-1])
     signatures = signatures.reshape(-1)
@@ -149,7 +149,7 @@ def _block(shared, tables, h, s, u):
         expected = exponentials * (u / z)[None]
         slopes = _less_observed(expected, s, u)
         slopes = jnp.where(u[None] == 0, 0, slopes)  # as weighted_rows, a token a column
-        of_adaptors = sparse.product(tables["of_feature"], tables["of_signature"], slopes)
+        of_adaptors = sparse_products.product(tables["of_feature"], tables["of_signature"], slopes)
         hidden_gradient, weights_gradient = softmax.products_with(of_adaptors.T, h, weights)
         return token_blocks.added(
             sums, (weights_gradient, of_adaptors.sum(axis=1))
@@ -182,7 +182,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
 
     Args:
       tables: "of_signature", "of_feature": the levels of phi, [S, F], and of its transpose, see
-        `zoo.arrays.sparse.levels`; "log_mass": log B, [S], nats.
+        `zoo.arrays.sparse_products.levels`; "log_mass": log B, [S], nats.
       weights: W, the vectors of the features, [F, D].
       bias: c, [F].
       hidden: h, [..., D].
@@ -194,7 +194,7 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
       ValueError: shapes do not agree.
 
     Example:
-      >>> from zoo.arrays import sparse
+      >>> from zoo.arrays import sparse_products as sparse
       >>> rows, columns, ones = np.array([0, 1]), np.array([0, 1]), np.ones(2)
       >>> phi = sparse.levels(rows, columns, ones, 3)  # the third signature has no features
       >>> transpose = sparse.levels(columns, rows, ones, 2)
@@ -213,4 +213,4 @@ def sparse_log_linear_log_probs(tables, weights, bias, hidden):
 
     rows = hidden.reshape(-1, hidden.shape[-1])
     block = token_block(rows.shape[0], len(tables["log_mass"]))
-    return blocks.map_rows(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)
+    return row_blocks.map_rows(of_block, (rows,), block).reshape(*hidden.shape[:-1], -1)

@@ -15,10 +15,10 @@ import math
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts, rows
+from zoo.arrays import layouts, row_blocks, row_lookup
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, softmax_words, token_blocks, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, softmax_decoding, token_blocks, value_checks
+from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import weighted_rows
 
 # Numbers of W gathered at a time: 64 MiB in float32. Of 800,000 words with vectors of 512, that is
@@ -28,7 +28,7 @@ GATHERED_AT_A_TIME = 16 * 1024 * 1024
 
 def token_block(tokens, size, width):
     """The number of tokens in a block, of which each reads `size` rows of `width` numbers."""
-    return blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
+    return row_blocks.even(tokens, GATHERED_AT_A_TIME // (size * width))
 
 
 def within_log_probs(weights, bias, hidden, classes, vocabulary):
@@ -36,12 +36,12 @@ def within_log_probs(weights, bias, hidden, classes, vocabulary):
 
     Args:
       weights: W [C, M, D].
-      bias: b [C, M], either of which may stand for a table: see zoo.arrays.rows.
+      bias: b [C, M], either of which may stand for a table: see zoo.arrays.row_lookup.
       hidden: [..., D].
       classes: c, int [...].
       vocabulary: V; words fill the classes in order.
     """
-    gathered = rows.take(weights, classes), rows.take(bias, classes)
+    gathered = row_lookup.take(weights, classes), row_lookup.take(bias, classes)
     return _log_probs(*gathered, hidden, classes, vocabulary)
 
 
@@ -63,8 +63,8 @@ def _block(vocabulary, shared, fixed, h, data, u):
     all of W, mostly zeros, a block.
     """
     (weights, bias), (c, positions) = shared, data
-    w = rows.take(weights, c)
-    within = _log_probs(w, rows.take(bias, c), h, c, vocabulary)
+    w = row_lookup.take(weights, c)
+    within = _log_probs(w, row_lookup.take(bias, c), h, c, vocabulary)
 
     def gradients(sums):
         slopes = softmax.difference(jnp.exp(within) * u[:, None], positions, u)
@@ -113,13 +113,13 @@ def hierarchical_loss(hidden, class_weights, class_bias, weights, bias, ranks, v
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary, ranks=(ranks, "..."))
-    values.check_ids(vocabulary, ranks=ranks)
+    value_checks.check_ids(vocabulary, ranks=ranks)
     classes, slots = jnp.divmod(ranks, bias.shape[1])
     of_class, _ = softmax.softmax_loss(hidden, class_weights, class_bias, classes)
     tokens = math.prod(ranks.shape)
     block = token_block(tokens, *weights.shape[1:])
     # Lookups that are watched are noted as they are traced: they cannot be in a loop.
-    if block == tokens or isinstance(weights, rows.Watched):
+    if block == tokens or isinstance(weights, row_lookup.Watched):
         within = within_log_probs(weights, bias, hidden, classes, vocabulary)
         return of_class - jnp.take_along_axis(within, slots[..., None], axis=-1)[..., 0]
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1), slots.reshape(-1)
@@ -200,7 +200,7 @@ def hierarchical_sample(hidden, class_weights, class_bias, weights, bias, vocabu
         return within_log_probs(weights, bias, h, c, vocabulary)
 
     flat = hidden.reshape(-1, hidden.shape[-1]), classes.reshape(-1)
-    within = blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
+    within = row_blocks.map_rows(of_block, flat, token_block(flat[1].shape[0], *weights.shape[1:]))
     slots = jax.random.categorical(of_word, within).reshape(classes.shape)
     return classes * bias.shape[1] + slots
 
@@ -233,12 +233,12 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
     Source: Goodman (2001); Morin and Bengio (2005).
     """
     _check(hidden, class_weights, class_bias, weights, bias, vocabulary)
-    softmax_words.check_k(k, vocabulary)
+    softmax_decoding.check_k(k, vocabulary)
     flat, (count, size) = hidden.reshape(-1, hidden.shape[-1]), bias.shape
     arrays = flat, class_weights, class_bias, weights, bias
     flat, class_weights, class_bias, weights, bias = layouts.alike(arrays)
     tokens, dtype = flat.shape[0], softmax.accumulator(flat)
-    cut = blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
+    cut = row_blocks.Cut.of(count, max(1, softmax.vocabulary_block(tokens, count * size) // size))
     _, log_z = softmax.softmax_loss(
         flat, class_weights, class_bias, layouts.zeros(tokens, jnp.int32, flat)
     )
@@ -260,7 +260,7 @@ def hierarchical_top_k(hidden, class_weights, class_bias, weights, bias, vocabul
         values, columns = jax.lax.top_k(joint.reshape(tokens, ranks.size), min(k, ranks.size))
         seen = jnp.broadcast_to(cut.masked(number, classes, count)[:, None], ranks.shape)
         words = jnp.where(seen < count, ranks, count * size).ravel()[columns]
-        return softmax_words.best(k, found, (values, words)), None
+        return softmax_decoding.best(k, found, (values, words)), None
 
     initial = (
         layouts.filled((tokens, k), -jnp.inf, dtype, flat),

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import layouts, rows
+from zoo.arrays import layouts, row_lookup
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, value_checks
+from zoo.losses.shape_checks import check_shapes
 
 
 def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Source: Huffman (1952); Mikolov et al. (2013), appendix.
     """
     check_shapes(counts=(counts, "V"))
-    values.check_least(0, "occurrences, at least 0", counts=counts)
+    value_checks.check_least(0, "occurrences, at least 0", counts=counts)
     vocabulary = len(counts)
     if not vocabulary:
         raise ValueError("counts are of no words: give one at least")
@@ -62,9 +62,11 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_paths(weights, nodes, turns):
-    values.check_ids(weights.shape[0], turns, nodes=nodes)
-    if (known := values.known(turns)) is not None:
-        values.refuse("turns", known, ~np.isin(known, (-1, 0, 1)), "1, -1, or 0 beyond the end")
+    value_checks.check_ids(weights.shape[0], turns, nodes=nodes)
+    if (known := value_checks.known(turns)) is not None:
+        value_checks.refuse(
+            "turns", known, ~np.isin(known, (-1, 0, 1)), "1, -1, or 0 beyond the end"
+        )
 
 
 def _paths(parent, turn, vocabulary):
@@ -127,11 +129,11 @@ def path_loss(hidden, weights, bias, nodes, turns):
     _check_paths(weights, nodes, turns)
     scores = jnp.einsum(
         "...ld,...d->...l",
-        rows.take(weights, nodes),
+        row_lookup.take(weights, nodes),
         hidden,
         preferred_element_type=softmax.accumulator(hidden),
     )
-    scores += rows.take(bias, nodes)
+    scores += row_lookup.take(bias, nodes)
     return jnp.where(turns == 0, 0, jax.nn.softplus(-turns * scores)).sum(-1)
 
 

@@ -29,7 +29,7 @@ and S the whole vocabulary the loss is the exact one.
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.shapes import check_shapes
+from zoo.losses.shape_checks import check_shapes
 
 
 def importance_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):

@@ -13,10 +13,10 @@ many, see `zoo.losses.feature_scores`.
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks
+from zoo.arrays import row_blocks
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, value_checks
+from zoo.losses.shape_checks import check_shapes
 
 
 def log_linear_weights(features, log_background, weights, bias):
@@ -140,8 +140,8 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
     Source: Dymetman and Xiao (2016), section 2.2.
     """
     check_shapes(hidden=(hidden, "... D"), weights=(weights, "F D"), bias=(bias, "F"))
-    values.check_least(0, "at least 0", penalty=penalty)
-    values.check_least(1, "at least 1", norm=norm)
+    value_checks.check_least(0, "at least 0", penalty=penalty)
+    value_checks.check_least(1, "at least 1", norm=norm)
 
     # Recomputed in the backward pass: the adaptors of all tokens would be [tokens, F].
     @jax.checkpoint
@@ -153,4 +153,4 @@ def adaptor_penalty(hidden, weights, bias, penalty, norm=2.0):
 
     rows = hidden.reshape(-1, hidden.shape[-1])
     block = softmax.token_block(rows.shape[0], len(bias))
-    return blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])
+    return row_blocks.map_rows(of_block, (rows,), block).reshape(hidden.shape[:-1])

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays import blocks
+from zoo.arrays import row_blocks
 from zoo.arrays.layouts import over_tokens
-from zoo.losses import softmax, token_blocks, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import softmax, token_blocks, value_checks
+from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import (
     usable_states,
     weighted_rows,
@@ -50,14 +50,14 @@ def mixture_loss(contexts, log_prior, weights, bias, targets):
     Source: Yang et al. (2018), section 3.
     """
     _check(contexts, log_prior, weights, bias, targets=(targets, "..."))
-    values.check_ids(weights.shape[0], targets=targets)
+    value_checks.check_ids(weights.shape[0], targets=targets)
     _check_prior(log_prior)
     return _losses(contexts, log_prior, weights, bias, targets)
 
 
 def _check_prior(log_prior):
-    if (known := values.known(log_prior)) is not None:
-        values.check_sums(
+    if (known := value_checks.known(log_prior)) is not None:
+        value_checks.check_sums(
             "exp(log_prior)", np.exp(known), "subtract the logarithm of their sum from log_prior"
         )
 
@@ -104,7 +104,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     """
     of_tokens = {"targets": (targets, "..."), "token_weights": (token_weights, "...")}
     _check(contexts, log_prior, weights, bias, **of_tokens)
-    values.check_ids(weights.shape[0], token_weights, targets=targets)
+    value_checks.check_ids(weights.shape[0], token_weights, targets=targets)
     components, vocabulary = contexts.shape[-2], len(bias)
     contexts = contexts.reshape(-1, *contexts.shape[-2:])
     log_prior = log_prior.reshape(-1, components)
@@ -117,7 +117,7 @@ def weighted_mixture_loss(contexts, log_prior, weights, bias, targets, token_wei
     by_token = block is not None
     if not by_token:
         block = softmax.token_block(targets.shape[0], components * vocabulary)
-    least = blocks.at_most(softmax.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
+    least = row_blocks.at_most(softmax.LEAST_TOKENS_AT_A_TIME, targets.shape[0])
     if by_token or block * components >= least:
         columns = contexts, log_prior
         return token_blocks.weighted_loss(

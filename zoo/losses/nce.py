@@ -15,7 +15,7 @@ classifier can only be right if the model normalises itself, which it learns.
 import jax
 import jax.numpy as jnp
 
-from zoo.losses.shapes import check_shapes
+from zoo.losses.shape_checks import check_shapes
 
 
 def nce_loss(true_logits, noise_logits, log_expected_true, log_expected_noise, kept=True):

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from zoo.arrays.keys import Keys
-from zoo.losses import values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import value_checks
+from zoo.losses.shape_checks import check_shapes
 
 NOISE = 0x6E6F6973  # tells the random numbers of noise from all others
 # What may draw noise words of its own.
@@ -51,8 +51,10 @@ def alias_table(probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Source: Walker (1977); Vose (1991).
     """
     check_shapes(probabilities=(probabilities, "V"))
-    values.check_least(0, "probabilities", probabilities=probabilities)
-    values.check_sums("the probabilities", probabilities, "divide them, or counts, by their sum")
+    value_checks.check_least(0, "probabilities", probabilities=probabilities)
+    value_checks.check_sums(
+        "the probabilities", probabilities, "divide them, or counts, by their sum"
+    )
     scaled = np.asarray(probabilities, np.float64) * len(probabilities)
     threshold, alias = np.ones(len(scaled)), np.arange(len(scaled), dtype=np.int32)
     small = np.flatnonzero(scaled < 1).tolist()
@@ -90,7 +92,7 @@ def noise_tables(probabilities: np.ndarray) -> dict[str, jax.Array]:
     """
     tables = tables_with_zeros(probabilities)
     probabilities = np.asarray(probabilities)
-    values.refuse("probabilities", probabilities, probabilities == 0, "each word some")
+    value_checks.refuse("probabilities", probabilities, probabilities == 0, "each word some")
     return tables
 
 
@@ -166,8 +168,8 @@ def log_expected_count(log_q, draws: int, distinct: bool):
 
     Source: Jean et al. (2015), section 3, on what to divide by; the formula is that of a binomial.
     """
-    values.check_log_probs(log_q=log_q)
-    values.check_least(1, "at least 1", draws=draws)
+    value_checks.check_log_probs(log_q=log_q)
+    value_checks.check_least(1, "at least 1", draws=draws)
     kept = log_q + jnp.log(draws).astype(log_q.dtype)
     if not distinct:
         return kept
@@ -225,7 +227,7 @@ def sample_noise(
 
     Source: Jozefowicz et al. (2016), section 3.1.
     """
-    values.check_least(1, "at least 1", draws=draws)
+    value_checks.check_least(1, "at least 1", draws=draws)
     words = draw_per_unit(lambda key, shape: draw_noise(tables, key, shape), key, shape, draws, per)
     kept = jnp.ones(words.shape, bool)
     if distinct:

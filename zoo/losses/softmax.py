@@ -14,7 +14,7 @@ gradients are formed in the forward pass, while the logits of a block are at han
 `zoo.losses.token_blocks`): no product is computed twice, where the losses per token compute the
 logits again. The price: there is only a sum, with weights that are known beforehand.
 
-Where classes have a measure that depends on the token, see `zoo.losses.measured`.
+Where classes have a measure that depends on the token, see `zoo.losses.contextual_background`.
 """
 
 import functools
@@ -23,11 +23,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts
+from zoo.arrays import layouts, row_blocks
 from zoo.arrays.layouts import over_tokens
 from zoo.arrays.types import accumulator
-from zoo.losses import token_blocks, values
-from zoo.losses.shapes import check_shapes
+from zoo.losses import token_blocks, value_checks
+from zoo.losses.shape_checks import check_shapes
 from zoo.losses.token_blocks import present_states, weighted_rows, weighted_sum
 
 # Logits held at a time. 3 Mi float32 logits (12 MiB) keep the products efficient and stay in cache.
@@ -47,7 +47,7 @@ TOKENS_OF_ANY = 1024
 
 def vocabulary_block(tokens: int, vocabulary: int) -> int:
     """The number of rows of W in a block; all of them where the logits are few."""
-    if not blocks.is_known(tokens):
+    if not row_blocks.is_known(tokens):
         tokens = TOKENS_OF_ANY
     most = LOGITS_AT_A_TIME // max(tokens, 1)
     if vocabulary <= most:
@@ -127,7 +127,7 @@ def logits_of_rows(hidden, weights, bias, cut, number):
     """(logits of the words of a block, [N, size], -inf of those that were seen before; its rows).
 
     Args:
-      cut: the `blocks.Cut` of the words.
+      cut: the `row_blocks.Cut` of the words.
       number: of the block.
     """
     rows = cut.take(number, weights)
@@ -170,7 +170,7 @@ class Exponentials(NamedTuple):
 def blocked_log_z(hidden, weights, bias, block):
     """log sum_v exp(w_v . h + c_v) for hidden [N, D] -> [N], `block` rows of W at a time."""
 
-    cut = blocks.Cut.of(weights.shape[0], block)
+    cut = row_blocks.Cut.of(weights.shape[0], block)
 
     def step(sums, number):
         return sums.plus(logits_of_rows(hidden, weights, bias, cut, number)[0]), None
@@ -208,7 +208,7 @@ def _blocked_backward(block, residuals, cotangents):
     hidden, weights, bias, targets, log_z = residuals
     loss_cotangent, log_z_cotangent = cotangents
     scale = (loss_cotangent + log_z_cotangent)[:, None]
-    cut = blocks.Cut.of(weights.shape[0], block)
+    cut = row_blocks.Cut.of(weights.shape[0], block)
 
     def step(gradients, number):
         hidden_gradient, weight_gradient, bias_gradient = gradients
@@ -263,7 +263,7 @@ def softmax_loss(hidden, weights, bias, targets, block=None):
     Source: the running log-sum-exp of blocks is that of Milakov and Gimelshein (2018).
     """
     check_softmax(hidden, weights, bias, targets=(targets, "..."))
-    values.check_ids(weights.shape[0], targets=targets)
+    value_checks.check_ids(weights.shape[0], targets=targets)
     return exact_loss(hidden, weights, bias, targets, block)
 
 
@@ -322,7 +322,7 @@ def check_softmax(hidden, weights, bias, **of_tokens):
 
 def token_block(tokens: int, vocabulary: int) -> int:
     """The number of tokens in a block of the weighted loss."""
-    return blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
+    return row_blocks.even(tokens, LOGITS_AT_A_TIME // vocabulary)
 
 
 def _block_of_tokens(penalty, shared, log_measure, h, data, u):
@@ -400,8 +400,8 @@ def weighted_softmax_loss(
         token_weights=(token_weights, "..."),
         integers=("targets",),
     )
-    values.check_ids(weights.shape[0], token_weights, targets=targets)
-    values.check_least(0, "at least 0", penalty=penalty)
+    value_checks.check_ids(weights.shape[0], token_weights, targets=targets)
+    value_checks.check_least(0, "at least 0", penalty=penalty)
     hidden, contexts = jax.tree.map(
         lambda leaf: leaf.reshape(-1, *leaf.shape[targets.ndim :]), (hidden, contexts)
     )
@@ -410,7 +410,7 @@ def weighted_softmax_loss(
     tokens, vocabulary = targets.shape[0], weights.shape[0]
     by_token = block is not None or log_measure is not None
     block = token_block(tokens, vocabulary) if block is None else block
-    if by_token or block >= blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
+    if by_token or block >= row_blocks.at_most(LEAST_TOKENS_AT_A_TIME, tokens):
         return token_blocks.weighted_loss(
             functools.partial(_block_of_tokens, penalty),
             block,

@@ -28,9 +28,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts
+from zoo.arrays import layouts, row_blocks
 from zoo.arrays.types import accumulator
-from zoo.losses.shapes import check_shapes
+from zoo.losses.shape_checks import check_shapes
 
 
 def added(sums, gradients):
@@ -102,7 +102,7 @@ def _losses(of_block, block, shared, fixed, columns, data):
         return None, of_block(shared, fixed, *inputs)[0]
 
     inputs = _blocks(block, columns, data, jnp.ones(tokens, _zero(columns).dtype))
-    return blocks.joined(jax.lax.scan(step, None, inputs)[1], tokens)
+    return row_blocks.joined(jax.lax.scan(step, None, inputs)[1], tokens)
 
 
 def _losses_forward(of_block, block, shared, fixed, columns, data):
@@ -134,15 +134,15 @@ def _walk(of_block, block, shared, fixed, columns, data, token_weights):
     sums = jax.tree.map(lambda x: layouts.zeros(x.shape, accumulator(x), token_weights), shared)
     inputs = _blocks(block, columns, data, token_weights)
     (total, sums), of_tokens = jax.lax.scan(step, (_zero(columns), sums), inputs)
-    of_columns, losses = blocks.joined(of_tokens, token_weights.shape[0])
+    of_columns, losses = row_blocks.joined(of_tokens, token_weights.shape[0])
     return total, _as(sums, shared), of_columns, losses
 
 
 def _blocks(block, columns, data, token_weights):
     """The arrays of all tokens, cut into blocks."""
-    block = blocks.at_most(block, token_weights.shape[0])
-    weights = blocks.of_rows(token_weights, block)
-    return *blocks.of_rows((columns, data), block, filling="edge"), weights
+    block = row_blocks.at_most(block, token_weights.shape[0])
+    weights = row_blocks.of_rows(token_weights, block)
+    return *row_blocks.of_rows((columns, data), block, filling="edge"), weights
 
 
 def _zero(columns):

@@ -1,5 +1,5 @@
 """Networks: functions with parameters, of which cores, embeddings and heads are built."""
 
-from zoo.networks.convolution import Convolution
+from zoo.networks.char_convolution import Convolution
 
 __all__ = ["Convolution"]

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo.arrays import blocks, layouts
+from zoo.arrays import layouts, row_blocks
 
 
 def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state: Any):
@@ -29,7 +29,7 @@ def in_chunks(function: Callable, length: int, weights: Any, arrays: Any, state:
       (outputs, leaves [T, ...]; the state after the last position).
     """
     time = jax.tree.leaves(arrays)[0].shape[0]
-    if not length or not blocks.is_known(time):  # a program for any number keeps nothing anyway
+    if not length or not row_blocks.is_known(time):  # a program for any number keeps nothing anyway
         return function(weights, arrays, state)
     if length >= time:
         return jax.checkpoint(function)(weights, arrays, state)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from zoo import lazy
 
 if TYPE_CHECKING:
+    from zoo.priors.affixes import Affixes, LetterNgrams
     from zoo.priors.contextual import ContextualBackground
     from zoo.priors.evidence import Evidence
     from zoo.priors.expert import Expert, KnowledgeBase
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from zoo.priors.ngrams.kneser_ney import NGram
     from zoo.priors.numbers import Numbers
     from zoo.priors.prior import Background, FeaturePrior
-    from zoo.priors.spelling import Affixes, LetterNgrams
     from zoo.priors.strings import DigitStrings, LetterStrings, StringClass
     from zoo.priors.top_words import TopWords
     from zoo.priors.unigram import Uniform, Unigram
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "Affixes": "zoo.priors.spelling",
+        "Affixes": "zoo.priors.affixes",
         "Arpa": "zoo.priors.ngrams.arpa",
         "Background": "zoo.priors.prior",
         "ContextualBackground": "zoo.priors.contextual",
@@ -56,7 +56,7 @@ __getattr__, __dir__ = lazy.names(
         "FeaturePrior": "zoo.priors.prior",
         "Grammar": "zoo.priors.grammars.background",
         "KnowledgeBase": "zoo.priors.expert",
-        "LetterNgrams": "zoo.priors.spelling",
+        "LetterNgrams": "zoo.priors.affixes",
         "LetterStrings": "zoo.priors.strings",
         "Morphology": "zoo.priors.morphology",
         "NGram": "zoo.priors.ngrams.kneser_ney",

@@ -8,7 +8,7 @@ import re
 from zoo.errors import UserError, named
 from zoo.priors.guesser import SuffixGuesser
 from zoo.priors.prior import FeaturePrior, check_splits, token_counts
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import re
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 # Digits, perhaps with a sign, thousands in groups (1,000 or 1 000 or 1.000) and a fraction.
 DIGITS = re.compile(r"[+-]?(\d{1,3}([.,\u00a0\u202f ]\d{3})+|\d+)([.,]\d+)?")

@@ -12,7 +12,7 @@ import numpy as np
 from zoo.errors import UserError
 
 if typing.TYPE_CHECKING:  # zoo.data imports the priors
-    from zoo.sources.corpus import Corpus
+    from zoo.sources.source import Corpus
 
 
 class FeaturePrior:

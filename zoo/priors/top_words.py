@@ -4,7 +4,7 @@ import dataclasses
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import FeaturePrior, token_counts
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 NOT_TOP = "Word:@not_top"
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.errors import UserError, check_least
 from zoo.priors.prior import Background, log_of, token_counts
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 from zoo.trust import permissions, user_modules
 
 

@@ -6,7 +6,7 @@ import logging
 from zoo.errors import UserError
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import math
 from zoo.errors import UserError, named
 from zoo.priors.prior import FeaturePrior
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 logger = logging.getLogger(__name__)
 

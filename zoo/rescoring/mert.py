@@ -11,8 +11,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo.rescoring.lists import Lists, unit
 from zoo.rescoring.metrics import Metric
+from zoo.rescoring.nbest_arrays import Lists, unit
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,6 @@ import numpy as np
 
 from zoo import lazy
 from zoo.errors import UserError
-from zoo.rescoring import edit_distance, ngrams
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +99,7 @@ class Bleu(Metric):
         tokens = self._official().tokenizer
         outputs = [tokens(text.rstrip()).split() for text in hypotheses]
         wanted_words = [tokens(text.rstrip()).split() for text in references]
-        matches, totals, _ = ngrams.count_matches(outputs, wanted_words, 4)
+        matches, totals, _ = count_matches(outputs, wanted_words, 4)
         lengths = np.array([*map(len, outputs)], np.int64)
         others = np.array(sorted(map(len, wanted_words)), np.int64)
         # Of two as near the shorter one, which argmin meets first.
@@ -156,7 +155,7 @@ class ChrF(Metric):
         return several[best, np.arange(len(outputs))]
 
     def _of_one(self, outputs, wanted):
-        matches, totals, (reference,) = ngrams.count_matches(outputs, [wanted], self.order)
+        matches, totals, (reference,) = count_matches(outputs, [wanted], self.order)
         totals = np.where(reference > 0, totals, 0)
         reference = np.broadcast_to(reference, totals.shape)
         stacked = np.stack([totals, reference, matches], -1)
@@ -210,7 +209,7 @@ class WordErrorRate(Metric):
         """The statistics of hypotheses, [hypotheses, 4]."""
         (reference,) = references
         words = reference.split()
-        errors = edit_distance.count_errors([text.split() for text in hypotheses], words)
+        errors = count_errors([text.split() for text in hypotheses], words)
         return np.column_stack([errors, np.full(len(errors), len(words))]).astype(np.float64)
 
     def figure(self, statistics):
@@ -242,3 +241,93 @@ def metric_of(name: str, tokenize: str = "none") -> Metric:
     metric = METRICS[name]
     fields = {field.name for field in dataclasses.fields(metric)}
     return metric(**({"tokenize": tokenize} if "tokenize" in fields else {}))
+
+
+# The cost of an edit, and beside it what it is: sums of costs then hold the numbers of both.
+_EDIT, _DELETION, _INSERTION = 1 << 42, 1 << 21, 1
+
+
+def count_errors(hypotheses: Sequence[Sequence[str]], reference: Sequence[str]) -> np.ndarray:
+    """Fewest edits that make each hypothesis of the reference (Levenshtein 1966).
+
+    Of equally few edits those with fewest deletions and insertions are counted, that is most
+    substitutions. One row of the table is computed at a time, for all hypotheses and positions of
+    the reference together; the running minimum along the row is that of the deletions.
+
+    Args:
+      hypotheses: words of each.
+      reference: words.
+
+    Returns:
+      int64 [hypotheses, 3]: substitutions, insertions, deletions.
+    """
+    numbers = {word: n for n, word in enumerate(dict.fromkeys(reference))}
+    target = np.array([numbers[word] for word in reference], np.int64)
+    lengths = np.array([*map(len, hypotheses)], np.int64)
+    words = np.full((len(hypotheses), max([0, *lengths.tolist()])), -1, np.int64)
+    for row, hypothesis in zip(words, hypotheses, strict=True):
+        row[: len(hypothesis)] = [numbers.get(word, -1) for word in hypothesis]
+    steps = np.arange(len(target) + 1) * (_EDIT + _DELETION)
+    cost = np.tile(steps, (len(hypotheses), 1))
+    for position in range(words.shape[1]):
+        substituted = cost[:, :-1] + np.where(words[:, position, None] == target, 0, _EDIT)
+        inserted = cost + (_EDIT + _INSERTION)
+        new = inserted.copy()
+        new[:, 1:] = np.minimum(inserted[:, 1:], substituted)
+        new = np.minimum.accumulate(new - steps, axis=1) + steps
+        cost = np.where((position < lengths)[:, None], new, cost)
+    total = cost[:, -1]
+    edits, deletions = total // _EDIT, total % _EDIT // _DELETION
+    insertions = total % _DELETION
+    return np.stack([edits - deletions - insertions, insertions, deletions], axis=1)
+
+
+def count_matches(
+    hypotheses: Sequence[Sequence], references: Sequence[Sequence], order: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Matches of n-grams, clipped by the reference that has most of each (Papineni et al. 2002).
+
+        matches[h, n] = sum over n-grams g of min(count of g in h, max over r of count of g in r)
+
+    Args:
+      hypotheses: sequences of words or of characters.
+      references: such sequences.
+      order: the largest n.
+
+    Returns:
+      matches, int64 [hypotheses, order]; the n-grams of each hypothesis, [hypotheses, order]; those
+      of each reference, [references, order].
+    """
+    sequences = [*hypotheses, *references]
+    first = len(hypotheses)
+    lengths = np.array([*map(len, sequences)], np.int64)
+    numbers: dict = {}
+    items = [numbers.setdefault(item, len(numbers)) for one in sequences for item in one]
+    items_array = np.array(items, np.int64)
+    owners = np.repeat(np.arange(len(sequences)), lengths)
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(items))  # items from here to end
+    size = len(numbers) + 1
+    grams, starts = items_array, np.arange(len(items))
+    matches = np.zeros((len(sequences), order), np.int64)
+    for n in range(1, order + 1):
+        if n > 1:
+            # An n-gram is an (n-1)-gram, by its number, and the item after it.
+            kept = left[starts] >= n
+            starts = starts[kept]
+            grams = grams[kept] * size + items_array[starts + n - 1]
+        kinds, grams = np.unique(grams, return_inverse=True)
+        matches[:, n - 1] = _clipped(owners[starts], grams, len(kinds), first, len(sequences))
+    totals = np.maximum(lengths[:, None] - np.arange(order), 0)
+    return matches[:first], totals[:first], totals[first:]
+
+
+def _clipped(owners, grams, kinds, first, count):
+    """Sums over kinds of min(count in an owner, most in an owner from `first` on), [count]."""
+    if not kinds:
+        return np.zeros(count, np.int64)
+    held, times = np.unique(owners * kinds + grams, return_counts=True)
+    owner, kind = held // kinds, held % kinds
+    most = np.zeros(kinds, np.int64)
+    reference = owner >= first
+    np.maximum.at(most, kind[reference], times[reference])
+    return np.bincount(owner, np.minimum(times, most[kind]), minlength=count).astype(np.int64)

@@ -21,8 +21,8 @@ import dataclasses
 
 import numpy as np
 
-from zoo.rescoring.lists import Lists, unit
 from zoo.rescoring.metrics import Metric
+from zoo.rescoring.nbest_arrays import Lists, unit
 
 _SCALES = 2.0 ** np.arange(-15, 16)
 

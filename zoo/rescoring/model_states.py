@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.evaluation import tree_scores
+from zoo.evaluation import prefix_sharing
 
 # States that there is room for at first.
 ROOM = 1024
@@ -48,17 +48,17 @@ class ModelStates:
             for other in self.models[1:]:
                 other.grow()
             self.free = [*range(4 * size - 1, size - 1, -1), *self.free]
-        for some in tree_scores.chunks(len(new)):
+        for some in prefix_sharing.chunks(len(new)):
             pairs, size = new[some], some.stop - some.start
             slots = [self.free.pop() for _ in pairs]
             self.used.update(slots)
             self.slots.update(zip(pairs, slots, strict=True))
-            rows = tree_scores.filled(np.array([slot for slot, _ in pairs]), size)
+            rows = prefix_sharing.filled(np.array([slot for slot, _ in pairs]), size)
             to = np.full(size, FILLING, np.int32)
             to[: len(slots)] = slots
             words = [word for _, word in pairs]
             for model, ids in zip(self.models, zip(*words, strict=True), strict=True):
-                model.read(rows, tree_scores.filled(np.array(ids), size), to)
+                model.read(rows, prefix_sharing.filled(np.array(ids), size), to)
 
     def keep(self, held: Iterable[int]):
         """Lets go of all states but those in some slots, and the one before any word."""
@@ -99,7 +99,7 @@ class _Model:
 
     def _room(self, rows):
         """Room for states; all rows have those before any word."""
-        return tree_scores.levels(self.model, *self.given, rows)[1]
+        return prefix_sharing.levels(self.model, *self.given, rows)[1]
 
     def grow(self):
         """Makes the array four times as large, and gives its size before."""
@@ -114,9 +114,9 @@ class _Model:
 
     def log_probs(self, rows, ids):
         """(slice, log p on the device) of words after the states of rows, block by block."""
-        for some in tree_scores.chunks(len(ids)):
-            given = (tree_scores.filled(x[some], some.stop - some.start) for x in (rows, ids))
-            yield some, self.log_prob(*self.given, tree_scores.outputs(self.states), *given)
+        for some in prefix_sharing.chunks(len(ids)):
+            given = (prefix_sharing.filled(x[some], some.stop - some.start) for x in (rows, ids))
+            yield some, self.log_prob(*self.given, prefix_sharing.outputs(self.states), *given)
 
 
 @functools.cache
@@ -125,7 +125,7 @@ def compiled(model):
 
     def step(params, tables, prepared, states, rows, words, slots):
         carry = jax.tree.map(lambda leaf: leaf[rows], states[2])
-        new = tree_scores.states_after(model, params, tables, prepared, words, carry)
+        new = prefix_sharing.states_after(model, params, tables, prepared, words, carry)
         return jax.tree.map(lambda room, added: room.at[slots].set(added), states, new)
 
-    return jax.jit(step, donate_argnames="states"), tree_scores.compiled(model)[1]
+    return jax.jit(step, donate_argnames="states"), prefix_sharing.compiled(model)[1]

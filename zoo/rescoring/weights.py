@@ -7,7 +7,7 @@ from typing import Any
 
 from zoo import strict_json
 from zoo.errors import UserError, named, shortened
-from zoo.rescoring.lists import Lists
+from zoo.rescoring.nbest_arrays import Lists
 from zoo.sources import files
 
 

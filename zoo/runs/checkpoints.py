@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from zoo import lazy, unfinished
+from zoo import lazy, temporary_files
 from zoo.errors import UserError
 from zoo.runs import digests, location
 
@@ -92,7 +92,7 @@ class Checkpoints:
             number = _full(error)
             if number is None:
                 raise
-            what, remedy = unfinished.FULL[number]
+            what, remedy = temporary_files.FULL[number]
             raise UserError(
                 f"{what}: the checkpoint of step {step} could not be written to "
                 f"{self.folder / kind}; the earlier ones are whole; {remedy} and start again."
@@ -194,12 +194,12 @@ class Checkpoints:
 
 
 def _full(error: Exception) -> int | None:
-    """Which of `unfinished.FULL` an error is; None if none.
+    """Which of `temporary_files.FULL` an error is; None if none.
 
     orbax and tensorstore wrap the system's error in their own; only its text remains.
     """
     text = str(error).lower()
-    return next((n for n in unfinished.FULL if os.strerror(n).lower() in text), None)
+    return next((n for n in temporary_files.FULL if os.strerror(n).lower() in text), None)
 
 
 def _remove_leftovers(folder: Any):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from zoo import lazy, unfinished
+from zoo import lazy, temporary_files
 from zoo.errors import UserError, shortened
 from zoo.trust import remote_names
 
@@ -113,7 +113,7 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
         whose name leads out of the folder.
     """
     source = path_of(address)
-    with unfinished.folder(out) as folder, reaching(source):
+    with temporary_files.folder(out) as folder, reaching(source):
         names = _names(source)
         if "experiment.json" not in names:
             raise UserError(f"{source} holds no run: give the address of one.")
@@ -123,7 +123,7 @@ def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content)
             except (OSError, ValueError) as error:  # ValueError: a zero character, half a pair
-                if getattr(error, "errno", None) in unfinished.FULL:
+                if getattr(error, "errno", None) in temporary_files.FULL:
                     raise
                 why = getattr(error, "strerror", None) or error
                 raise UserError(

@@ -12,9 +12,9 @@ import os
 import pathlib
 from collections.abc import Callable, Iterable
 
-from zoo import strict_json, unfinished
+from zoo import strict_json, temporary_files
 from zoo.errors import UserError, printable
-from zoo.runs import storage
+from zoo.runs import atomic_files
 from zoo.sources import files
 
 # What the folder of a run is read from; others of its files, such as results, may be written anew.
@@ -112,10 +112,10 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
     check(path, what)
     with _writing(path, what):
         if _is_stream(path):
-            with unfinished.naming(path):
+            with temporary_files.naming(path):
                 write(path)
         else:
-            storage.write_whole(path, write)
+            atomic_files.write_whole(path, write)
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
@@ -185,7 +185,7 @@ def _writing(path, what):
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
         raise
     except OSError as error:
-        if error.errno in unfinished.FULL:
+        if error.errno in temporary_files.FULL:
             raise
         raise UserError(
             f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "

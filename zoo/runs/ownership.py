@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from zoo import lazy, strict_json, unfinished
+from zoo import lazy, strict_json, temporary_files
 from zoo.errors import UserError
 from zoo.runs import location
 
@@ -50,7 +50,7 @@ class Ownership:
             self._lock = _acquired(self._path, self._log)
             self._sign()
         except OSError as error:
-            if error.errno in unfinished.FULL:
+            if error.errno in temporary_files.FULL:
                 raise
             raise UserError(
                 f"{self._folder} cannot be locked ({error.strerror}): make it writable, or give "

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from zoo import strict_json
-from zoo.arrays import stored
+from zoo.arrays import array_files
 from zoo.errors import UserError
 
 ROLES = ("trained_on", "selected_on")
@@ -143,11 +143,11 @@ class SeenTexts:
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
         """Reads what `save` wrote; UserError if it is not that."""
         try:
-            arrays = stored.unpacked(path, (*ROLES, "about").__contains__)
+            arrays = array_files.unpacked(path, (*ROLES, "about").__contains__)
             about = strict_json.of_bytes(arrays.pop("about"))
             strict_json.check(about, _ABOUT)
             for role in ROLES:
-                stored.check(arrays[role], np.uint64, role)
+                array_files.check(arrays[role], np.uint64, role)
             texts = {role: Texts(arrays[role], tuple(about[role])) for role in ROLES}
             rest = about["data"], about["made_with"]
             return cls(

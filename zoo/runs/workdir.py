@@ -21,11 +21,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo import recipes, strict_json, unfinished
+from zoo import configuration, strict_json, temporary_files
 from zoo.errors import UserError
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.runs import digests, exported, location, made_here, ownership, sizes, storage
+from zoo.runs import atomic_files, digests, exported, known_runs, location, ownership, size_checks
 from zoo.runs.seen_texts import SeenTexts
 from zoo.sources import files
 from zoo.trust import permissions, user_modules
@@ -62,7 +62,7 @@ class Workdir:
 
     def name(self, experiment: Experiment):
         """Opens what an experiment of the user's own config names (`zoo.trust.permissions`)."""
-        permissions.name(names(recipes.to_json(experiment)))
+        permissions.name(names(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing.
@@ -81,10 +81,10 @@ class Workdir:
                 f", and --set init_from={self.path} to start from its parameters."
             )
         self.name(experiment)
-        new = recipes.to_json(experiment)
+        new = configuration.to_json(experiment)
         if self.exists():
-            old = recipes.to_json(self._as_parallel_as(experiment, self.experiment()))
-            if difference := recipes.first_difference(old, new):
+            old = configuration.to_json(self._as_parallel_as(experiment, self.experiment()))
+            if difference := configuration.first_difference(old, new):
                 further = ""
                 if difference.startswith("training."):
                     further = f"; to train its model further, add --set init_from={self.path}"
@@ -94,7 +94,7 @@ class Workdir:
                 )
             ownership.check_free(self.path)
             for name in ("", "checkpoints/last", "checkpoints/best", "tensorboard", METRICS):
-                storage.check_writable(self.path / name)
+                atomic_files.check_writable(self.path / name)
             return
         with location.reaching(self.path):
             there = self.path.exists()
@@ -103,9 +103,9 @@ class Workdir:
                     f"{self.path} is there and is not a run of this zoo: give another folder."
                 )
         if there:
-            storage.check_writable(self.path)
+            atomic_files.check_writable(self.path)
         elif not location.is_bucket(self.path):
-            unfinished.check_place(self.path)
+            temporary_files.check_place(self.path)
         if experiment.init_from:  # which a run that was begun no longer needs
             try:
                 Workdir(experiment.init_from)._read_experiment()
@@ -120,29 +120,29 @@ class Workdir:
     def _is_empty(self):
         """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
         return self.path.is_dir() and all(
-            unfinished.is_of(path, self._experiment_file) for path in self.path.iterdir()
+            temporary_files.is_of(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
         """Makes the folder and keeps the experiment there, and notes that the run is the user's
-        own (`zoo.runs.made_here`); raises what `check` raises."""
+        own (`zoo.runs.known_runs`); raises what `check` raises."""
         self.check(experiment)
         if not self.exists():
             with location.reaching(self.path):
                 self._write(experiment)
-        made_here.keep(self._read_experiment(), self.path)
+        known_runs.keep(self._read_experiment(), self.path)
 
     def _write(self, experiment):
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in unfinished.FULL:
+            if error.errno in temporary_files.FULL:
                 raise
             raise UserError(
                 f"{self.path} cannot be made ({error.strerror}): give another folder."
             ) from error
-        text = json.dumps(recipes.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
-        if not storage.write_new(
+        text = json.dumps(configuration.to_json(experiment), indent=2, ensure_ascii=False) + "\n"
+        if not atomic_files.write_new(
             self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
         ):
             self.check(experiment)  # another process began a run here just now
@@ -186,7 +186,7 @@ class Workdir:
         own names may be used, and what another's names is closed (`zoo.trust.permissions`).
         """
         saved = self._read_experiment()
-        modules = made_here.modules(saved)
+        modules = known_runs.modules(saved)
         if modules is None:
             permissions.close(names(saved), self.path)
         else:
@@ -194,7 +194,7 @@ class Workdir:
             for folder in modules:
                 user_modules.look_in(folder)
         try:
-            experiment = recipes.from_json(saved)
+            experiment = configuration.from_json(saved)
         except UserError as error:
             raise UserError(f"{self._experiment_file}: {error}") from error
         if not isinstance(experiment, Experiment):
@@ -213,7 +213,7 @@ class Workdir:
         """Writes a lexicon, or checks that it is the one that the run began with."""
         path = self.path / f"{name}.npz"
         if not path.exists():
-            storage.write_whole(path, lexicon.save)
+            atomic_files.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
                 f"the data have changed since {path} was written: words, counts or features are "
@@ -229,7 +229,7 @@ class Workdir:
     def keep_start(self, record: dict):
         """Records what is to be known of the run that this one started from."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        storage.write_whole(
+        atomic_files.write_whole(
             self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
         )
 
@@ -241,7 +241,7 @@ class Workdir:
 
     def keep_texts(self, seen: SeenTexts):
         """Records the texts that the run, as it begins, is going to see."""
-        storage.write_whole(self.path / "texts.npz", seen.save)
+        atomic_files.write_whole(self.path / "texts.npz", seen.save)
 
     def texts(self) -> SeenTexts | None:
         """Returns the texts that `keep_texts` recorded; None without a record."""
@@ -301,7 +301,7 @@ class Workdir:
 
         if exported.is_exported(self.path):
             exported.safetensors()  # if it is missing
-            sizes.check(experiment, exported.shapes(self.path), str(self.path))
+            size_checks.check(experiment, exported.shapes(self.path), str(self.path))
             return *exported.read_params(self.path, like()), {}
         from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
 
@@ -309,7 +309,7 @@ class Workdir:
         if any_kept(folder, "best"):
             checkpoints = Checkpoints(folder, ("best",), read_only=True)
             try:
-                sizes.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
+                size_checks.check(experiment, checkpoints.shapes("best"), str(folder / "best"))
                 restored = checkpoints.restore("best", {"params": like()}, log)
             finally:
                 checkpoints.close()

@@ -5,16 +5,13 @@ from typing import TYPE_CHECKING
 from zoo.sources.as_pairs import AsPairs as AsPairs
 from zoo.sources.characters import Characters as Characters
 from zoo.sources.conllu import Conllu as Conllu
-from zoo.sources.corpus import Corpus as Corpus
-from zoo.sources.corpus import Source as Source
-from zoo.sources.facts import Facts as Facts
 from zoo.sources.micro.micro import Micro as Micro
-from zoo.sources.micro.pairs import MicroPairs as MicroPairs
+from zoo.sources.micro.micro_pairs import MicroPairs as MicroPairs
 from zoo.sources.mixed import Mixed as Mixed
-from zoo.sources.overnight import Overnight as Overnight
 from zoo.sources.pairs import Pairs as Pairs
 from zoo.sources.prefixed import Prefixed as Prefixed
-from zoo.sources.realisations import Realisations as Realisations
+from zoo.sources.source import Corpus as Corpus
+from zoo.sources.source import Source as Source
 from zoo.sources.text import Text as Text
 
 if not TYPE_CHECKING:  # type checkers read the imports

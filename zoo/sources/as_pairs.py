@@ -3,8 +3,8 @@
 import dataclasses
 
 from zoo.errors import UserError
-from zoo.sources.corpus import Corpus, Form, Source
 from zoo.sources.pairs import Pairs, are_two
+from zoo.sources.source import Corpus, Form, Source
 
 
 @dataclasses.dataclass(frozen=True)

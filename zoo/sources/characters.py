@@ -3,8 +3,8 @@
 import dataclasses
 
 from zoo.sources import files
-from zoo.sources.corpus import Corpus
 from zoo.sources.file_source import FileSource, ranged
+from zoo.sources.source import Corpus
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from zoo import lazy
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
+from zoo.sources.source import Corpus, Form
 
 COLUMNS = 10
 _COMMENT = re.compile(r"#\s*(?P<name>\w[\w-]*)\s*[=:]\s*(?P<value>.*?)\s*")

@@ -1,6 +1,6 @@
 """Fetches the files of free corpora, each checked and whole or not at all.
 
-A file has to have the SHA-256 that `zoo.sources.free` knows. Where none is known, the first
+A file has to have the SHA-256 that `zoo.sources.free_corpora` knows. Where none is known, the first
 download is believed, and its SHA-256 is written to `fetched.json` in the folder of data ("trust on
 first use"): from then on, and for all who have that file, the same address has to give the same.
 """
@@ -18,9 +18,9 @@ import zipfile
 from collections.abc import Callable
 from typing import NamedTuple
 
-from zoo import strict_json, unfinished
+from zoo import strict_json, temporary_files
 from zoo.errors import UserError, shortened
-from zoo.sources import dataset_rows, free
+from zoo.sources import dataset_rows, free_corpora
 
 RECORD = "fetched.json"
 # Some hosts refuse the name that urllib gives itself.
@@ -56,7 +56,7 @@ def fetch(
     """Fetches what of a corpus is not in the folder yet, and checks what is.
 
     Args:
-      name: of `zoo.sources.free.corpus`.
+      name: of `zoo.sources.free_corpora.corpus`.
       folder: of data; recipes find files there if $ZOO_DATA names it.
       release: of treebanks.
       mirror: an address to which those of files are appended, host and path, in the place of their
@@ -83,7 +83,7 @@ def fetch(
             f"--mirror {mirror} is not an address: give one such as https://HOST/PATH or "
             "file:///FOLDER."
         )
-    corpus = free.corpus(name, release, listing)
+    corpus = free_corpora.corpus(name, release, listing)
     log(f"{name}: {corpus.about}")
     archives: dict[str, bytes] = {}
     fetched = []
@@ -108,7 +108,7 @@ def _there(path) -> bytes | None:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        unfinished.check_place(path, "another folder by --into")
+        temporary_files.check_place(path, "another folder by --into")
         return None
     except OSError as error:
         raise UserError(

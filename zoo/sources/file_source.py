@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Source
+from zoo.sources.source import Source
 
 # A list of sentences, or what gives parts of itself as lists do.
 Sentences = TypeVar("Sentences", bound=Sequence)

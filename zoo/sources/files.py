@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from zoo.errors import UserError, shortened
-from zoo.trust import permissions, shipped
+from zoo.trust import bundled_configs, permissions
 
 # What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
 # bzip2 has other ones after the ninth.)
@@ -113,7 +113,7 @@ def locate(path: str) -> pathlib.Path:
             raise UserError(
                 f"{shortened(path)} cannot be looked up ({why}): give the path of a file."
             ) from error
-    if (own := shipped.file(path)) is not None:
+    if (own := bundled_configs.file(path)) is not None:
         return own
     if paths[0].is_absolute():
         raise UserError(f"there is no file {path}: give the path of one.")

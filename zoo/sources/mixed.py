@@ -16,7 +16,7 @@ import numpy as np
 from zoo.arrays import memory
 from zoo.errors import UserError, check_least
 from zoo.sources import files
-from zoo.sources.corpus import Corpus, Form, Mixture, Source
+from zoo.sources.source import Corpus, Form, Mixture, Source
 
 
 @dataclasses.dataclass(frozen=True)

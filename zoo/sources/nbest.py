@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from zoo.errors import UserError, named, shortened
-from zoo.sources import files, json_lists, streams
+from zoo.sources import files, nbest_json, streams
 from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
@@ -63,7 +63,7 @@ def lists_of(
             f"--costs is for lists of Kaldi's, and {path} has the form {form}: leave it out."
         )
     if form == "json":
-        lists = json_lists.read(lines, path)
+        lists = nbest_json.read(lines, path)
     elif form == "kaldi":
         lists = _grouped(_of_kaldi(lines, path, costs or {}))
     else:

@@ -1,17 +1,19 @@
 """Pairs of sentences, a source and its translation: two files line by line, or one table."""
 
+import collections
 import dataclasses
 import functools
 import glob
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from zoo.alignment import UnknownWords
 from zoo.errors import UserError
-from zoo.sources import annotated, csv_rows, dataset_rows, files, folders, json_rows
-from zoo.sources.corpus import Corpus, Form, Source
+from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
+from zoo.sources.alignments import read_alignments
+from zoo.sources.source import Corpus, Form, Source
 
 # (where it is, in words; the source; its translation)
 Row = tuple[str, str, str]
@@ -114,7 +116,7 @@ class Pairs(Source):
                 "set data.alignments to two files, as python -m zoo align writes them."
             )
         files_of = dict(zip(self.splits(), self.alignments, strict=False))
-        return annotated.annotate(corpus, self.unknowns, self._known, files_of.get(split))
+        return annotate(corpus, self.unknowns, self._known, files_of.get(split))
 
     def as_written(self):
         """The pairs without marks of unknown words."""
@@ -125,9 +127,7 @@ class Pairs(Source):
         """The source and the target words that are not marked."""
         corpus = self._read("train")
         texts = (corpus.source_text.sentences if corpus.source_text else [], corpus.sentences)
-        sources, targets = (
-            annotated.most_frequent(*side) for side in zip(texts, self.known, strict=True)
-        )
+        sources, targets = (most_frequent(*side) for side in zip(texts, self.known, strict=True))
         return sources, targets
 
     def _read(self, split) -> Corpus:
@@ -259,3 +259,47 @@ def _of_cells(text, path) -> Iterator[Row]:
 def are_two(path: str) -> bool:
     """Whether "a.en,a.fr" are two files, and not one of this name."""
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
+
+
+def most_frequent(sentences: Sequence[Sequence[str]], size: int) -> frozenset[str]:
+    """The most frequent words; of equally frequent ones the first in order of code points."""
+    counts = collections.Counter(word for sentence in sentences for word in sentence)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return frozenset(word for word, _ in ranked[:size])
+
+
+def annotate(
+    corpus: Corpus,
+    strategy: UnknownWords,
+    known: tuple[Container[str], Container[str]],
+    alignments: str | None,
+) -> Corpus:
+    """A corpus of pairs as training sees it.
+
+    Args:
+      corpus: translations with their sources as `source_text`.
+      strategy: how unknown words are marked.
+      known: the source and target words that are not.
+      alignments: a file of links, a line a pair; None leaves the translations as they are, and the
+        sources are marked alone.
+
+    Raises:
+      UserError: the alignments are not of these pairs, or a text has a word that is a mark.
+    """
+    source = corpus.source_text
+    if source is None:
+        raise ValueError(f"{corpus.name} has no sources")
+    sources = [strategy.annotate_source(words, known[0]) for words in source.sentences]
+    targets = corpus.sentences
+    if alignments is not None:
+        links = read_alignments(alignments, source.sentences, targets)
+        pairs = enumerate(zip(source.sentences, targets, links, strict=True), 1)
+        targets = [_target(strategy, *pair, known, corpus, number) for number, pair in pairs]
+    return Corpus(corpus.name, targets, source_text=Corpus(source.name, sources))
+
+
+def _target(strategy, source, target, links, known, corpus, number):
+    try:
+        return strategy.annotate(source, target, links, *known)[1]
+    except ValueError as error:  # a word of the text is a mark; links were checked with their file
+        raise UserError(f"{corpus.name}, pair {number}: {error}.") from error

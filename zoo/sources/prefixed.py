@@ -4,8 +4,8 @@ import dataclasses
 
 from zoo.errors import UserError
 from zoo.sources import files
-from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
+from zoo.sources.source import Corpus, Form
 
 
 @dataclasses.dataclass(frozen=True)

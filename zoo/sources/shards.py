@@ -19,11 +19,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from zoo import strict_json, unfinished
-from zoo.arrays import stored
+from zoo import strict_json, temporary_files
+from zoo.arrays import array_files
 from zoo.errors import UserError
 from zoo.sources import files, folders, streams
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 RECORD = "shards.json"
 BLANK_LINES = ("skipped", "kept")
@@ -66,7 +66,7 @@ def write(
     for member in members:
         if folders.kind(member) in (".json", ".jsonl", ".parquet", ".csv", ".tsv"):
             raise UserError(f"{member} is a table: give plain text, a sentence a line.")
-    with unfinished.folder(out) as folder:
+    with temporary_files.folder(out) as folder:
         lines = itertools.chain.from_iterable(map(_lines, members))
         record = _write(lines, folder, keep_blank_lines, size)
         if not record["words"]:
@@ -247,7 +247,7 @@ def _ids(path, number, record) -> np.ndarray:
 
 def _int32(path, length) -> np.ndarray:
     """The numbers of a file, mapped; ValueError unless they are int32, and so many."""
-    array = stored.mapped(path)
+    array = array_files.mapped(path)
     if array.dtype != np.int32 or array.shape != (length,):
         raise ValueError(f"{path.name} is {array.dtype}{[*array.shape]}, not int32[{length}]")
     return array

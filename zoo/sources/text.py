@@ -7,8 +7,8 @@ import sys
 
 from zoo.errors import UserError, named
 from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, shards
-from zoo.sources.corpus import Corpus, Form
 from zoo.sources.file_source import FileSource, ranged
+from zoo.sources.source import Corpus, Form
 
 # The kind of a file tells which of the library's readers takes it; any other is plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}

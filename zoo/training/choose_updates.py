@@ -5,7 +5,7 @@ import optax
 from zoo import optimizers
 from zoo.errors import UserError
 from zoo.experiment import Training
-from zoo.training import average, parts, row_sparse
+from zoo.training import average, parameter_groups, row_sparse
 from zoo.training.updates import DenseUpdates, Updates
 
 
@@ -28,7 +28,9 @@ def choose_updates(
     if not recipe.row_sparse:
         transformation = optimizers.build(recipe.optimizer, recipe.clip, *steps)
         if recipe.rates:
-            transformation = optax.chain(transformation, parts.scale_updates(recipe.rates))
+            transformation = optax.chain(
+                transformation, parameter_groups.scale_updates(recipe.rates)
+            )
         if recipe.average:
             transformation = optax.chain(transformation, average.keep_average(recipe.average))
         return DenseUpdates(transformation)

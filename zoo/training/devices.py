@@ -243,7 +243,7 @@ def chosen(count: int) -> list:
     Raises:
       UserError: there are not so many.
     """
-    here = jax.local_device_count()  # as many as in any other process: see zoo.processes
+    here = jax.local_device_count()  # as many as in any other process: see zoo.distributed
     if not 0 <= count <= here:
         raise UserError(f"--devices {count}: this machine has {here}; 0 takes all.")
     return [

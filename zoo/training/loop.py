@@ -11,16 +11,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from zoo import processes
+from zoo import distributed
 from zoo.errors import Interrupted, UserError
 from zoo.experiment import Parallel, Training
 from zoo.runs.checkpoints import Checkpoints, any_kept
 from zoo.runs.ownership import Ownership
 from zoo.runs.workdir import Workdir
-from zoo.training import average, parts
+from zoo.training import average, parameter_groups
 from zoo.training.choose_devices import choose_devices
 from zoo.training.choose_updates import choose_updates
-from zoo.training.metrics import Metrics, ProgressBar, Unwritten
+from zoo.training.metric_writers import Metrics, ProgressBar, Unwritten
 from zoo.training.progress import Progress
 from zoo.training.signals import handled
 from zoo.training.step import STATE_AXES, TrainState, train_step
@@ -55,8 +55,8 @@ class Trainer:
         self.init_from = init_from
         check_steps(task.epoch_steps, recipe.epochs)
         self._shapes = jax.eval_shape(task.init, jax.random.key(0))
-        parts.check_frozen(self._shapes, recipe.frozen)
-        parts.check_rates(self._shapes, recipe.frozen, recipe.rates)
+        parameter_groups.check_frozen(self._shapes, recipe.frozen)
+        parameter_groups.check_rates(self._shapes, recipe.frozen, recipe.rates)
         paths = task.row_tables(self._shapes)
         self.optimizer = choose_updates(recipe, paths, task.epoch_steps, task.total_steps)
         parallel = parallel or Parallel()
@@ -85,7 +85,7 @@ class Trainer:
     def summary(self) -> str:
         """One line: the data, parameters and devices."""
         frozen = self.recipe.frozen
-        count, trained = map(_size, (self._shapes, parts.split(self._shapes, frozen)[0]))
+        count, trained = map(_size, (self._shapes, parameter_groups.split(self._shapes, frozen)[0]))
         of_them = f" ({trained:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 
@@ -96,7 +96,7 @@ class Trainer:
     def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
         """The state before the first step, its values drawn by a key."""
         params = {**self.task.init(key), **taken}  # what was drawn in their place is gone
-        optimizer_state = self.optimizer.init(parts.split(params, self.recipe.frozen)[0])
+        optimizer_state = self.optimizer.init(parameter_groups.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
     def train(self) -> Progress:
@@ -112,7 +112,7 @@ class Trainer:
         """
         with contextlib.ExitStack() as stack:
             ownership = None
-            if processes.first():
+            if distributed.first():
                 ownership = stack.enter_context(Ownership(self.workdir, self.log))
             checkpoints = Checkpoints(self.workdir / "checkpoints")
             stack.callback(checkpoints.close)
@@ -129,7 +129,7 @@ class Trainer:
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
         """Where a run is reported: the metrics and the bar of process 0."""
-        if not processes.first():
+        if not distributed.first():
             yield Unwritten(), Unwritten()
             return
         step, loss_name = self._steps_done(), self.task.loss_name
@@ -169,7 +169,7 @@ class Trainer:
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
             self.log(line)
-        if processes.first():
+        if distributed.first():
             Workdir(self.workdir).keep_start(start.record)
         return start.params
 
@@ -306,7 +306,7 @@ class Trainer:
         """
         if jax.process_count() == 1:
             return self._stop
-        before, self._signals = self._signals, processes.greatest(self._stop or 0)
+        before, self._signals = self._signals, distributed.greatest(self._stop or 0)
         number = int(before) if before is not None else 0
         return signal.Signals(number) if number else None
 

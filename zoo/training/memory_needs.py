@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import jax
 
 from zoo.arrays import memory
+from zoo.configuration.changed_fields import changed
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
-from zoo.recipes.changes import changed
-from zoo.runs import sizes
+from zoo.runs import size_checks
 from zoo.training.choose_updates import choose_updates
 
 
@@ -46,9 +46,9 @@ def needs(
       devices: that share one memory and hold a copy of the state each.
     """
     model = experiment.model
-    yield from sizes.of_model(model)
-    yield sizes.of_batches(model, experiment.training, "training", "batch")
-    yield sizes.of_batches(model, experiment.evaluation, "evaluation", "lanes")
+    yield from size_checks.of_model(model)
+    yield size_checks.of_batches(model, experiment.training, "training", "batch")
+    yield size_checks.of_batches(model, experiment.evaluation, "evaluation", "lanes")
     yield from _of_state(experiment, lexicons, devices)
 
 
@@ -60,8 +60,8 @@ def _of_state(experiment, lexicons, devices):
     """
     model = experiment.model
     repeated = collections.defaultdict(list)
-    for path, name, value in sizes.whole_numbers(model):
-        if name in sizes.REPEATS and value > 2:
+    for path, name, value in size_checks.whole_numbers(model):
+        if name in size_checks.REPEATS and value > 2:
             repeated[name, value].append(path)
     least = changed(model, {path: 1 for paths in repeated.values() for path in paths})
     first = total = _state_bytes(experiment, least, lexicons)

@@ -2,8 +2,8 @@
 
 A sampled loss reads some thousand rows of the word tables, but its dense gradient, clipping and
 update would still walk over all V of them. Here the rows that a step looks up are differentiated
-in their tables' stead (`zoo.arrays.rows.Watched`), rows that were looked up more than once are
-merged, and the update touches these rows alone, in the donated buffers of the tables and of the
+in their tables' stead (`zoo.arrays.row_lookup.Watched`), rows that were looked up more than once
+are merged, and the update touches these rows alone, in the donated buffers of the tables and of the
 optimiser's state. For SGD without momentum and for Adagrad this is the dense update, to rounding:
 rows without gradient stay as they are in both. Adam becomes lazy: the moments of a row decay only
 when the row is touched.
@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import optax
 
 from zoo import optimizers
-from zoo.arrays.rows import Watched
+from zoo.arrays.row_lookup import Watched
 from zoo.errors import UserError
-from zoo.training import parts
+from zoo.training import parameter_groups
 from zoo.training.updates import Updates, sum_over_devices
 
 Path = tuple[str, ...]
@@ -174,13 +174,13 @@ class RowSparseUpdates(Updates):
 
         Args:
           clip: greatest norm of the gradient of everything together; 0 does not clip.
-          rates: factors of the learning rate; see zoo.training.parts.
+          rates: factors of the learning rate; see zoo.training.parameter_groups.
         """
         self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
         self.dense = recipe.build(epoch_steps, total_steps)
         if rates:
-            self.dense = optax.chain(self.dense, parts.scale_updates(rates))
-        self.factors = {path: parts.factor_of(rates, "/".join(path)) for path in paths}
+            self.dense = optax.chain(self.dense, parameter_groups.scale_updates(rates))
+        self.factors = {path: parameter_groups.factor_of(rates, "/".join(path)) for path in paths}
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):

@@ -15,7 +15,7 @@ from jax import export
 
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
-from zoo.training import parts
+from zoo.training import parameter_groups
 from zoo.training.choose_updates import choose_updates
 from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch, Task
@@ -78,7 +78,7 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
     )
     state = TrainState(
         params,
-        jax.eval_shape(optimizer.init, parts.split(params, recipe.frozen)[0]),
+        jax.eval_shape(optimizer.init, parameter_groups.split(params, recipe.frozen)[0]),
         jax.eval_shape(lambda: model.initial_carry(lanes)),
         _shape((), jnp.int32),
     )

@@ -2,7 +2,7 @@
 
 A recipe names components, functions and files, and whoever made the run wrote it. Reading one
 imports nothing but zoo. What it names beside zoo's own components is used only if the user names
-it too: in a config, on the command line, or by having trained the run (`zoo.runs.made_here`).
+it too: in a config, on the command line, or by having trained the run (`zoo.runs.known_runs`).
 
 What recipes named is kept for the process, by value: a name, once closed, is closed whichever way
 it is reached, and what the user names is open, whoever else names it.

@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from zoo.trust import shipped
+from zoo.trust import bundled_configs
 
 _WORKING_FOLDER = ""  # as sys.path calls it
 _folders: list[str] = []
@@ -42,7 +42,7 @@ def open_path():
 def is_own(module: str) -> bool:
     """Whether a module lies in one of the folders, and is not of zoo."""
     top = module.partition(".")[0]
-    return top not in ("zoo", shipped.NAME) and any(
+    return top not in ("zoo", bundled_configs.NAME) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
         for folder in folders()
     )
@@ -71,8 +71,8 @@ def load(name: str) -> ModuleType:
     """The module of a name; raises `Missing` if there is none, and what its import raises."""
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
-    if shipped.has(name):
-        shipped.configs()
+    if bundled_configs.has(name):
+        bundled_configs.configs()
     open_path()
     try:
         return importlib.import_module(name)

@@ -1,6 +1,6 @@
 """N-best lists: files of each form, with costs beside them, merged, and re-ranked by weights."""
 
-from zoo.rescoring import apply, merge
+from zoo.rescoring import merge, reranking
 from zoo.rescoring.weights import Weights
 from zoo.sources import nbest
 
@@ -42,7 +42,7 @@ def _applied(contents, folder):
     lists, weights = contents
     read = Weights.read(_write(weights, folder, "weights"))
     form, found = nbest.read_lists(_write(lists, folder, "lists"))
-    for _ in apply.lines(apply.reorder(found, read, "lists"), form):
+    for _ in reranking.lines(reranking.reorder(found, read, "lists"), form):
         pass
 
 

@@ -6,13 +6,13 @@ import json
 import numpy as np
 
 from tests.malformed import readers
-from zoo import recipes
-from zoo.evaluation import bleu, kept_scores
+from zoo import configuration
+from zoo.evaluation import bleu, item_scores
 from zoo.evaluation.reports.compare import compare
 from zoo.evaluation.reports.plots import training_curves
 from zoo.rescoring.interpolation import Interpolation
 from zoo.rescoring.weights import Weights
-from zoo.runs import exported, sizes
+from zoo.runs import exported, size_checks
 from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir
 from zoo.sources import fetch
@@ -99,9 +99,9 @@ def _scores(name):
 
     def call(arrays, folder):
         arrays = {name: np.asarray(array) for name, array in arrays.items()}
-        passport = {**PASSPORTS[name], "scores": kept_scores.digest(arrays)}
+        passport = {**PASSPORTS[name], "scores": item_scores.digest(arrays)}
         file = _written(folder, "run/results/test.json", json.dumps(passport))
-        kept_scores.write(file, arrays)
+        item_scores.write(file, arrays)
         compare([str(folder / "run")])
 
     return call
@@ -125,7 +125,7 @@ def _whole(value):
         return value
     component = public_names.component(value["component"])
     defaults = {
-        field.name: recipes.to_json(field.default)
+        field.name: configuration.to_json(field.default)
         for field in dataclasses.fields(component)
         if field.default is not dataclasses.MISSING
     }
@@ -134,8 +134,10 @@ def _whole(value):
 
 def _sizes(changes, folder):
     """Looks at the sizes of a recipe before a model of it is built."""
-    recipe = recipes.from_json(_whole(changed(recipes.to_json(readers.EXPERIMENT), changes)))
-    sizes.check(recipe, _SHAPES, "the run")
+    recipe = configuration.from_json(
+        _whole(changed(configuration.to_json(readers.EXPERIMENT), changes))
+    )
+    size_checks.check(recipe, _SHAPES, "the run")
 
 
 CALLS = {

@@ -12,10 +12,10 @@ from zoo.decoding.sampling import sample
 from zoo.errors import UserError
 from zoo.evaluation import significance
 from zoo.evaluation.perplexity import PRECISION
-from zoo.evaluation.translation import Translator
+from zoo.evaluation.translators import Translator
 from zoo.models import SequenceToSequence
 from zoo.priors import Grammar
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 # Questions answered side by side; matters for speed only.
 ROWS = 64

@@ -22,10 +22,10 @@ import numpy as np
 from zoo import strict_json
 from zoo.data.vocabulary import Vocabulary
 from zoo.errors import UserError, named
-from zoo.evaluation import kept_scores, sentence_scores, significance
+from zoo.evaluation import item_scores, sentence_scores, significance
 from zoo.lexicon import Lexicon
 from zoo.sources import files
-from zoo.sources.given import Reading, tokens_of
+from zoo.sources.evaluation_texts import Reading, tokens_of
 
 # What a pair of BLiMP may say of itself: accuracies are given for each value of these.
 GROUPS = ("field", "UID")
@@ -116,9 +116,9 @@ class PairScores:
         """The scores of some of the pairs, by bool [n]."""
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
-    def answers(self) -> kept_scores.Arrays:
+    def answers(self) -> item_scores.Arrays:
         """Which pairs have the good sentence more probable, to be kept beside a passport."""
-        return kept_scores.of_answers(self.good > self.bad, self.scored)
+        return item_scores.of_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
         """All figures as a dict; "interval": of 95 % of the accuracy; "groups": those of

@@ -12,11 +12,11 @@ import re
 import numpy as np
 
 from zoo.errors import UserError
-from zoo.evaluation import kept_scores, overlap, passport, sentence_scores, significance
+from zoo.evaluation import item_scores, overlap, passport, sentence_scores, significance
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.lexicon import Lexicon
 from zoo.priors.numbers import DIGITS
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 # Occurrences in training.
 BANDS = {"never": (0, 0), "1-3": (1, 3), "4-15": (4, 15)}
@@ -78,7 +78,7 @@ def examples(
     return chosen
 
 
-def judge(run, split: str) -> tuple[dict, kept_scores.Arrays]:
+def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
     """(The passport of a run's figures for the rare words of a split, which words are preferred);
     "cases" of the figures: by kind and band.
 

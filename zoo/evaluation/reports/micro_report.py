@@ -13,14 +13,14 @@ import numpy as np
 
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError
-from zoo.evaluation import comparable, kept_scores, overlap, passport
+from zoo.evaluation import comparable, item_scores, overlap, passport
 from zoo.evaluation.judgements import minimal_pairs
 from zoo.evaluation.perplexity import Scores, perplexity_of
 from zoo.evaluation.reports import plots
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import outputs
-from zoo.sources.corpus import Corpus
 from zoo.sources.micro.micro import Micro
+from zoo.sources.source import Corpus
 
 PAIRS, PAIRS_SEED = 2000, 7
 SPLIT = "test"
@@ -40,7 +40,7 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
 
 def agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
-) -> tuple[dict, kept_scores.Arrays]:
+) -> tuple[dict, item_scores.Arrays]:
     """(The passport of a run's accuracy on pairs of `Micro.minimal_pairs`, which are right).
 
     Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
@@ -94,7 +94,7 @@ def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
         text, scores = run.score(corpus)
         passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
         agreements[name], answers[name] = agreement(run, pairs)
-        kept[name] = kept_scores.of_text(text, scores)
+        kept[name] = item_scores.of_text(text, scores)
         if own is None:  # that of the first run is that of all, once they are known to be alike
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.evaluation import kept_scores, significance
+from zoo.evaluation import item_scores, significance
 
 
 class Runs(NamedTuple):
@@ -22,7 +22,7 @@ class Runs(NamedTuple):
     Attributes:
       name: what to call them.
       losses: the log-perplexity of each, nats per token.
-      statistics: of the sentences by each run, float64 [L, 2], see `kept_scores.statistics`; ()
+      statistics: of the sentences by each run, float64 [L, 2], see `item_scores.statistics`; ()
         where not all are kept.
     """
 
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
         """The interval of 95 % of the loss by texts drawn anew; NaN twice without statistics."""
         if not self.statistics:
             return math.nan, math.nan
-        return significance.bootstrap_interval(self.mean_statistics, kept_scores.log_perplexity)
+        return significance.bootstrap_interval(self.mean_statistics, item_scores.log_perplexity)
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
@@ -74,7 +74,7 @@ def _loss_line(one, other):
     statistics = one.mean_statistics, other.mean_statistics
     if not np.array_equal(statistics[0][:, 1], statistics[1][:, 1]):
         return f"  {one.name} and {other.name} count other tokens"
-    p = significance.paired_test(*statistics, kept_scores.log_perplexity)
+    p = significance.paired_test(*statistics, item_scores.log_perplexity)
     if math.isnan(p):
         return f"  {one.name} and {other.name} have no finite figures to be tested"
     of_seeds = significance.seeds_test([*one.losses], [*other.losses])
@@ -100,11 +100,11 @@ def _seeds_line(one, other):
 
 
 def _difference(sums):
-    return kept_scores.log_perplexity(sums[..., 2:]) - kept_scores.log_perplexity(sums[..., :2])
+    return item_scores.log_perplexity(sums[..., 2:]) - item_scores.log_perplexity(sums[..., :2])
 
 
 def answer_lines(
-    title: str, of_runs: Mapping[str, tuple[dict, kept_scores.Arrays | None]]
+    title: str, of_runs: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
     """The lines that McNemar's exact test gives of runs that answered the same questions.
 
@@ -132,12 +132,12 @@ def answer_lines(
 
 
 def _accuracy(answers):
-    asked = answers != kept_scores.SKIPPED
+    asked = answers != item_scores.SKIPPED
     return float((answers[asked] == 1).mean()) if asked.any() else 0.0
 
 
 def _answer_line(names, answers):
-    both = (answers[0] != kept_scores.SKIPPED) & (answers[1] != kept_scores.SKIPPED)
+    both = (answers[0] != item_scores.SKIPPED) & (answers[1] != item_scores.SKIPPED)
     one, other = (of_run[both] == 1 for of_run in answers)
     alone = int((one & ~other).sum()), int((other & ~one).sum())
     p = significance.mcnemar_test(*alone)

@@ -11,13 +11,13 @@ import dataclasses
 import jax
 import numpy as np
 
-from zoo.data.lanes import Lanes
+from zoo.data.batches import Batches
 from zoo.errors import UserError
 from zoo.evaluation import overlap
 from zoo.evaluation.perplexity import PRECISION
 from zoo.evaluation.run import Run, short_names
 from zoo.runs import outputs
-from zoo.sources.corpus import Corpus
+from zoo.sources.source import Corpus
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
     recipe, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     boundary = run.lexicon.boundary_id
-    lanes = Lanes(text, recipe.lanes, recipe.length, recipe.state, boundary)
+    lanes = Batches(text, recipe.lanes, recipe.length, recipe.state, boundary)
 
     @jax.jit
     def states(params, tables, words, reset, carry):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from zoo.evaluation import kept_scores
+from zoo.evaluation import item_scores
 from zoo.evaluation.reports.paired import Runs
 
 
@@ -53,7 +53,7 @@ def runs_of(group: tuple[str, ...], passports: Mapping[str, dict]) -> Runs | Non
         return None
     losses = tuple(float(passport["figures"]["log_perplexity"]) for passport in there)
     kept = [passport["place"].read_scores(passport) for passport in there]
-    statistics = tuple(kept_scores.statistics(arrays) for arrays in kept if arrays is not None)
+    statistics = tuple(item_scores.statistics(arrays) for arrays in kept if arrays is not None)
     alike = len({one.shape for one in statistics}) == 1
     whole = len(statistics) == len(there) and alike
     return Runs(name_of(group), losses, statistics if whole else ())

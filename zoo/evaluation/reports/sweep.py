@@ -9,7 +9,7 @@ import json
 import pathlib
 import statistics
 
-from zoo import recipes
+from zoo import configuration
 from zoo.errors import UserError
 from zoo.evaluation import overlap, records
 from zoo.evaluation.comparable import check_comparable
@@ -90,7 +90,7 @@ def _experiment(workdir):
     """A run's experiment as JSON."""
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
-    return recipes.to_json(Workdir(workdir).experiment())
+    return configuration.to_json(Workdir(workdir).experiment())
 
 
 def _without(experiment, field):

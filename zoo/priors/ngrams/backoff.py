@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from zoo.arrays.blocks import at_most, is_known
+from zoo.arrays.row_blocks import at_most, is_known
 from zoo.arrays.types import Carry, Context, Tables
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground

@@ -17,8 +17,8 @@ import numpy as np
 
 from zoo.arrays import memory
 from zoo.errors import UserError, check_above, check_seed
-from zoo.sources.corpus import Corpus, Source
 from zoo.sources.micro.grammar import VANISH, Grammar, Option, Symbol, WordForms, zipf
+from zoo.sources.source import Corpus, Source
 
 GENDERS = ("Masc", "Fem")
 NUMBERS = ("Sing", "Plur")

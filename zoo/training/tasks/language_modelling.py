@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zoo.data.batches import Batches, batch_count
 from zoo.data.encoded import EncodedText
-from zoo.data.lanes import Lanes, batch_count
 from zoo.errors import UserError
 from zoo.evaluation import perplexity
 from zoo.lexicon import Lexicon
 from zoo.runs import text_history
-from zoo.training import parts, start_values
+from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, Validation, check_steps
 
 # Epochs whose steps are counted one by one where they differ.
@@ -65,7 +65,7 @@ class LanguageModelling(Task):
         self.text = vocabulary.encode(corpora["train"], lexicon)
         self.mixture = corpora["train"].mixture
         self.validation = vocabulary.encode(corpora["validation"], lexicon)
-        self.validation_lanes = Lanes(
+        self.validation_lanes = Batches(
             self.validation, evaluation.lanes, evaluation.length, evaluation.state, self.boundary
         )
         if not self.validation.counted.any():
@@ -110,11 +110,11 @@ class LanguageModelling(Task):
         """Some lanes of a batch, read alone."""
         return batches.part(index, rows)
 
-    def lanes(self, epoch: int) -> Lanes:
+    def lanes(self, epoch: int) -> Batches:
         """The text in lanes, the sentences of this epoch in their order."""
         recipe, order = self.recipe, self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
-        return Lanes(text, recipe.batch, recipe.length, recipe.state, self.boundary)
+        return Batches(text, recipe.batch, recipe.length, recipe.state, self.boundary)
 
     def _order(self, epoch: int) -> np.ndarray | None:
         """The numbers of the epoch's sentences, in their order; None for the text's own."""
@@ -133,7 +133,7 @@ class LanguageModelling(Task):
     @property
     def parameter_axes(self):
         """Of the embedding and the head."""
-        return parts.axes_of(self.model, ("embedding", "head"))
+        return parameter_groups.axes_of(self.model, ("embedding", "head"))
 
     def row_tables(self, shapes):
         """Tables of words of which a step reads the rows of some words alone."""
@@ -152,13 +152,13 @@ class LanguageModelling(Task):
 
     def start(self, path, frozen):
         """The embedding, core and head of another run that fit; see training.start_values."""
-        return start_values.read(path, self.model, self.lexicon, frozen)
+        return warm_start.read(path, self.model, self.lexicon, frozen)
 
 
 class WordBatches:
     """Batches of a text in lanes; `batches[i]` is the i-th, whichever was taken before."""
 
-    def __init__(self, lanes: Lanes):
+    def __init__(self, lanes: Batches):
         """Of the lanes of an epoch."""
         self.lanes = lanes
         self.numbers = np.arange(lanes.batch, dtype=np.int32)

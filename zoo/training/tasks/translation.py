@@ -9,7 +9,7 @@ from zoo.data.buckets import BucketedPairs, PairBatches
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.runs import text_history
-from zoo.training import parts, start_values
+from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task
 from zoo.training.tasks.language_modelling import validation_of
 
@@ -96,7 +96,7 @@ class Translation(Task):
     @property
     def parameter_axes(self):
         """Of both embeddings and the head."""
-        return parts.axes_of(self.model, ("source_embedding", "embedding", "head"))
+        return parameter_groups.axes_of(self.model, ("source_embedding", "embedding", "head"))
 
     def row_tables(self, shapes):
         """Tables of words of which a step reads the rows of some words alone."""
@@ -126,7 +126,7 @@ class Translation(Task):
 
     def start(self, path, frozen):
         """The parts of another run that fit; see training.start_values."""
-        return start_values.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
+        return warm_start.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
 
 
 class Batches(Sequence):

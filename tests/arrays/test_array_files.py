@@ -1,0 +1,85 @@
+"""Arrays in files: sizes are known to be right before anything is unpacked."""
+
+import io
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+
+from zoo.arrays import array_files
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon
+
+
+def header(shape, dtype="<i8"):
+    file = io.BytesIO()
+    described = {"descr": dtype, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, described)
+    return file.getvalue()
+
+
+def packed(path, **members):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def refused(path, said, known=("a", "b")):
+    """What is refused takes no more memory than its file; UserError is not raised here."""
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=said):
+        array_files.unpacked(path, known.__contains__)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+
+
+def test_arrays_are_read_as_numpy_writes_them(tmp_path):
+    arrays = {"a": np.arange(6).reshape(2, 3), "b": np.array("text"), "c": np.zeros(0, np.float32)}
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    found = array_files.unpacked(tmp_path / "a.npz", arrays.__contains__)
+    assert {*found} == {*arrays}
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype
+
+
+def test_nothing_is_unpacked_of_an_archive_with_another_array(tmp_path):
+    zeros = header((10**7,)) + bytes(8 * 10**7)
+    path = packed(tmp_path / "a.npz", a=header((1,)) + bytes(8), other=zeros)
+    refused(path, "it has 'other', which does not belong there")
+
+
+def test_nothing_is_unpacked_of_an_archive_that_would_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(array_files, "_BYTES", 10**6)
+    path = packed(tmp_path / "a.npz", a=header((10**6,)) + bytes(8 * 10**6))
+    refused(path, "and would unpack to 8,000,")
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (2,), (-1,), (2**62, 8), (1, 1, 2)])
+def test_a_header_of_another_size_is_refused(tmp_path, shape):
+    refused(packed(tmp_path / "a.npz", a=header(shape) + bytes(8)), "a has .* its header is of")
+
+
+def test_objects_and_two_arrays_of_one_name_are_refused(tmp_path):
+    refused(packed(tmp_path / "a.npz", a=header((1,), "|O") + bytes(8)), "objects, not numbers")
+    with (
+        pytest.warns(UserWarning, match="Duplicate name"),
+        zipfile.ZipFile(tmp_path / "b.npz", "w") as archive,
+    ):
+        for _ in range(2):
+            archive.writestr("a.npy", header((1,)) + bytes(8))
+    refused(tmp_path / "b.npz", "two arrays of one name")
+
+
+def test_a_lexicon_with_another_array_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "lexicon.npz"
+    Lexicon(("a", "b"), np.array([1, 2])).save(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bomb.npy", header((10**7,)) + bytes(8 * 10**7))
+    tracemalloc.start()
+    with pytest.raises(UserError, match="it has 'bomb', which does not belong there"):
+        Lexicon.load(path)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()

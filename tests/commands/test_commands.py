@@ -1,0 +1,161 @@
+"""python -m zoo: each command hands on what its line says."""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from launch import __main__ as launch
+from zoo import __main__ as commands
+from zoo.commands import command_line, invocation, options, train
+from zoo.errors import UserError
+from zoo.evaluation import run
+from zoo.evaluation.judgements import agreement
+from zoo.evaluation.reports import compare, micro_report, rank, sweep
+
+ROOT = pathlib.Path(__file__).parents[2]
+CASES = {
+    "compare a b": (compare, "compare", (["a", "b"],)),
+    "sweep training.batch a b --file s.svg": (
+        sweep,
+        "report",
+        ("training.batch", ["a", "b"], "s.svg"),
+    ),
+    "sweep training.batch a": (sweep, "report", ("training.batch", ["a"], "sweep.png")),
+    "rank a --contexts 7 --split test": (rank, "report", (["a"], 7, "test", "rank.png")),
+    "rank a b": (rank, "report", (["a", "b"], 1024, "validation", "rank.png")),
+    "agreement a": (agreement, "report", (["a"], [], "agreement.png")),
+    "agreement a --split x --split y --file p.pdf": (
+        agreement,
+        "report",
+        (["a"], ["x", "y"], "p.pdf"),
+    ),
+    "sweep training.batch a --file s.svg b": (
+        sweep,
+        "report",
+        ("training.batch", ["a", "b"], "s.svg"),
+    ),
+    "agreement --split x a --file p.pdf b": (
+        agreement,
+        "report",
+        (["a", "b"], ["x"], "p.pdf"),
+    ),
+    "micro-report a b": (micro_report, "report", (["a", "b"],)),
+}
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_a_command_hands_on_what_its_line_says(monkeypatch, line):
+    module, name, expected = CASES[line]
+    given = []
+    monkeypatch.setattr(module, name, lambda *arguments: given.append(arguments))
+    monkeypatch.setattr(sys, "argv", ["zoo", *line.split()])
+    commands.main()
+    assert given == [expected]
+
+
+class Stop(Exception):
+    """A command has got as far as a test follows it."""
+
+
+FOLDERS = {
+    "train --config micro_softmax a": (train, "_train"),
+    "train a --config micro_softmax --set training.epochs=1": (train, "_train"),
+    "train --config micro_softmax --workdir a": (train, "_train"),
+    "train --workdir a --config micro_softmax a": (train, "_train"),
+    "evaluate a": (options, "run_of"),
+    "evaluate --split test a": (options, "run_of"),
+    "evaluate --workdir a --split test": (options, "run_of"),
+    "generate a --count 2": (run.Run, "load"),
+    "generate --workdir a": (run.Run, "load"),
+}
+
+
+@pytest.mark.parametrize("line", FOLDERS)
+def test_the_folder_of_a_run_has_a_place_and_a_former_option(monkeypatch, line):
+    def stop(*arguments):
+        assert "a" in arguments
+        raise Stop
+
+    monkeypatch.setattr(*FOLDERS[line], stop)
+    with pytest.raises(Stop):
+        commands.main(line.split())
+
+
+@pytest.mark.parametrize("line", ["train --config micro_softmax", "evaluate", "generate"])
+def test_no_folder_and_two_folders_are_a_sentence(line):
+    with pytest.raises(UserError, match=r"^no run is named: give its folder"):
+        commands.main(line.split())
+    with pytest.raises(UserError, match=r"^a and --workdir b are two folders"):
+        commands.main([*line.split(), "a", "--workdir", "b"])
+
+
+@pytest.mark.parametrize(
+    ("program", "evaluate", "this"),
+    [
+        ("train.py", "python evaluate.py", "python train.py 'a b'"),
+        (
+            "/zoo here/train.py",
+            "python '/zoo here/evaluate.py'",
+            "python '/zoo here/train.py' 'a b'",
+        ),
+        ("/x/zoo/__main__.py", "python -m zoo evaluate", "python -m zoo 'a b'"),
+        ("/no/bin/zoo", "/no/bin/zoo evaluate", "/no/bin/zoo 'a b'"),
+    ],
+)
+def test_a_command_is_named_as_the_user_called_it(monkeypatch, program, evaluate, this):
+    monkeypatch.setattr(sys, "argv", [program, "a b"])
+    assert invocation.command("evaluate") == evaluate
+    assert invocation.again() == this
+
+
+def test_a_program_on_the_path_is_called_by_its_name(monkeypatch, tmp_path):
+    script = tmp_path / "zoo"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(script), "train"])
+    assert (invocation.command("train"), invocation.again()) == ("zoo train", "zoo train")
+
+
+@pytest.mark.parametrize("script", invocation.SCRIPTS)
+def test_a_script_is_a_command_of_its_name(script):
+    text = (ROOT / script).read_text()
+    assert text.count("\n") < 30
+    command = script.removesuffix(".py")
+    assert f"from zoo.commands import {command}" in text and f"{command}.main(words)" in text
+
+
+def test_every_number_of_the_command_line_has_its_bounds():
+    """Those that a parser would read without any, such as nan, are found by their type."""
+
+    def parsers(parser):
+        yield parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from parsers(inner)
+
+    tops = [command_line.module_of(command).add_to for command in command_line.COMMANDS]
+    for add_to in (*tops, *(module.add_to for module in launch.WAYS.values())):
+        parser = argparse.ArgumentParser()
+        add_to(parser)
+        for inner in parsers(parser):
+            assert not [a.dest for a in inner._actions if a.type in (int, float)]
+
+
+def test_what_is_listed_is_listed_without_jax():
+    """The options of a command, and what it imports, are there when that command runs."""
+    source = (
+        "import sys\n"
+        "from zoo.commands import command_line\n"
+        "try:\n"
+        "    command_line.main(['--help'])\n"
+        "except SystemExit:\n"
+        "    print(*(m for m in sys.modules if m in ('jax', 'numpy', 'zoo.commands.train')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "micro-report" in done.stdout and done.stdout.endswith("\n\n")  # nothing was imported

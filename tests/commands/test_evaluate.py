@@ -1,0 +1,182 @@
+"""The entry scripts on a trained run."""
+
+import dataclasses
+import json
+import sys
+
+import pytest
+
+import evaluate
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.evaluation import passport_text
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation.run import Run
+from zoo.runs.workdir import Workdir
+from zoo.sources.evaluation_texts import cells
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(script, *arguments) -> (exit code, output, errors)."""
+
+    def calling(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        code = program.run(script.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+def test_all_splits_but_train_are_judged(call, workdir):
+    code, output, _ = call(evaluate, workdir)
+    assert code == 0
+    assert "test: log-perplexity" in output and "20 tokens" in output and "unseen" in output
+    found = sorted(path.name for path in (workdir / "results").iterdir())
+    splits = ("test", "validation")
+    assert found == [f"{split}.carried.{end}" for split in splits for end in ("json", "scores.npz")]
+    call(evaluate, workdir, "--no-scores")
+    found = sorted(path.name for path in (workdir / "results").iterdir())
+    assert found == [f"{split}.carried.json" for split in splits]
+
+
+def test_another_text_state_and_surprisal(call, workdir, tmp_path):
+    text, table = tmp_path / "new.txt", tmp_path / "table.tsv"
+    text.write_text("le chat dort\n")
+    options = ("--data", text, "--state", "sentences", "--surprisal", table)
+    code, output, _ = call(evaluate, "--workdir", workdir, *options)
+    assert code == 0
+    assert "data:new.txt: log-perplexity" in output and " 3 tokens" in output
+    assert len(table.read_text().splitlines()) == 5  # a header, three words, a boundary
+    (result,) = (workdir / "results").glob("data_new.txt-*.sentences.json")
+    assert json.loads(result.read_text())["policies"]["state"] == "sentences"
+
+
+def test_minimal_pairs(call, workdir, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text(
+        "True\tle chat dort\nFalse\tle chat dorment\nFalse\tle chat rêve\nFalse\tun chat rêve\n"
+    )
+    code, output, _ = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    assert code == 0
+    assert "of 1 pairs; 2 skipped" in output
+    assert "missing words, by pairs: 'rêve' (2), 'un' (1)\n" in output
+    (result,) = (workdir / "results").glob("*.json")
+    assert json.loads(result.read_text())["figures"]["skipped"] == 2
+    table = [*map(cells, result.with_suffix(".tsv").read_text().splitlines())]
+    assert table[0] == [*minimal_pairs.COLUMNS]
+    first, *skipped = table[1:]
+    assert first[:3] == ["1", "le chat dort", "le chat dorment"]
+    good, bad, difference = map(float, first[3:6])
+    assert difference == pytest.approx(good - bad, abs=2e-6)
+    assert first[6:] == ["yes" if good > bad else "no", ""]
+    assert skipped == [
+        ["2", "le chat dort", "le chat rêve", "", "", "", "skipped", "rêve"],
+        ["3", "le chat dort", "un chat rêve", "", "", "", "skipped", "un rêve"],
+    ]
+
+
+def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tmp_path):
+    lexicon = Workdir(workdir).lexicon()
+    dataclasses.replace(lexicon, fused={"zèbre": ("zè", "bre")}).save(workdir / "lexicon.npz")
+    note = "'zèbre': fused forms, which the run was trained without, on their words ('zèbre' as "
+    pairs, text = tmp_path / "pairs.txt", tmp_path / "text.txt"
+    pairs.write_text("True\tle zèbre dort\nFalse\tle zèbre dorment\n")
+    text.write_text("le zèbre dort\n")
+    # An unknown word that both sentences have is no reason to skip a pair.
+    for options in (("--split", "test"), ("--data", text), ("--minimal-pairs", pairs)):
+        code, _, errors = call(evaluate, "--workdir", workdir, *options)
+        assert code == 0 and errors.startswith(note) and errors.count("\n") == 1
+    code, _, errors = call(evaluate, "--workdir", workdir, "--split", "validation")
+    assert (code, errors) == (0, "")
+    assert note in call(commands, "score", workdir, text)[2]
+    code, output, errors = call(commands, "generate", workdir, "--prompt", "le zèbre", "--count=1")
+    assert code == 0 and output.startswith("le zèbre")
+    assert errors.startswith(note) and errors.count("\n") == 1
+
+
+def test_the_table_of_pairs_may_go_elsewhere(call, workdir, tmp_path):
+    pairs, table = tmp_path / "pairs.txt", tmp_path / "pairs.tsv"
+    pairs.write_text("True\tle chat dort\nFalse\tle chat dorment\n")
+    options = ("--minimal-pairs", pairs, "--pairs-table", table)
+    assert call(evaluate, "--workdir", workdir, *options)[0] == 0
+    assert len(table.read_text().splitlines()) == 2
+    assert not [*(workdir / "results").glob("*.tsv")]
+    code, _, errors = call(evaluate, "--workdir", workdir, *options, "--minimal-pairs", pairs)
+    assert code == 2 and "give one --minimal-pairs" in errors
+
+
+def test_pairs_of_which_none_can_be_scored(call, workdir, tmp_path):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("True\tle chat rêve\nFalse\tle chat dort\n")
+    code, _, errors = call(evaluate, "--workdir", workdir, "--minimal-pairs", pairs)
+    assert code == 2
+    assert errors.startswith(f"error: no pair of {pairs} can be scored")
+    assert "'rêve'" in errors and errors.count("\n") == 1
+    assert not (workdir / "results").exists()
+
+
+def test_surprisal_wants_one_text(call, workdir, tmp_path):
+    code, _, errors = call(evaluate, "--workdir", workdir, "--surprisal", tmp_path / "table.tsv")
+    assert code == 2
+    assert "--split NAME" in errors
+
+
+def test_a_table_that_cannot_be_written_is_refused_before_anything_is_scored(call, workdir):
+    table = workdir / "nowhere" / "table.tsv"
+    options = ("--split", "test", "--surprisal", table)
+    code, output, errors = call(evaluate, "--workdir", workdir, *options)
+    assert (code, output) == (2, "")
+    assert f"the table {table} cannot be written (No such file or directory)" in errors
+    assert not (workdir / "results").exists() and not table.parent.exists()
+
+
+def test_the_table_is_there_although_nobody_reads_the_figures(call, workdir, monkeypatch):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(passport_text, "describe", stop)
+    table = workdir / "table.tsv"
+    code, *_ = call(evaluate, "--workdir", workdir, "--split", "test", "--surprisal", table)
+    assert code == 130
+    assert len(table.read_text().splitlines()) == 24  # a header, twenty words, three boundaries
+
+
+@pytest.mark.parametrize("options", [("--split", "tset"), ("--data", "nothing.txt")])
+def test_what_is_not_there_is_named(call, workdir, options):
+    code, _, errors = call(evaluate, "--workdir", workdir, *options)
+    assert code == 2
+    assert options[1] in errors
+
+
+def test_no_run_is_named(call, tmp_path):
+    code, _, errors = call(evaluate, "--workdir", tmp_path / "nothing")
+    assert code == 2
+    assert "nothing" in errors
+
+
+def test_compare_and_generate(call, workdir):
+    call(evaluate, "--workdir", workdir)
+    code, output, _ = call(commands, "compare", workdir)
+    assert code == 0 and "test, carried: nats/token" in output
+    options = ("--prompt", "Le chat", "--count", 3, "--length", 4, "--seed", 1)
+    code, output, _ = call(commands, "generate", "--workdir", workdir, *options)
+    assert code == 0
+    lines = output.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("le chat") and 2 <= len(line.split()) <= 6 for line in lines)
+    assert call(commands, "generate", "--workdir", workdir, *options)[1] == output
+
+
+@pytest.mark.parametrize("command", ["agreement", "rare-words", "slot-errors"])
+def test_a_run_without_tests_is_told_to_name_a_split(call, trained, tmp_path, command):
+    run = Run.load(trained).experiment
+    data = dataclasses.replace(run.data, tests=())
+    Workdir(tmp_path / "run").claim(dataclasses.replace(run, data=data))
+    picture = tmp_path / "agreement.png"
+    options = ("--file", picture) if command == "agreement" else ()
+    # Before the first run is judged, which has tests.
+    code, output, errors = call(commands, command, trained, tmp_path / "run", *options)
+    assert (code, output) == (2, "")
+    assert errors == f"error: {tmp_path / 'run'} has no test splits: give --split validation.\n"
+    assert not picture.exists() and not (trained / "results").exists()

@@ -1,0 +1,467 @@
+"""python -m zoo translate and bleu, of two runs that were hardly trained."""
+
+import dataclasses
+import io
+import json
+import re
+import shutil
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import zoo
+from tests.training import small
+from tests.training.test_translation import MODEL, experiment
+from zoo.attention import Luong
+from zoo.commands import command_line
+from zoo.decoding import BeamSearch, Sampling, steps
+from zoo.errors import UserError
+from zoo.evaluation import bleu, sentence_scores
+from zoo.evaluation.run import Run
+from zoo.evaluation.translators import Translator
+from zoo.heads import AdaptiveSoftmax
+from zoo.models import LanguageModel
+
+# Five models are trained for them: test_loaded has a translation for every day.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """{name: a run}; do not write to them."""
+    found = {}
+    models = {
+        "one": MODEL,
+        "two": dataclasses.replace(
+            MODEL, head=AdaptiveSoftmax((40, 100), 2), order="source_reversed"
+        ),
+        "turned": dataclasses.replace(MODEL, order="target_reversed"),
+        "attentive": dataclasses.replace(MODEL, attention=Luong(), order="source_reversed"),
+        "language": LanguageModel(MODEL.embedding, MODEL.core, MODEL.head),
+    }
+    for name, model in models.items():
+        found[name] = tmp_path_factory.mktemp(name)
+        small.run_in(found[name], experiment(model, epochs=1))
+    return found
+
+
+@pytest.fixture(scope="module")
+def translator(folders):
+    return Translator((Run.load(folders["one"]),))
+
+
+@pytest.fixture(scope="module")
+def sources(translator):
+    """Some of the training split, all of whose words are known."""
+    run = translator.runs[0]
+    every = run.experiment.source_of(run.read("train")).sentences
+    return sorted(every, key=len)[::10][:5]
+
+
+@pytest.fixture
+def call(capsys, monkeypatch):
+    """call(*words, text=None) -> (stdout, stderr) of the program."""
+
+    def call(*words, text=None):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+        command_line.main([str(word) for word in words])
+        return capsys.readouterr()
+
+    return call
+
+
+def best_by_hand(run, source, length):
+    """The most probable word again and again, by the probabilities that are judged."""
+    model, lexicon = run.experiment.model, run.lexicon
+    ids = [run.others[0].ids[word] for word in source]
+    if model.order == "source_reversed":
+        ids = ids[::-1]
+    said = []
+    for _ in range(length):
+        words = jnp.asarray([[lexicon.boundary_id, *said]], jnp.int32)
+        every = jnp.arange(len(lexicon))[:, None]
+        encoded = model.encode(run.params, run.tables, jnp.asarray([ids]), jnp.asarray([len(ids)]))
+        hidden, _ = model.states(run.params, run.tables, encoded, words)
+        hidden = jnp.repeat(hidden[:, -1:], len(lexicon), axis=0)
+        log_prob = model.head.log_prob(
+            model.head_params(run.params), run.tables["head"], hidden, every
+        )
+        said.append(int(log_prob[:, 0].argmax()))
+        if said[-1] == lexicon.boundary_id:
+            break
+    words = [lexicon.words[word] for word in said if word != lexicon.boundary_id]
+    return words[::-1] if model.order == "target_reversed" else words
+
+
+@pytest.mark.parametrize("name", ["one", "two", "turned"])
+def test_a_beam_of_one_says_the_most_probable_words(folders, sources, name):
+    run = Run.load(folders[name])
+    translator = Translator((run,))
+    found = translator.translate(sources, BeamSearch(1, longest=4))
+    for source, (best,) in zip(sources, found, strict=True):
+        assert translator.words(best) == best_by_hand(run, source, 4)
+
+
+def test_scores_are_those_that_are_judged(translator):
+    """Hypotheses that ended, forced through the exact probabilities."""
+    run = translator.runs[0]
+    corpus = run.read("test")
+    sources = run.experiment.source_of(corpus).sentences
+    found = translator.translate(sources, BeamSearch(4, 4, longest=30))
+    pairs = [
+        (source, one)
+        for source, hypotheses in zip(sources, found, strict=True)
+        for one in hypotheses
+        if one.complete
+    ]
+    assert len(pairs) > 5
+    text = dataclasses.replace(
+        corpus,
+        sentences=[translator.words(one) for _, one in pairs],
+        source_text=dataclasses.replace(
+            corpus.source_text, sentences=[source for source, _ in pairs]
+        ),
+    )
+    _, scores = run.score(text)
+    expected = np.concatenate([one.log_probs for _, one in pairs])
+    np.testing.assert_allclose(expected, scores.log_prob, rtol=1e-4, atol=1e-5)
+
+
+def test_lines_keep_their_order_and_empty_ones_stay_empty(call, folders, translator, sources):
+    lines = [" ".join(words) for words in sources]
+    text = "\n".join([lines[0], "", lines[1], "   ", *lines[2:], "qwx " + lines[0]]) + "\n"
+    output, errors = call("translate", folders["one"], "--beam", 3, "--longest", 9, text=text)
+    output = output.split("\n")
+    assert output.pop() == ""
+    assert len(output) == 8 and output[1] == output[3] == ""
+    settings = BeamSearch(3, longest=9)
+    expected = [
+        " ".join(translator.words(one)) for (one,) in translator.translate(sources, settings)
+    ]
+    assert [output[0], output[2], *output[4:7]] == expected
+    assert errors == "unknown to the run and read as <unk>: 1 word of the text, 'qwx'\n"
+
+
+def test_standard_input_is_read_as_a_file_is(call, folders, sources, monkeypatch, capsys):
+    line = " ".join(sources[0])
+    given = f"\ufeff{line}\n\n{line}\r\n{line}\rx".encode()
+    arguments = ["translate", str(folders["one"]), "--beam", "1"]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    command_line.main(arguments)
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == 5 and lines[0] == lines[2] != "" and lines[1] == lines[4] == ""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\xfe\n")))
+    with pytest.raises(UserError, match="standard input, line 2: not UTF-8"):
+        command_line.main(arguments)
+
+
+def test_nbest_lists_are_those_that_score_reads(call, folders, translator, sources, tmp_path):
+    file, output = tmp_path / "in.txt", tmp_path / "out.nbest"
+    file.write_text(" ".join(sources[0]) + "\n\n" + " ".join(sources[1]))
+    options = ("--nbest", 3, "--beam", 4, "--length-normalisation", 0.7, "--output", output)
+    assert call("translate", folders["one"], file, *options) == ("", "")
+    read = sentence_scores.read(str(output), nbest=True)
+    assert read.ids == ["0", "0", "0", "1", "2", "2", "2"]
+    settings = BeamSearch(4, 3, length_normalisation=0.7, longest=200)
+    found = translator.translate([sources[0], [], sources[1]], settings)
+    hypotheses = [one for of_one in found for one in of_one]
+    rows = output.read_text().split("\n")
+    assert rows[3] == "1 |||  ||| LogProb= 0 Length= 0 Ended= 1 ||| 0"
+    for row, one in zip([*rows[:3], *rows[4:7]], hypotheses, strict=True):
+        pattern = r"\d \|\|\| (.*) \|\|\| LogProb= (\S+) Length= (\d+) Ended= (\d) \|\|\| (\S+)"
+        words, log_prob, length, ended, score = re.fullmatch(pattern, row).groups()
+        assert words.split() == translator.words(one)
+        assert (int(length), bool(int(ended))) == (len(one.log_probs), one.complete)
+        np.testing.assert_allclose([float(log_prob), float(score)], [one.log_prob, one.score])
+        np.testing.assert_allclose(float(score), float(log_prob) / int(length) ** 0.7, rtol=1e-5)
+    plain, _ = call("translate", folders["one"], file, *options[:-2], "--nbest-format", "plain")
+    blocks = plain.split("\n\n")
+    assert blocks[0].split("\n") == [" ".join(translator.words(one)) for one in found[0]]
+
+
+def test_translations_are_drawn_one_for_each_line(call, folders, sources, tmp_path):
+    file = tmp_path / "sources"
+    texts = ["", *map(" ".join, sources)]
+    file.write_text("".join(f"{line}\n" for line in texts), encoding="utf-8")
+    draws = ("--sample", "--seed", "3", "--temperature", "1.5", "--longest-ratio", "1")
+    once, _ = call("translate", folders["two"], str(file), *draws)
+    lines = once.split("\n")
+    assert lines[0] == "" and len(lines) == len(texts) + 1 and any(lines)
+    # The same whatever the batch, and others with another seed.
+    assert call("translate", folders["two"], str(file), *draws, "--batch", "2")[0] == once
+    assert call("translate", folders["two"], str(file), *draws, "--seed", "4")[0] != once
+    listed = call("translate", folders["two"], str(file), *draws, "--nbest", "3")[0].splitlines()
+    assert len(listed) == 3 * len(sources) + 1
+    assert len(set(listed)) > len(sources) + 1
+    # The words that are drawn by Python.
+    loaded = zoo.load(folders["two"])
+    sampling = Sampling(temperature=1.5, seed=3)
+    drawn = loaded.translate(texts, sampling=sampling, longest_ratio=1)
+    assert drawn == lines[:-1]
+    for options in ({"nbest": 2}, {"beam": 3}):
+        with pytest.raises(UserError, match="and sampling exclude each other"):
+            loaded.translate(texts, sampling=sampling, **options)
+
+
+def test_no_more_is_drawn_than_the_ratio_allows(call, folders, sources, tmp_path, monkeypatch):
+    """And a line's draws are its own, however many lines are read at a time."""
+    file = tmp_path / "sources"
+    file.write_text("".join(f"{' '.join(words)}\n" for words in sources), encoding="utf-8")
+    draws = ("translate", folders["two"], str(file), "--sample", "--temperature", "3")
+    lengths = {}
+    for ratio in (0.5, 4):
+        lines = call(*draws, "--longest-ratio", ratio)[0].splitlines()
+        lengths[ratio] = [len(line.split()) for line in lines]
+        for words, length in zip(sources, lengths[ratio], strict=True):
+            assert length <= ratio * len(words) + 10
+    assert max(lengths[4]) > max(lengths[0.5])
+    plain = (*draws, "--nbest", 2, "--nbest-format", "plain")
+    whole = call(*plain)
+    assert len({*whole[0].split()}) > 2 * len(sources)
+    monkeypatch.setattr("zoo.commands.translate._BATCHES", 1)
+    assert call(*plain, "--batch", 2) == whole
+    cut = call(*draws, "--nbest", 2, "--longest", 1)
+    count = sum("Ended= 0" in row for row in cut[0].splitlines())
+    assert count > 0 and f"{count} of {2 * len(sources)} translations are cut off" in cut[1]
+    assert call(*draws, "--longest", 5, "--longest-ratio", "1e6")[0]
+    for ratio in ("0", "nan", "1e308"):
+        with pytest.raises(SystemExit, match="2"):  # as argparse ends
+            call(*draws, "--longest-ratio", ratio)
+
+
+def test_an_ensemble_is_the_average_of_its_runs(folders, sources):
+    """Of two heads, one run of which reads its source from the end."""
+    runs = tuple(Run.load(folders[name]) for name in ("one", "two"))
+    both = Translator(runs)
+    (found,) = both.translate(sources[:1], BeamSearch(1, longest=1))
+    probs = []
+    for run in runs:
+        everything = Translator((run,)).translate(
+            sources[:1], BeamSearch(500, len(run.lexicon), longest=1)
+        )
+        probs.append({one.words[0] if one.words else -1: one.log_prob for one in everything[0]})
+    average = {word: np.logaddexp(p, probs[1][word]) - np.log(2) for word, p in probs[0].items()}
+    assert (found[0].words or [-1]) == [max(average, key=average.get)]
+    np.testing.assert_allclose(found[0].log_prob, max(average.values()), rtol=1e-4)
+    same = Translator((runs[0], runs[0]), of="logs").translate(sources, BeamSearch(2, longest=5))
+    alone = Translator(runs[:1]).translate(sources, BeamSearch(2, longest=5))
+    assert [one[0].words for one in same] == [one[0].words for one in alone]
+
+
+def test_a_language_model_adds_its_log_probabilities(call, folders, sources, tmp_path):
+    """Of one token each: log p + 0.7 log p_lm; and one without a weight changes nothing."""
+    translator, language = (Run.load(folders[name]) for name in ("one", "language"))
+    (tmp_path / "in").write_text("\n".join(map(" ".join, sources)))
+    size = len(translator.lexicon)
+
+    def every(*options):
+        text, _ = call(
+            *("translate", folders["one"], tmp_path / "in", "--longest", 1, "--beam", size),
+            *("--nbest", size, *options),
+        )
+        found = [{} for _ in sources]
+        for row in text.splitlines():
+            number, words, _, score = row.split("|||")
+            found[int(number)][words.strip()] = float(score)
+        return found
+
+    fused = every("--language-model", folders["language"], "--language-weight", 0.7)
+    alone = every("--language-model", folders["language"], "--language-weight", 0)
+    step = steps.of_language_model(language.experiment.model, language.params, language.tables)
+    first = jnp.array([language.lexicon.boundary_id])
+    log_probs, _ = step(first, language.experiment.model.initial_carry(1))
+    of_language = dict(zip(language.lexicon.words, np.asarray(log_probs[0]), strict=True))
+    of_language[""] = of_language.pop(language.lexicon.boundary)
+    for one, other in zip(fused, alone, strict=True):
+        assert len(one) == len(other) == size
+        expected = [other[word] + 0.7 * of_language[word] for word in one]
+        np.testing.assert_allclose([*one.values()], expected, atol=1e-4)
+        assert [*one.values()] == sorted(one.values(), reverse=True)
+    for one, other in zip(alone, every(), strict=True):
+        np.testing.assert_allclose([one[word] for word in other], [*other.values()], atol=1e-5)
+
+
+def test_alignments_are_what_is_attended_to_most(call, folders, sources, tmp_path):
+    """By the weights of the model, whose encoder reads the source from its end."""
+    run = Run.load(folders["attentive"])
+    model, (others,) = run.experiment.model, run.others
+    file, text = tmp_path / "links", "\n".join([" ".join(sources[3]), "", " ".join(sources[4])])
+    options = ("--alignments", file, "--beam", 2, "--shortest", 5, "--longest", 6, "--nbest", 2)
+    output, _ = call("translate", folders["attentive"], *options, text=text)
+    rows = [row.split(" ||| ") for row in output.splitlines()]
+    lines = file.read_text().splitlines()
+    assert len(rows) == len(lines) == 5 and lines[2] == ""
+    for (number, said, *_), line_of_links in zip(rows, lines, strict=True):
+        source, words = (sources[3], [], sources[4])[int(number)], said.split()
+        read = jnp.asarray([[others.ids[word] for word in source][::-1]], jnp.int32)
+        given = [run.lexicon.boundary_id, *(run.lexicon.ids[word] for word in words)][:-1]
+        expected = []
+        if given:
+            weights = model.attention_weights(
+                run.params, run.tables, read, jnp.array([len(source)]), jnp.asarray([given])
+            )[0]
+            expected = [f"{int(row[::-1].argmax())}-{t}" for t, row in enumerate(weights)]
+        assert line_of_links.split() == expected
+    assert max(map(len, lines)) > 4
+
+
+def test_attention_is_drawn(call, folders, sources, tmp_path):
+    picture, text = tmp_path / "attention.png", " ".join(sources[2]) + "\n"
+    plain, _ = call("translate", folders["attentive"], text=text)
+    drawn, _ = call("translate", folders["attentive"], "--plot-attention", picture, text=text)
+    assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(UserError, match="draws one sentence, and this text has 2"):
+        call("translate", folders["attentive"], "--plot-attention", picture, text=text * 2)
+
+
+def test_gradients_are_drawn_of_a_run_without_attention(call, folders, sources, tmp_path):
+    picture, text = tmp_path / "gradients.png", " ".join(sources[2]) + "\n"
+    for name in ("two", "turned"):
+        plain, _ = call("translate", folders[name], text=text)
+        drawn, _ = call("translate", folders[name], "--plot-gradients", picture, text=text)
+        assert drawn == plain and picture.read_bytes().startswith(b"\x89PNG")
+        picture.unlink()
+    with pytest.raises(UserError, match="--plot-gradients draws one sentence"):
+        call("translate", folders["one"], "--plot-gradients", picture, text="\n")
+
+
+def test_unknown_words_are_copied_by_attention_and_said_in_the_passport(
+    call, folders, sources, tmp_path
+):
+    run = shutil.copytree(folders["attentive"], tmp_path / "run")
+    options = ("translate", run, "--split", "test", "--bleu", "--beam", 1)
+    call(*options)
+    call(*options, "--unknowns", "attention")
+    plain, restored = sorted((run / "results").glob("*.json"), key=lambda path: len(path.name))
+    assert "unknowns" not in json.loads(plain.read_text())["decoding"]
+    kept = json.loads(restored.read_text())["decoding"]["unknowns"]
+    assert kept == {"by": "attention", "dictionary_sha256": None}
+
+
+def test_bleu_is_kept_with_its_passport_and_compared(call, folders, tmp_path):
+    one, two = (shutil.copytree(folders[n], tmp_path / n) for n in ("one", "two"))
+    options = ("--split", "test", "--bleu", "--beam", 2, "--longest", 9)
+    output, _ = call("translate", one, *options)
+    assert "BLEU" in output and "tok:none" in output and "chrF2" in output
+    assert re.search(r"exact match \d+\.\d\d", output)
+    call("translate", two, *options)
+    (path,) = (one / "results").glob("*.json")
+    kept = json.loads(path.read_text())
+    assert kept["decoding"]["search"]["beam"] == 2 and kept["tokenizer"] == "none"
+    assert len(path.with_suffix(".txt").read_text().splitlines()) == kept["tokens"]
+    table, _ = call("bleu", one, two, "--samples", 50)
+    assert len(table.splitlines()) == 5 and re.search(r"two +BLEU .*\(p = \d", table)
+    alone, _ = call("bleu", one, "--samples", 50)
+    assert re.search(r"one  BLEU \d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\] .*chrF2 \d", alone)
+    assert " by sentences drawn anew\n" in alone and "p = " not in alone
+    itself, _ = call("bleu", one, one, "--samples", 50)
+    assert itself.splitlines()[1].count("(p = 1.0000)") == 2
+    # Tokenised against detokenised: refused.
+    kept["tokenizer"] = "13a"
+    path.write_text(json.dumps(kept))
+    with pytest.raises(UserError, match="tokenizer differs: '13a' against 'none'"):
+        call("bleu", one, two)
+    with pytest.raises(UserError, match="has no translations of validation"):
+        call("bleu", one, two, "--split", "validation")
+    call("translate", two, *options, "--length-normalisation", 1)
+    with pytest.raises(UserError, match="has several results"):
+        call("bleu", one, two)
+
+
+def test_bleu_by_length_is_that_of_the_sentences_of_these_lengths(call, folders, tmp_path):
+    run = shutil.copytree(folders["one"], tmp_path / "run")
+    call("translate", run, "--split", "test", "--bleu", "--beam", 1)
+    picture = tmp_path / "lengths.svg"
+    table, _ = call("bleu", run, "--by-length", 4, "--plot", picture)
+    assert picture.exists()
+    result = next((run / "results").glob("translation-test*.json"))
+    assert table.splitlines()[0].split() == ["source", "words", "sentences", "run"]
+    by_file, _ = call("bleu", result, "--by-length", 4)
+    assert by_file == table  # named by its run, not by its path
+    loaded = Run.load(run)
+    corpus = loaded.experiment.vocabulary.read(loaded.experiment.data, "test")
+    lengths = [len(words) for words in loaded.experiment.source_of(corpus).sentences]
+    _, hypotheses = bleu.read(run, "test")
+    rows = [line.split() for line in table.splitlines() if re.match(r"\s*\d+-\d+ ", line)]
+    assert sum(int(row[1]) for row in rows) == len(corpus.sentences)
+    for span, count, score in rows:
+        first, last = map(int, span.split("-"))
+        assert last == first + 3 and first % 4 == 1
+        chosen = [number for number, n in enumerate(lengths) if first <= n <= last]
+        assert len(chosen) == int(count) > 0
+        references = [" ".join(corpus.sentences[number]) for number in chosen]
+        of_these = bleu.figures([hypotheses[number] for number in chosen], references, "none")
+        assert float(score) == pytest.approx(of_these["BLEU"]["score"], abs=0.006)
+    with pytest.raises(UserError, match="--plot is for --by-length"):
+        call("bleu", run, run, "--plot", picture)
+
+
+def test_a_translation_is_cut_off_at_its_ratio_and_that_is_said(call, folders, sources, tmp_path):
+    one = shutil.copytree(folders["one"], tmp_path / "one")
+    text = "\n".join(" ".join(words) for words in sources) + "\n"
+    output, errors = call("translate", one, "--beam", 1, "--longest", 1, text=text)
+    cut = sum(
+        len(line.split()) == 1 for line in output.splitlines()
+    )  # the others have the boundary
+    assert cut and f"{cut} of {len(sources)} translations are cut off" in errors
+    short, _ = call("translate", one, "--beam", 1, "--longest-ratio", "0.001", text=text)
+    assert max(len(line.split()) for line in short.splitlines()) <= 10
+    judged = ("--split", "test", "--bleu", "--beam", 1, "--longest", 9)
+    call("translate", one, *judged)
+    call("translate", one, *judged, "--longest-ratio", 3)
+    plain, changed = sorted((one / "results").glob("*.json"), key=lambda path: path.stat().st_mtime)
+    assert "longest_ratio" not in json.loads(plain.read_text())["decoding"]
+    assert json.loads(changed.read_text())["decoding"]["longest_ratio"] == 3
+
+
+def test_figures_are_those_of_sacrebleu_s_definition():
+    """5 words, one wrong: 4/5 words, 3/4 pairs, 2/3 triples, 1/2 fours."""
+    found = bleu.figures(["a b c d e"], ["a b c d f"], "none")
+    expected = 100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
+    np.testing.assert_allclose(found["BLEU"]["score"], expected, rtol=1e-6)
+    assert "tok:none" in found["BLEU"]["signature"]
+    assert found["exact match"]["score"] == 0
+
+
+def test_exact_match_counts_whole_translations():
+    found = bleu.figures(["a b", "b", "", "c d"], ["a b", "b b", "", "d c"], "none")
+    assert found["exact match"]["score"] == 50
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["one", "--nbest", "5", "--beam", "4"], "a beam of 4 cannot find 5 hypotheses"),
+        (["one", "--bleu"], "--bleu needs references"),
+        (["one", "--top-k", "3"], "--top-k is for draws: give --sample, too"),
+        (["one", "--sample", "--beam", "3"], "--beam is for a search, and --sample draws"),
+        (["one", "--sample", "--split", "test", "--bleu"], "leave --sample out"),
+        (["one", "--sample", "--temperature", "0", "--nbest", "2"], "would be the same"),
+        (["one", "nothing.txt"], "nothing.txt"),
+        (["one", "turned"], "some say a sentence from its last word"),
+        (["one", "--language-model", "two"], "SequenceToSequence"),
+        (["turned", "--language-model", "language"], "and .* reads it from the first"),
+        (["one", "--alignments", "a"], "--alignments looks at attention, which .* is without"),
+        (["one", "--unknowns", "attention"], "--unknowns attention looks at attention"),
+        (["attentive", "--unknowns", "marks"], "marks no unknown words"),
+        (["attentive", "--plot-attention", "a.png"], "draws one sentence, and this text has 0"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_said(call, folders, options, message):
+    words = [folders.get(word, word) for word in options]
+    with pytest.raises(UserError, match=message):
+        call("translate", *words, text="")
+
+
+def test_a_language_model_does_not_translate(run):
+    with pytest.raises(UserError, match="a run of a LanguageModel, which does not translate"):
+        Translator((run,))
+
+
+def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):
+    (tmp_path / "d").write_text("a\tb\n")
+    with pytest.raises(UserError, match=r"does not say which source word an unknown word"):
+        call("translate", folders["one"], "--dictionary", tmp_path / "d", text="a\n")

@@ -1,0 +1,402 @@
+"""Recipes: --set, JSON and comparison."""
+
+import dataclasses
+import functools
+import json
+import math
+import sys
+
+import pytest
+
+import configs
+from zoo import configuration
+from zoo.configuration import component_walk
+from zoo.cores import LSTM, Core
+from zoo.data import Conllu, Micro, Source, Text
+from zoo.embeddings import Embedding, Features, Lookup
+from zoo.errors import UserError
+from zoo.experiment import Experiment, Training
+from zoo.heads import Head, LogLinear, Noise, Softmax
+from zoo.optimizers import SGD, Adagrad, Adam, Cosine, Decay, Optimizer, RMSProp, Schedule
+from zoo.priors import FeaturePrior, Morphology, TopWords, Uniform, Unigram
+from zoo.priors.strings import LetterStrings
+from zoo.trust import public_names, user_modules
+
+RECIPE = Experiment(data=Text(train="a.txt", validation="b.txt"))
+
+
+def changed(*settings):
+    return configuration.apply_settings(RECIPE, list(settings))
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("training.batch=16", 16),
+        ("training.clip=5", 5.0),
+        ("training.clip=1e-2", 0.01),
+        ("training.shuffle=true", True),
+        ("training.shuffle=No", False),
+        ("training.state=sentences", "sentences"),
+        ("data.train=x=y.txt[:-2]", "x=y.txt[:-2]"),
+        ("data.tests=a.txt,b.txt[3:]", ("a.txt", "b.txt[3:]")),
+        ("data.tests=", ()),
+        ("data.tests=corpus(2)", ("corpus(2)",)),
+        ("data.tests=(corpus(1),corpus(2))", ("corpus(1)", "corpus(2)")),
+        ("data.tests=(1)a,b(2)", ("(1)a", "b(2)")),
+        ("data.tests=(a,)", ("a",)),
+        ("vocabulary.splits=train, test", ("train", "test")),
+        ("vocabulary.background=none", None),
+        ("vocabulary.background=Unigram", Unigram()),
+        ("vocabulary.features=TopWords,Morphology", (TopWords(), Morphology())),
+        ("model.head=LogLinear", LogLinear()),
+        ("model.embedding = Features", Features()),
+        ("model.core.layers=2", 2),
+        ("training.optimizer=RMSProp", RMSProp()),
+        ("training.optimizer.schedule=Cosine", Cosine()),
+        ("training.frozen=('embedding',\"core\")", ("embedding", "core")),
+        ("training.frozen=embedding, core", ("embedding", "core")),
+        ('training.rates=(("head", 0.1), (core/0, 2))', (("head", 0.1), ("core/0", 2.0))),
+        ("training.rates=((head,0.1),)", (("head", 0.1),)),
+        ("training.rates=(head,0.1),(core,2)", (("head", 0.1), ("core", 2.0))),
+        ("training.rates=()", ()),
+    ],
+)
+def test_a_setting_changes_one_field_to_a_value_of_its_type(setting, expected):
+    value, before = changed(setting), RECIPE
+    *path, last = setting.partition("=")[0].strip().split(".")
+    for name in path:
+        value, before = getattr(value, name), getattr(before, name)
+    assert getattr(value, last) == expected
+    assert type(getattr(value, last)) is type(expected)
+    assert dataclasses.replace(value, **{last: getattr(before, last)}) == before
+
+
+WITH_FEATURES = "vocabulary.features=Morphology,TopWords"
+
+
+def test_an_item_of_a_tuple_is_set_by_its_number():
+    found = changed(WITH_FEATURES, "vocabulary.features.1.count=5").vocabulary
+    assert found.features == (Morphology(), TopWords(count=5))
+    assert changed(WITH_FEATURES, "vocabulary.features.0=TopWords").vocabulary.features == (
+        TopWords(),
+        TopWords(),
+    )
+    for name in ("2", "-1", "count"):
+        with pytest.raises(UserError, match=f"'{name}' is none of the 2 items there"):
+            changed(WITH_FEATURES, f"vocabulary.features.{name}.count=5")
+
+
+def test_tuples_within_tuples():
+    rates = "training.rates=((head,0.1),(core,2))"
+    found = changed(rates, "training.rates.1.1=3", "training.rates.0.0=embedding").training.rates
+    assert found == (("embedding", 0.1), ("core", 3.0))
+    with pytest.raises(UserError, match=r"rates=\(head,0.1\): 'head' should have 2 parts"):
+        changed("training.rates=(head,0.1)")
+    with pytest.raises(UserError, match=r"'a lot' is not a number"):
+        changed("training.rates=((head,a lot),)")
+
+
+def test_a_comma_within_quotes_is_part_of_an_item():
+    frozen = changed("training.frozen='a,b',\"c\",l'art").training.frozen
+    assert frozen == ("a,b", "c", "l'art")
+
+
+def test_several_settings_apply_in_order():
+    found = changed(
+        "training.optimizer=RMSProp",
+        "training.optimizer.schedule=Decay",
+        "training.optimizer.schedule.after=2",
+        "training.batch=8",
+        "training.batch=64",
+    ).training
+    assert found.optimizer == RMSProp(schedule=Decay(after=2))
+    assert found.batch == 64
+    # Another component begins with its own defaults.
+    narrow = changed("model.core.size=8")
+    assert configuration.apply_settings(narrow, ["model.core=LSTM"]).model.core == LSTM()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("training.batch", "write it as field=value"),
+        ("training.batsh=3", "Training has no field 'batsh'; the nearest are batch"),
+        ("trainin.batch=3", "Experiment has no field 'trainin'; the nearest are training"),
+        ("xyzzy=3", "Experiment has no field 'xyzzy'; it has data, vocabulary, model"),
+        (
+            "training.optimizer.schedule.warmup=3",
+            "Constant has no fields; put a component that has 'warmup' in its place first, with "
+            "--set training.optimizer.schedule=COMPONENT.",
+        ),
+        ("training.batch=many", "'many' is not a whole number"),
+        ("training.batch=1.5", "'1.5' is not a whole number"),
+        ("training.clip=tight", "'tight' is not a number"),
+        ("training.shuffle=maybe", "'maybe' is neither true nor false"),
+        ("training.batch.size=3", "nothing is below a value such as 32"),
+        ("model.head=Softmaxx", "'Softmaxx' is not a Head; the nearest are Softmax"),
+        ("model.head=LSTM", "'LSTM' is not a Head"),
+        ("training.optimizer=Cosine", "'Cosine' is not an Optimizer"),
+        ("training.optimizer=sgd", "'sgd' is not an Optimizer; the nearest are SGD"),
+        ("training.optimizer=RMSPROP", "'RMSPROP' is not an Optimizer; the nearest are RMSProp"),
+        ("Training.batch=3", "Experiment has no field 'Training'; the nearest are training"),
+        ("vocabulary.features=TopWord", "'TopWord' is not a FeaturePrior; the nearest are TopW"),
+        ("data=Conllu", "Conllu has fields without defaults"),
+        ("training.clip=-1", "training.clip is -1.0: give at least 0."),
+        ("training.clip=nan", "'nan' is not a finite number"),
+        ("training.clip=1e999", "'1e999' is not a finite number"),
+        ("training.patience=-1", "training.patience is -1: give at least 0."),
+        ("training.validate_every=-1", "training.validate_every is -1: give at least 0."),
+        ("training.seed=-1", "training.seed is -1: give a whole number from 0 to 2147483647."),
+        (f"training.seed={2**31}", "training.seed is 2147483648: give a whole number from 0 to"),
+        (f"training.seed={10**20}", "give a whole number from 0 to 2147483647."),
+        ("model.core.dropout=1", "dropout of LSTM is 1.0: give a rate of at least 0, and below"),
+        ("model.core.input_dropout=0.999999", "and below 1 by 1/65536 or more."),
+        ("model.core.size=0", "--set model.core.size=0: size of LSTM is 0: give at least 1."),
+        ("model.core.layers=0", "--set model.core.layers=0: layers of LSTM is 0: give at least 1."),
+        ("model.embedding.size=0", "size of Lookup is 0: give at least 1."),
+        ("vocabulary.minimum_count=0", "vocabulary.minimum_count is 0: give at least 1."),
+        ("vocabulary.maximum_size=-1", "vocabulary.maximum_size is -1: give at least 0."),
+        ("vocabulary.boundary_marks=0", "vocabulary.boundary_marks is 0: give at least 1."),
+        ("vocabulary.boundary=some", "vocabulary.boundary is 'some': give one of counted, unco"),
+    ],
+)
+def test_a_wrong_setting_is_one_clear_sentence(setting, message):
+    with pytest.raises(UserError) as caught:
+        changed(setting)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("component", "field", "value", "message"),
+    [
+        (Features, "size", 0, "size of Features is 0: give at least 1."),
+        (TopWords, "count", -1, "count is -1: give at least 0."),
+        (Unigram, "smoothing", -0.5, "smoothing of Unigram is -0.5: give at least 0."),
+        (
+            Unigram,
+            "smoothing",
+            math.inf,
+            "smoothing of Unigram is inf: give at least 0",
+        ),
+        (Training, "clip", math.nan, "training.clip is nan: give at least 0."),
+        (Decay, "factor", 0.0, "factor is 0.0: give a finite number above 0."),
+        (Decay, "factor", math.inf, "factor is inf: give a finite number above 0."),
+        (Cosine, "warmup", -1, "schedule.warmup is -1: give at least 0."),
+        (Cosine, "final", math.nan, "schedule.final is nan: give at least 0."),
+        (SGD, "learning_rate", -1.0, "optimizer.learning_rate is -1.0: give at least 0."),
+        (Adam, "learning_rate", math.inf, "learning_rate is inf: give at least 0, but a finite"),
+        (RMSProp, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
+        (Adagrad, "learning_rate", math.nan, "learning_rate is nan: give at least 0."),
+        (SGD, "momentum", 1.0, "momentum is 1.0: give at least 0, and less than 1."),
+        (RMSProp, "decay", 1.0, "decay is 1.0: give at least 0, and less than 1."),
+        (Adam, "beta2", math.nan, "beta2 is nan: give at least 0, and less than 1."),
+        (Adam, "weight_decay", math.inf, "weight_decay is inf: give at least 0, but a finite"),
+        (Adagrad, "initial_accumulator", -0.1, "accumulator is -0.1: give at least 0."),
+        (Micro, "exponent", math.nan, "data.exponent is nan: give a finite number above 0."),
+        (Micro, "exponent", 0.0, "data.exponent is 0.0: give a finite number above 0."),
+        (
+            functools.partial(LetterStrings, ("Class:name",)),
+            "smoothing",
+            math.inf,
+            "<name>.smoothing is inf: give a finite number above 0.",
+        ),
+        (Micro, "seed", 2**31, "data.seed is 2147483648: give a whole number from 0 to"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(component, field, value, message):
+    with pytest.raises(UserError, match=message):
+        component(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Head, {"Softmax": Softmax, "LogLinear": LogLinear}),
+        (Core, {"LSTM": LSTM}),
+        (Embedding, {"Lookup": Lookup, "Features": Features}),
+        (FeaturePrior, {"TopWords": TopWords, "Morphology": Morphology}),
+        (Schedule, {"Cosine": Cosine, "Decay": Decay}),
+        (Source, {"Text": Text, "Conllu": Conllu}),
+    ],
+)
+def test_components_are_found_by_their_kind(kind, expected):
+    found = public_names.components(kind)
+    assert expected.items() <= found.items()
+    assert all(issubclass(component, kind) for component in found.values())
+    assert kind.__name__ not in found
+    assert {"SGD", "RMSProp", "Adagrad", "Adam"} == set(public_names.components(Optimizer))
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_json_and_back(name):
+    recipe = configs.load(name)
+    text = json.dumps(configuration.to_json(recipe))
+    assert configuration.from_json(json.loads(text)) == recipe
+    assert configuration.first_difference(json.loads(text), configuration.to_json(recipe)) is None
+
+
+def test_a_saved_recipe_without_a_field_names_it():
+    kept = configuration.to_json(changed("training.batch=8", "training.length=3"))
+    del kept["training"]["length"]
+    with pytest.raises(
+        UserError,
+        match=r"^zoo:Training has no field training\.length in the saved recipe: write its value",
+    ):
+        configuration.from_json(kept)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        (
+            {"component": "config_gone:Mine"},
+            "config_gone:Mine, which is not of zoo, .* add --trust",
+        ),
+        (
+            {"component": "zoo.heads:Gone"},
+            "zoo.heads:Gone, which this version of zoo does not have",
+        ),
+        ({"component": "zoo.errors:UserError"}, "zoo.errors:UserError, which this version of zoo"),
+        ({"component": 3}, "has the component 3, which is no name"),
+        ({"size": 3}, "has the component None, which is no name"),
+        ({"component": "zoo.heads:Softmax", "old": 1}, "has no longer the fields old of the saved"),
+        (
+            {"component": "zoo.data:Text", "train": "a"},
+            "no field validation in .*version that saved",
+        ),
+    ],
+)
+def test_a_saved_recipe_that_cannot_be_made_is_refused(recipe, message):
+    with pytest.raises(UserError, match=message):
+        configuration.from_json(recipe)
+
+
+def test_a_component_defined_in_a_config_file_comes_back_from_json(tmp_path):
+    path = tmp_path / "llrnn_french.py"
+    path.write_text(OWN_CONFIG)
+    recipe = configs.load(str(path))
+    assert recipe.model.head.scale == 2.0
+    assert configuration.from_json(configuration.to_json(recipe)) == recipe
+    assert type(recipe.model.head).__module__.startswith("config_llrnn_french_")
+    in_folder = configs.load(str(configs.paths()["llrnn_french"]))
+    assert in_folder == configs.load("llrnn_french") != recipe
+
+
+OWN_CONFIG = """
+import dataclasses
+from zoo import Experiment
+from zoo.data import Text
+from zoo.heads import Softmax
+from zoo.models import LanguageModel
+
+@dataclasses.dataclass(frozen=True)
+class Scaled(Softmax):
+    scale: float = 2.0
+
+def get_config():
+    return Experiment(Text("a.txt", "b.txt"), model=LanguageModel(head=Scaled()))
+"""
+
+
+WRONG_CONFIGS = {
+    "import zoo\n\ndef get_config():\n    return zoo.Experimant()\n": "line 4: AttributeError: ",
+    "from zoo.cores import LSTM\n\ndef get_config():\n    LSTM(48, drop=0.3)\n": (
+        "line 4: TypeError: .* unexpected keyword argument 'drop'"
+    ),
+    "import zoo.nothing\n": "line 1: ModuleNotFoundError: ",
+    "def get_config()\n    pass\n": "line 1: SyntaxError: ",
+    "from zoo import Training\nTraining(batch=0)\n": "^training.batch",
+}
+
+
+@pytest.mark.parametrize("text", WRONG_CONFIGS)
+def test_a_mistake_in_a_config_file_is_a_sentence_with_its_line(tmp_path, text):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(UserError, match=WRONG_CONFIGS[text]) as caught:
+        configs.load(str(path))
+    assert "^" in WRONG_CONFIGS[text] or str(caught.value).startswith(f"{path}, line ")
+
+
+def test_an_error_of_a_module_beside_the_config_is_let_through(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(user_modules, "_folders", [])
+    (tmp_path / "helping_config.py").write_text("def head():\n    return {}['mine']\n")
+    path = tmp_path / "mine.py"
+    path.write_text("import helping_config\n\ndef get_config():\n    helping_config.head()\n")
+    with pytest.raises(KeyError, match=r"^'mine'$"):
+        configs.load(str(path))
+
+
+def test_an_error_of_ones_own_component_is_let_through():
+    saved = configuration.to_json(Picky(scale=1))
+    assert configuration.from_json(saved) == Picky(scale=1)
+    with pytest.raises(TypeError, match=r"^mine$"):
+        configuration.from_json(saved | {"scale": 0})
+    with pytest.raises(UserError, match=r"Picky has no field tied in the saved recipe: wri"):
+        configuration.from_json({"component": saved["component"]})
+
+
+@dataclasses.dataclass(frozen=True)
+class Picky(Softmax):
+    scale: int = dataclasses.field(kw_only=True)
+
+    def __post_init__(self):
+        if not self.scale:
+            raise TypeError("mine")
+
+
+def test_a_description_has_every_field():
+    lines = configuration.describe(changed("vocabulary.background=Unigram")).splitlines()
+    assert lines[:2] == ["Experiment", "  data: Text"]
+    assert "    train = 'a.txt'" in lines
+    assert "    background: Unigram" in lines
+    assert "      smoothing = 0.0" in lines
+    assert "      schedule: Constant" in lines or "      schedule = Constant()" in lines
+
+
+def test_the_first_difference_is_named():
+    def difference(*settings):
+        return configuration.first_difference(
+            configuration.to_json(RECIPE), configuration.to_json(changed(*settings))
+        )
+
+    assert difference() is None
+    assert difference("training.batch=8") == "training.batch: 32 against 8"
+    assert difference("training.seed=3", "training.batch=8") == "training.batch: 32 against 8"
+    assert difference("model.head=LogLinear") == (
+        "model.head.component: 'zoo.heads:Softmax' against 'zoo.heads:LogLinear'"
+    )
+    assert difference("vocabulary.background=Uniform").startswith("vocabulary.background: None ag")
+    assert Uniform() == changed("vocabulary.background=Uniform").vocabulary.background
+
+
+def test_noise_of_letters_is_a_noise_that_can_be_set():
+    assert {"LetterNoise", "UnigramNoise"} <= set(public_names.components(Noise))
+
+
+def test_the_walk_comes_to_all_that_counts():
+    @dataclasses.dataclass(frozen=True)
+    class Inner:
+        size: int = 3
+
+    @dataclasses.dataclass(frozen=True)
+    class Outer:
+        parts: tuple = (Inner(), (Inner(5), "x"))
+        kept: int = 7
+        cached: int = dataclasses.field(default=9, compare=False)
+
+    outer = Outer()
+    assert list(component_walk.values(outer)) == [
+        ("parts", "parts", outer.parts),
+        ("parts.0", "parts", Inner()),
+        ("parts.0.size", "size", 3),
+        ("parts.1", "parts", outer.parts[1]),
+        ("parts.1.0", "parts", Inner(5)),
+        ("parts.1.0.size", "size", 5),
+        ("parts.1.1", "parts", "x"),
+        ("kept", "kept", 7),
+    ]
+    assert list(component_walk.values(Inner)) == []  # a class is no component

@@ -1,0 +1,152 @@
+"""Lanes by hand, and what holds of them whatever the text."""
+
+import numpy as np
+import pytest
+
+from zoo.data.batches import Batches, batch_count
+from zoo.data.encoded import EncodedText
+from zoo.errors import UserError
+
+# Sentences 1 2 | 3 | 4 5 6 with the boundary 0 after each, which is not counted.
+TEXT = EncodedText(
+    words=np.array([1, 2, 0, 3, 0, 4, 5, 6, 0], np.int32),
+    counted=np.array([1, 1, 0, 1, 0, 1, 1, 1, 0], bool),
+    starts=np.array([0, 3, 5]),
+    known=np.ones(9, bool),
+)
+
+
+def all_of(lanes, field):
+    """A field of all batches side by side, as lists."""
+    return np.concatenate([getattr(b, field) for b in map(lanes.__getitem__, range(len(lanes)))], 1)
+
+
+def check(lanes, expected):
+    for field, rows in expected.items():
+        np.testing.assert_array_equal(all_of(lanes, field), rows, err_msg=field)
+
+
+def test_carried_lanes_by_hand():
+    lanes = Batches(TEXT, batch=2, length=3, state="carried", boundary=0)
+    assert len(lanes) == 2
+    expected = {
+        "targets": [[1, 2, 0, 3, 0, 0], [4, 5, 6, 0, 0, 0]],
+        # The second lane starts from the word before it in the text.
+        "words": [[0, 1, 2, 0, 3, 0], [0, 4, 5, 6, 0, 0]],
+        "trained": [[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]],
+        "reset": np.zeros((2, 6)),
+        "positions": [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, -1, -1]],
+    }
+    check(lanes, expected)
+    first = lanes[0]
+    assert (first.words.dtype, first.targets.dtype) == (np.int32, np.int32)
+    assert first.trained.dtype == np.float32
+
+
+def test_a_lane_starts_from_the_word_before_it():
+    lanes = Batches(TEXT, batch=3, length=3, state="carried", boundary=0)
+    check(lanes, {"words": [[0, 1, 2], [0, 3, 0], [4, 5, 6]]})
+
+
+def test_without_a_boundary_the_first_word_is_context_only():
+    lanes = Batches(TEXT, batch=1, length=4, state="carried", boundary=None)
+    check(lanes, {"words": [[1, 2, 0, 3, 0, 4, 5, 6]], "targets": [[2, 0, 3, 0, 4, 5, 6, 0]]})
+
+
+def test_sentence_lanes_by_hand():
+    lanes = Batches(TEXT, batch=2, length=2, state="sentences", boundary=0)
+    expected = {
+        # Each sentence goes to the lane that is shortest so far.
+        "targets": [[1, 2, 0, 0, 0, 0], [3, 0, 4, 5, 6, 0]],
+        "words": [[0, 1, 2, 0, 0, 0], [0, 3, 0, 4, 5, 6]],
+        "trained": [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]],
+        "reset": [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0]],
+    }
+    check(lanes, expected)
+
+
+@pytest.mark.parametrize("state", ["carried", "sentences"])
+@pytest.mark.parametrize("batch", [1, 2, 3, 7, 64])
+@pytest.mark.parametrize("length", [1, 4, 50])
+def test_every_position_appears_once(random, state, batch, length):
+    lengths = random.integers(1, 9, size=13)
+    words = random.integers(1, 30, size=lengths.sum()).astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    words[starts[1:] - 1] = 0
+    text = EncodedText(words, np.ones(len(words), bool), words != 0, starts, words % 3 > 0)
+    lanes = Batches(text, batch, length, state, 0)
+    order = random.permutation(len(lanes))  # whichever batch was taken before
+    batches = {index: lanes[index] for index in order}
+    seen = np.zeros(len(words), int)
+    previous = np.concatenate([[0], words[:-1]])
+    for index in range(len(lanes)):
+        batch_of = batches[index]
+        real = batch_of.positions >= 0
+        places = batch_of.positions[real]
+        np.add.at(seen, places, 1)
+        np.testing.assert_array_equal(batch_of.targets[real], words[places])
+        np.testing.assert_array_equal(batch_of.words[real], previous[places])
+        np.testing.assert_array_equal(batch_of.trained[real], words[places] % 3 > 0)
+        assert not batch_of.trained[~real].any() and not batch_of.reset[~real].any()
+        starts_here = np.isin(places, starts) if state == "sentences" else np.zeros(len(places))
+        np.testing.assert_array_equal(batch_of.reset[real], starts_here)
+    np.testing.assert_array_equal(seen, 1)
+    # Within a lane the text runs on, also from batch to batch.
+    for row in all_of(lanes, "positions"):
+        row = row[row >= 0]
+        jumps = np.flatnonzero(np.diff(row) != 1) + 1
+        assert len(jumps) == 0 or (state == "sentences" and np.isin(row[jumps], starts).all())
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, 64])
+def test_sentences_go_where_it_is_narrowest(random, batch):
+    """Of lanes as narrow, to the first; against a search of all lanes for every sentence."""
+    for sentences in (0, 1, 7, 200):
+        lengths = random.integers(1, 6, size=sentences)  # many lanes are as narrow as others
+        starts = np.cumsum(lengths) - lengths
+        words = np.zeros(lengths.sum(), np.int32)
+        text = EncodedText(words, words == 0, words == 0, starts)
+        rows = [[] for _ in range(batch)]
+        for start, length in zip(starts, lengths, strict=True):
+            min(rows, key=len).extend(range(start, start + length))
+        lanes = Batches(text, batch, 4, "sentences", 0)
+        assert len(lanes) == -(-max(map(len, rows)) // 4)
+        for lane, row in enumerate(rows):
+            found = np.concatenate(
+                [np.zeros(0, int), *(lanes[i].positions[lane] for i in range(len(lanes)))]
+            )
+            assert found[found >= 0].tolist() == row
+
+
+@pytest.mark.parametrize(
+    ("state", "boundary"), [("carried", 0), ("carried", None), ("sentences", 0)]
+)
+def test_batches_are_counted_without_laying_them_out(random, state, boundary):
+    for sentences, batch in ((1, 1), (9, 2), (50, 3), (51, 64)):
+        lengths = random.integers(1, 9, size=sentences)
+        words = np.ones(lengths.sum(), np.int32)
+        text = EncodedText(words, words == 1, words == 1, np.cumsum(lengths) - lengths)
+        order = random.permutation(sentences)
+        for length in (1, 4, 50):
+            lanes = Batches(text.reordered(order), batch, length, state, boundary)
+            found = batch_count(text.lengths[order], batch, length, state, boundary)
+            assert found == len(lanes)
+
+
+def test_what_cannot_be_laid_out_is_refused():
+    with pytest.raises(UserError, match="'words' is none of carried, sentences"):
+        Batches(TEXT, 2, 3, "words", 0)
+    with pytest.raises(UserError, match=r"set vocabulary.boundary to counted or uncounted"):
+        Batches(TEXT, 2, 3, "sentences", None)
+    with pytest.raises(IndexError):
+        Batches(TEXT, 2, 3, "carried", 0)[2]
+
+
+def test_reordered_sentences():
+    found = TEXT.reordered(np.array([2, 0, 1]))
+    assert found.words.tolist() == [4, 5, 6, 0, 1, 2, 0, 3, 0]
+    assert found.counted.tolist() == [True, True, True, False, True, True, False, True, False]
+    assert found.starts.tolist() == [0, 4, 7]
+    drawn = TEXT.reordered(np.array([1, 1, 0, 1, 2, 2]))  # longer than the text itself
+    assert drawn.words.tolist() == [3, 0, 3, 0, 1, 2, 0, 3, 0, 4, 5, 6, 0, 4, 5, 6, 0]
+    assert drawn.starts.tolist() == [0, 2, 4, 7, 9, 13]

@@ -1,0 +1,255 @@
+"""Agreement pairs of a treebank of a few lines."""
+
+import csv
+import dataclasses
+import json
+import math
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from tests import examples
+from tests.training import small
+from zoo.data import Conllu
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, sentence_scores
+from zoo.evaluation.judgements import agreement
+from zoo.evaluation.judgements.minimal_pairs import PairScores
+from zoo.evaluation.reports import plots
+from zoo.evaluation.run import Run
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
+
+# id, form, lemma, part of speech, features, head, relation
+TRAIN = """
+1 Les le DET Number=Plur 2 det
+2 maisons maison NOUN Gender=Fem|Number=Plur 5 nsubj
+3 des de ADP _ 4 case
+4 voisins voisin NOUN Gender=Masc|Number=Plur 2 nmod
+5 sont être VERB Number=Plur|Person=3 0 root
+6 petites petit ADJ Gender=Fem|Number=Plur 5 amod
+
+1 une un DET Gender=Fem|Number=Sing 2 det
+2 maison maison NOUN Gender=Fem|Number=Sing 4 nsubj
+3 est être AUX Number=Sing|Person=3 4 cop
+4 petite petit ADJ Gender=Fem|Number=Sing 0 root
+
+1 petits petit ADJ Gender=Masc|Number=Plur 0 root
+2 est être VERB Number=Sing|Person=3 1 dep
+3 suis être VERB Number=Sing|Person=1 1 dep
+4 sont être AUX Number=Plur|Person=3 1 dep
+"""
+
+
+def columns(text):
+    lines = []
+    for line in text.strip("\n").split("\n"):
+        if line:
+            number, form, lemma, upos, feats, head, relation = line.split(" ")
+            line = "\t".join([number, form, lemma, upos, "_", feats, head, relation, "_", "_"])
+        lines.append(line)
+    return "\n".join(lines) + "\n\n"
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "bank.conllu"
+    path.write_text(columns(TRAIN), encoding="utf-8")
+    return Conllu(train=str(path), validation=f"{path}[:2]")
+
+
+@pytest.fixture
+def sentences(source):
+    return source.tokens("train")
+
+
+def test_tokens_have_all_their_columns(source, sentences):
+    assert [len(sentence) for sentence in sentences] == [6, 4, 4]
+    assert sentences[0][1]["lemma"] == "maison"
+    assert [[t["form"] for t in s] for s in sentences] == source.read("train").sentences
+    assert len(source.tokens("validation")) == 2
+
+
+def test_the_twin_differs_in_one_feature_alone(sentences):
+    forms = agreement.paradigms(sentences)
+    maisons, sont, petites = (sentences[0][place] for place in (1, 4, 5))
+    assert agreement.twin(maisons, "Number", forms) == "maison"
+    assert agreement.twin(maisons, "Gender", forms) is None
+    assert agreement.twin(sont, "Number", forms) == "est"  # "suis" is of another person
+    assert agreement.twin(petites, "Number", forms) == "petite"
+    assert agreement.twin(petites, "Gender", forms) == "petits"
+
+
+def test_a_form_that_may_be_right_is_no_twin(sentences):
+    forms = agreement.paradigms(sentences)
+    singular, plural = (agreement._features(sentences[s][p]) for s, p in ((1, 3), (0, 5)))
+    forms["petit", "ADJ"][singular]["petite"] = 40
+    forms["petit", "ADJ"][plural]["petite"] = 2  # as by mistake
+    assert agreement.twin(sentences[0][5], "Number", forms) == "petite"
+    forms["petit", "ADJ"][plural]["petite"] = 3
+    assert agreement.twin(sentences[0][5], "Number", forms) is None
+
+
+def test_what_differs_in_gender_does_not_agree_in_number(sentences):
+    forms = agreement.paradigms(sentences)
+    sentences[1][3]["feats"] = {"Gender": "Masc", "Number": "Sing"}
+    pairs = agreement.pairs_of(sentences[1:2], forms, True)
+    assert [bad for _, bad, _ in pairs] == [["une", "maison", "sont", "petite"]]
+
+
+def test_subjects_and_what_is_modified_come_before(sentences):
+    # maisons ... sont, sont petites (where nothing agrees in gender); maison est, maison petite.
+    assert agreement.agreements(sentences[0]) == [(1, 4), (4, 5)]
+    assert agreement.agreements(sentences[1]) == [(1, 2), (1, 3)]
+    assert agreement.agreements(sentences[2]) == []
+
+
+def test_pairs_with_their_distance(sentences):
+    pairs = agreement.pairs_of(sentences[:2], agreement.paradigms(sentences), True)
+    found = [
+        (good[place], bad[place], about["phenomenon"], about["distance"])
+        for good, bad, about in pairs
+        for place in range(len(good))
+        if good[place] != bad[place]
+    ]
+    assert found == [
+        ("sont", "est", "number", 3),
+        ("petites", "petite", "number", 1),
+        ("est", "sont", "number", 1),
+        ("petite", "petites", "number", 2),
+    ]
+    assert pairs[0][0][0] == "les"
+    assert agreement.pairs_of(sentences, agreement.paradigms(sentences), False)[0][0][0] == "Les"
+
+
+def test_accuracy_by_kind_and_distance():
+    facts = [("number", 1), ("number", 4), ("number", 5), ("gender", 2), ("number", 1)]
+    scores = PairScores(
+        good=np.array([-1.0, -1.0, -3.0, -1.0, math.nan]),
+        bad=np.array([-2.0, -1.0, -4.0, -2.0, math.nan]),
+        scored=np.array([True] * 4 + [False]),
+    )
+    cases = agreement.by_case(
+        scores, [{"phenomenon": kind, "distance": places} for kind, places in facts]
+    )
+    counts = {name: (case["right"], case["pairs"]) for name, case in cases.items()}
+    assert counts == {
+        "number, 1": (1, 1),
+        "number, 2-4": (0, 1),
+        "number, 5+": (1, 1),
+        "number, all": (2, 3),
+        "gender, 1": (0, 0),
+        "gender, 2-4": (1, 1),
+        "gender, 5+": (0, 0),
+        "gender, all": (1, 1),
+    }
+    assert math.isnan(cases["gender, 1"]["accuracy"])
+    assert cases["number, all"]["accuracy"] == pytest.approx(2 / 3)
+
+
+def test_cases_of_several_splits_are_pooled_by_their_pairs():
+    splits = [
+        {"number, 1": {"right": 1, "pairs": 1}, "gender, 1": {"right": 0, "pairs": 0}},
+        {"number, 1": {"right": 0, "pairs": 3}, "gender, 1": {"right": 0, "pairs": 0}},
+    ]
+    assert agreement.pooled(splits) == {"number, 1": (1, 4)}
+
+
+def _trained(source, path, seed=0):
+    """The folder of a run over the treebank whose parameters are drawn."""
+    experiment = dataclasses.replace(small.experiment(), data=source)
+    training = dataclasses.replace(experiment.training, seed=seed)
+    experiment = dataclasses.replace(experiment, training=training)
+    lexicon, _ = experiment.build()
+    workdir = Workdir(path)
+    workdir.claim(experiment)
+    workdir.keep_lexicon(lexicon)
+    params = examples.random_params(experiment.model, np.random.default_rng(seed), lexicon)
+    checkpoints = Checkpoints(workdir.path / "checkpoints")
+    checkpoints.save("best", 1, {"params": params}, {})
+    checkpoints.close()
+    return workdir
+
+
+def test_seeds_of_a_recipe_are_drawn_as_one(source, tmp_path, monkeypatch):
+    workdirs = [str(_trained(source, tmp_path / f"run_{seed}", seed).path) for seed in (0, 3)]
+    workdirs.append(str(shutil.copytree(workdirs[0], tmp_path / "copy")))  # no seed of its own
+    drawn = {}
+    monkeypatch.setattr(plots, "accuracy", lambda values, file: drawn.update(values))
+    agreement.report(workdirs, ["train"], str(tmp_path / "picture.png"), lambda line: None)
+    assert [*drawn] == ["run_0 (2 seeds)", "copy"]
+    cases = []
+    for workdir in workdirs:
+        (result,) = pathlib.Path(workdir).glob("results/*.json")
+        cases.append(json.loads(result.read_text())["figures"]["cases"])
+    for name in ("number, 1", "number, 2-4", "number, all"):
+        first, second, copied = ((run[name]["right"], run[name]["pairs"]) for run in cases)
+        assert drawn["run_0 (2 seeds)"][name] == [first, second]
+        assert drawn["copy"][name] == [copied]
+    assert {*drawn["copy"]} == {"number, 1", "number, 2-4", "number, all"}
+
+
+def test_a_run_is_judged_on_its_treebank(source, tmp_path):
+    workdir = _trained(source, tmp_path / "run")
+    said, picture = [], tmp_path / "agreement.png"
+    copy = shutil.copytree(workdir.path, tmp_path / "copy")
+    agreement.report([str(workdir.path), str(copy)], ["train"], str(picture), said.append)
+    assert picture.exists() and said[-1] == str(picture)
+    assert said[-3:-1] == [
+        "train, questions that both of two runs were asked:",
+        "  run and copy: a tie (0 and 0 of 4 right alone, p = 1)",
+    ]
+    assert item_scores.path_of(next(copy.glob("results/*.json"))).exists()
+    (result,) = workdir.path.glob("results/*.json")
+    figures = json.loads(result.read_text())["figures"]
+    # The four of test_pairs_with_their_distance; the third sentence has none.
+    assert figures["pairs"] == 4
+    pairs = {name: case["pairs"] for name, case in figures["cases"].items() if case["pairs"]}
+    assert pairs == {"number, 1": 2, "number, 2-4": 2, "number, all": 4}
+    right = [case["right"] for name, case in figures["cases"].items() if "all" not in name]
+    assert sum(right) == figures["cases"]["number, all"]["right"] == 4 * figures["accuracy"]
+    assert str(result) in said[1]
+
+
+def test_the_pairs_are_kept_beside_the_passport(source, tmp_path):
+    workdir = _trained(source, tmp_path / "run")
+    picture, said = tmp_path / "agreement.png", []
+    agreement.report([str(workdir.path)], ["train"], str(picture), said.append)
+    (path,) = workdir.path.glob("results/*.tsv")
+    assert str(path) in said[1]
+    with open(path, encoding="utf-8", newline="") as file:
+        pairs = [*csv.DictReader(file, delimiter="\t")]
+    facts = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
+    # As test_pairs_with_their_distance has them.
+    assert [tuple(pair[fact] for fact in facts) for pair in pairs] == [
+        ("1", "5", "number", "3", "sont", "est"),
+        ("1", "6", "number", "1", "petites", "petite"),
+        ("2", "3", "number", "1", "est", "sont"),
+        ("2", "4", "number", "2", "petite", "petites"),
+    ]
+    for pair in pairs:
+        good, bad, place = pair["good"].split(), pair["bad"].split(), int(pair["position"]) - 1
+        assert (good[place], bad[place]) == (pair["good_word"], pair["bad_word"])
+        assert good[:place] + good[place + 1 :] == bad[:place] + bad[place + 1 :]
+    run = Run.load(workdir.path)
+    model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
+    sentences = [pair[which].split() for pair in pairs for which in ("good", "bad")]
+    scores = sentence_scores.score(
+        model, run.params, run.tables, run.lexicon, vocabulary, sentences, "the pairs"
+    ).of_words.reshape(-1, 2)
+    kept = [[float(pair[f"log_prob_{which}"]) for which in ("good", "bad")] for pair in pairs]
+    np.testing.assert_allclose(kept, scores, rtol=1e-5)
+    right = [pair["right"] == "yes" for pair in pairs]
+    assert right == [good > bad for good, bad in scores]
+    (result,) = workdir.path.glob("results/*.json")
+    assert json.loads(result.read_text())["figures"]["right"] == sum(right)
+
+
+def test_runs_without_agreement_pairs_are_refused(run, source):
+    with pytest.raises(UserError, match="made from a treebank"):
+        agreement.judge(run, "test")
+    judged = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, data=source))
+    with pytest.raises(UserError, match="no agreement pair"):
+        agreement.judge(judged, "validation")

@@ -1,0 +1,124 @@
+"""Minimal pairs on a model whose probabilities are set by hand."""
+
+import dataclasses
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from tests import examples
+from zoo.cores import LSTM
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.evaluation.judgements import minimal_pairs
+from zoo.evaluation.judgements.minimal_pairs import PairScores, score_pairs
+from zoo.lexicon import Lexicon
+from zoo.models import LanguageModel
+from zoo.sources.evaluation_texts import Reading
+
+PROBABILITIES = {"</s>": 0.1, "<unk>": 0.1, "a": 0.4, "b": 0.2, "c": 0.15, "d": 0.05}
+LEXICON = Lexicon(
+    words=tuple(PROBABILITIES),
+    counts=np.ones(6, np.int64),
+    unknown="<unk>",
+    boundary="</s>",
+)
+MODEL = LanguageModel(embedding=Lookup(size=2), core=LSTM(size=3))
+
+
+def judge(pairs, **vocabulary):
+    """The scores under a unigram model of PROBABILITIES."""
+    params = jax.tree.map(np.zeros_like, MODEL.init(jax.random.key(0), LEXICON))
+    params["head"]["bias"] = np.log(np.array(list(PROBABILITIES.values()), np.float32))
+    split = [(good.split(), bad.split()) for good, bad in pairs]
+    return score_pairs(MODEL, params, examples.NO_TABLES, LEXICON, Vocabulary(**vocabulary), split)
+
+
+def test_a_sentence_scores_the_sum_over_its_words_without_the_boundary():
+    scores = judge([("a b", "a c"), ("a d", "a b c"), ("a b", "b a")])
+    np.testing.assert_allclose(np.exp(scores.good), [0.08, 0.02, 0.08], rtol=1e-5)
+    np.testing.assert_allclose(np.exp(scores.bad), [0.06, 0.012, 0.08], rtol=1e-5)
+    mean = (math.log(0.08 / 0.06) + math.log(0.02 / 0.012)) / 3
+    np.testing.assert_allclose(scores.mean_difference, mean, rtol=1e-4)
+
+
+def test_only_a_strictly_higher_sum_is_right():
+    nan = math.nan
+    scores = PairScores(
+        good=np.array([-1.0, -2.0, -3.0, nan, -math.inf]),
+        bad=np.array([-2.0, -2.0, -1.0, nan, -math.inf]),
+        scored=np.array([True, True, True, False, True]),
+    )
+    assert (scores.right, scores.pairs, scores.skipped) == (1, 4, 1)
+    assert scores.accuracy == 0.25
+    assert math.isnan(scores.mean_difference)
+
+
+def test_a_pair_is_skipped_where_a_differing_word_is_unknown():
+    # The unknown word of the second pair is in both sentences and read as <unk>.
+    pairs = [("a b", "a x"), ("x b", "x d"), ("x b", "x x")]
+    scores = judge(pairs)
+    assert scores.scored.tolist() == [False, True, False]
+    np.testing.assert_allclose(np.exp(scores.good[1]), 0.1 * 0.2, rtol=1e-5)
+    assert judge(pairs, unknown="refused").scored.tolist() == [False, False, False]
+
+
+def test_no_pairs_have_no_accuracy():
+    scores = judge([])
+    assert (scores.pairs, scores.skipped) == (0, 0)
+    assert math.isnan(scores.accuracy)
+
+
+def test_repeated_sentences_score_as_if_alone():
+    pair = ("a b c d", "a b d d")
+    alone, many = judge([pair]), judge([pair, ("c", "d"), pair, ("b", "b b"), pair])
+    np.testing.assert_allclose(many.good[[0, 2, 4]], np.repeat(alone.good, 3), rtol=1e-6)
+
+
+def test_every_false_sentence_is_a_twin_of_the_last_true_one(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("True\tLe chat\nFalse\tles chat\nFalse\tla chat\n\nTrue\ta\nFalse\tb\n")
+    pairs = [pair[:2] for pair in minimal_pairs.read(str(path), Reading(lower_case=True))]
+    good = ["le", "chat"]
+    assert pairs == [(good, ["les", "chat"]), (good, ["la", "chat"]), (["a"], ["b"])]
+    assert minimal_pairs.read(str(path))[0][0] == ["Le", "chat"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("True a\n", 1),
+        ("True\ta\nFalse\tb\nMaybe\tc\n", 3),
+        ("True\ta\nFalse\t \n", 2),
+        ("False\ta\n", 1),
+        ("True\ta\nTrue\tb\nFalse\tc\n", 2),
+        ("True\ta\nFalse\tc\nTrue\tb\n", 3),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, line):
+    path = tmp_path / "pairs.txt"
+    path.write_text(text)
+    with pytest.raises(UserError, match=rf"pairs\.txt, line {line}:"):
+        minimal_pairs.read(str(path))
+
+
+def test_words_of_which_one_sentence_has_more_differ():
+    differing = minimal_pairs.differing_words
+    assert differing(["a", "b", "a"], ["a", "b", "c"]) == {"a", "c"}
+    assert differing(["a", "b"], ["b", "a"]) == set()
+
+
+def test_without_a_boundary_there_is_nothing_to_start_from():
+    lexicon = dataclasses.replace(LEXICON, boundary=None)
+    params = MODEL.init(jax.random.key(0), lexicon)
+    vocabulary = Vocabulary(boundary="none")
+    with pytest.raises(UserError, match=r"vocabulary\.boundary"):
+        score_pairs(MODEL, params, examples.NO_TABLES, lexicon, vocabulary, [(["a"], ["b"])])
+
+
+def test_only_line_feeds_end_a_line(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("True\ta\u2028b\nFalse\ta\x85c\n", encoding="utf-8")
+    assert [pair[:2] for pair in minimal_pairs.read(str(path))] == [(["a", "b"], ["a", "c"])]

@@ -1,0 +1,209 @@
+"""Runs that are compared by their kept scores: intervals, tests, ties and seeds."""
+
+import json
+import math
+import pathlib
+import re
+
+import numpy as np
+import pytest
+
+from tests.evaluation.reports.test_compare import keep
+from zoo.data.encoded import EncodedText
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, significance
+from zoo.evaluation.perplexity import Scores
+from zoo.evaluation.reports.compare import compare
+
+LENGTHS = np.random.default_rng(5).integers(1, 12, 60)
+BASE = -np.random.default_rng(6).gamma(2.0, 2.0, LENGTHS.sum())
+FREE = {"overlap": None, "priors_saw_this_text": []}
+
+
+def keep_scores(folder, log_prob, lengths=LENGTHS, recipe="r", seed=0, **changes):
+    """A run whose scores are kept."""
+    loss = -float(np.float32(log_prob).mean(dtype=np.float64))
+    arrays = {"log_prob": np.float32(log_prob), "lengths": np.int32(lengths)}
+    figures = {"log_perplexity": loss, "perplexity": math.exp(loss)}
+    training = {"seed": seed, "recipe_but_seed": recipe}
+    passport = {"figures": figures, "training": training, "scores": item_scores.digest(arrays)}
+    name = keep(folder, {**passport, "tokens": len(log_prob), **changes})
+    (result,) = (folder / "results").glob("*.json")
+    item_scores.write(result, arrays)
+    return name
+
+
+def worse(by, noise, seed):
+    return BASE - by + np.random.default_rng(seed).normal(0, noise, len(BASE))
+
+
+def test_scores_of_a_text_are_those_of_counted_tokens(tmp_path):
+    text = EncodedText(
+        words=np.arange(7, dtype=np.int32),
+        known=np.ones(7, bool),
+        counted=np.ones(7, bool),
+        starts=np.array([0, 3, 4]),
+    )
+    counted = np.array([1, 1, 0, 0, 1, 1, 0], bool)
+    arrays = item_scores.of_text(text, Scores(np.arange(0, -7, -1.0, np.float32), counted))
+    assert arrays["log_prob"].tolist() == [0, -1, -4, -5] and arrays["lengths"].tolist() == [
+        2,
+        0,
+        2,
+    ]
+    statistics = item_scores.statistics(arrays)
+    assert statistics.tolist() == [[1, 2], [9, 2]]  # the sentence without a token is left out
+    assert item_scores.log_perplexity(statistics.sum(0)) == 2.5
+    result = tmp_path / "test.carried.json"
+    item_scores.write(result, arrays)
+    found = item_scores.read(result, {"scores": item_scores.digest(arrays)})
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in arrays.items()
+    }
+    assert item_scores.read(result, {}) is None  # as with --no-scores
+    with pytest.raises(UserError, match="of another evaluation"):
+        item_scores.read(result, {"scores": "0" * 64})
+    item_scores.path_of(result).write_text("no archive")
+    with pytest.raises(UserError, match="holds no scores"):
+        item_scores.read(result, {"scores": "0" * 64})
+
+
+def test_a_difference_and_a_tie(tmp_path):
+    folders = [
+        keep_scores(tmp_path / "far", worse(0.5, 0.3, 1), recipe="c"),
+        keep_scores(tmp_path / "best", BASE, recipe="a"),
+        keep_scores(tmp_path / "near", worse(0.001, 0.3, 2), recipe="b"),
+    ]
+    lines = compare(folders).splitlines()
+    far, best, near = folders
+    assert [line.split()[0] for line in lines[1:4]] == [best, near, far]
+    assert "95 %" in lines[0] and "seeds" not in lines[0]
+    statistics = item_scores.statistics({"log_prob": np.float32(BASE), "lengths": LENGTHS})
+    low, high = significance.bootstrap_interval(statistics, item_scores.log_perplexity)
+    assert f"[{low:.4f}, {high:.4f}]" in lines[1]
+    told = [
+        line for line in lines if line.startswith(f"  {best} ") or line.startswith(f"  {near} ")
+    ]
+    assert told[0].startswith(f"  {best} and {near}: a tie, 0.0")
+    assert told[1].startswith(f"  {best} is below {far} by 0.5")
+    assert told[2].startswith(f"  {near} is below {far} by 0.")
+    assert "(p = 0.001 by 60 sentences)" in told[1]
+    # The interval of the difference is as narrow as its noise, not as the figures' own.
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", told[1]).groups())
+    assert 0.46 < low < high < 0.58 and high - low < 0.12
+    assert "  one seed says nothing of the noise of training" in lines
+
+
+def test_seeds_of_a_recipe_are_one_row(tmp_path):
+    folders = [
+        keep_scores(
+            tmp_path / f"{recipe}{seed}", worse(by, 0.2, 9 * seed), recipe=recipe, seed=seed
+        )
+        for recipe, shifts in (("a", (0.00, 0.02, 0.04)), ("b", (0.28, 0.30, 0.33)))
+        for seed, by in enumerate(shifts)
+    ]
+    lines = compare(folders).splitlines()
+    losses = [
+        json.loads(pathlib.Path(folder, "results", "test.carried.json").read_text())["figures"][
+            "log_perplexity"
+        ]
+        for folder in folders
+    ]
+    assert lines[1].startswith(f"{folders[0]} (3 seeds) ")
+    assert lines[2].startswith(f"{folders[3]} (3 seeds) ")
+    assert f"{np.mean(losses[:3]):.4f}  [{min(losses[:3]):.4f}, {max(losses[:3]):.4f}]" in lines[1]
+    assert f"{math.exp(np.mean(losses[:3])):.2f}" in lines[1]
+    assert lines[3] == f"{folders[0]} (3 seeds): {', '.join(folders[:3])}"
+    p = significance.seeds_test(losses[:3], losses[3:])
+    (told,) = [line for line in lines if " is below " in line]
+    assert told.endswith(f"by 60 sentences, {p:.3f} by 3 and 3 seeds)")
+    assert not any("one seed" in line for line in lines)
+
+
+def test_seeds_that_differ_as_much_as_the_recipes_are_a_tie(tmp_path):
+    folders = [
+        keep_scores(tmp_path / f"{recipe}{seed}", BASE - by, recipe=recipe, seed=seed)
+        for recipe, shifts in (("a", (0.0, 0.5)), ("b", (0.2, 0.6)))
+        for seed, by in enumerate(shifts)
+    ]
+    (told,) = [line for line in compare(folders).splitlines() if ": a tie, 0.1500 [" in line]
+    assert (
+        "p = 0.001 by 60 sentences, 0." in told
+    )  # exchanged sentences alone would tell them apart
+
+
+def test_one_seed_twice_is_two_rows(tmp_path):
+    folders = [keep_scores(tmp_path / name, BASE) for name in ("one", "copy")]
+    lines = compare(folders).splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == folders
+    assert any("a tie, 0.0000" in line and "p = 1.000" in line for line in lines)
+
+
+def test_runs_without_scores_have_no_interval(tmp_path):
+    kept = keep_scores(tmp_path / "kept", BASE)
+    plain = keep(tmp_path / "plain", {"tokens": len(BASE), "figures.log_perplexity": 9.0})
+    lines = compare([kept, plain]).splitlines()
+    assert lines[2].split()[3:] == ["9.0000", "-", "148.41"]
+    assert not any(" is below " in line or "a tie" in line for line in lines)
+
+
+def test_impossible_words_have_no_test(tmp_path):
+    impossible = BASE.copy()
+    impossible[7] = -np.inf
+    folders = [
+        keep_scores(tmp_path / "a", BASE),
+        keep_scores(
+            tmp_path / "b",
+            impossible,
+            recipe="b",
+            **{"figures.log_perplexity": "inf", "figures.perplexity": "inf"},
+        ),
+    ]
+    lines = compare(folders).splitlines()
+    assert any("have no finite figures to be tested" in line for line in lines)
+
+
+def keep_answers(folder, right, split="pairs:agreement", **changes):
+    """A run whose answers are kept: 1, 0 and -1 for a question that was left out."""
+    arrays = {"right": np.int8(right)}
+    asked = arrays["right"] >= 0
+    count = int((arrays["right"] == 1).sum())
+    figures = {"accuracy": count / asked.sum(), "right": count}
+    record = {"kind": "minimal pairs", "split": split, "tokens": int(asked.sum())}
+    record |= {"figures": figures, "scores": item_scores.digest(arrays)}
+    keep(folder, {**record, **changes}, name="pairs")
+    item_scores.write(folder / "results" / "pairs.json", arrays)
+    return str(folder)
+
+
+def test_accuracies_are_compared_question_by_question(tmp_path):
+    one = np.array([1] * 30 + [0] * 20 + [-1])
+    other = np.array([1] * 18 + [0] * 12 + [1] * 2 + [0] * 17 + [-1, 1])
+    folders = [keep_answers(tmp_path / "a", other), keep_answers(tmp_path / "b", one)]
+    lines = compare(folders).splitlines()
+    assert lines[1].split() == ["pairs:agreement", "accuracy", "95", "%", "right", "of"]
+    assert lines[2].split() == [folders[1], "60.00%", "[46.2,", "72.4]", "30", "50"]
+    assert lines[3].split()[:2] == [folders[0], "42.00%"]
+    # Both were asked 49: 12 are right by the one alone, 2 by the other alone.
+    p = 2 * (1 + 14 + 91) / 2**14
+    assert lines[5] == (
+        f"  {folders[1]} is above {folders[0]} (12 and 2 of 49 right alone, p = {p:.3g})"
+    )
+    even = keep_answers(tmp_path / "c", np.roll(one, 1) * 0 + np.r_[one[:29], 0, 1, one[31:]])
+    assert (
+        compare([folders[1], even])
+        .splitlines()[-1]
+        .startswith(f"  {folders[1]} and {even}: a tie (1 and 1 of 50")
+    )
+    # Other questions of the same name are not put side by side.
+    apart = keep_answers(tmp_path / "d", one, **{"data.sha256": "other"})
+    assert "both of two runs" not in compare([folders[0], apart])
+
+
+def test_accuracies_stand_below_perplexities(tmp_path):
+    folders = [keep_scores(tmp_path / name, BASE) for name in ("a", "b")]
+    for name in ("a", "b"):
+        keep_answers(tmp_path / name, [1, 0, 1])
+    lines = compare(folders).splitlines()
+    assert lines[0].startswith("run ")
+    assert [line.split()[0] for line in lines if "accuracy" in line] == ["pairs:agreement"]

@@ -1,0 +1,214 @@
+"""zoo.load: what the commands do with a run, from Python."""
+
+import csv
+import dataclasses
+import pathlib
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import zoo
+from examples import prefix_beam_search
+from tests.training import small
+from tests.training.test_translation import MODEL as TRANSLATOR
+from tests.training.test_translation import experiment as of_pairs
+from zoo.commands import evaluate
+from zoo.data import Characters
+from zoo.data.vocabulary import Vocabulary
+from zoo.decoding.states import States
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.load import LoadedModel, LoadedTranslator
+from zoo.evaluation.run import Run
+from zoo.heads import CharLSTM
+
+DOCS = pathlib.Path(__file__).parent.parent.parent / "docs"
+
+
+@pytest.fixture(scope="module")
+def loaded(trained):
+    return zoo.load(trained)
+
+
+def test_scores_are_those_of_the_command(loaded, trained, tmp_path):
+    texts = ["le chat dort .", "Le zèbre dort", "", "les chats"]
+    (tmp_path / "t.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    _, scores = sentence_scores.judge(Run.load(trained), str(tmp_path / "t.txt"))
+    found = loaded.score(texts)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, scores.log_prob, rtol=1e-5)
+    np.testing.assert_allclose(loaded.score([text.split() for text in texts]), found, rtol=1e-6)
+    assert loaded.score([]).shape == (0,)
+    assert loaded.score(["", []]).shape == (2,)
+    with pytest.raises(UserError, match=r"give \[sentence\]"):
+        loaded.score("le chat")
+
+
+def test_surprisal_is_that_of_the_command(loaded, workdir, tmp_path):
+    text = "Le chat  dort .\n\nles zèbres\n"
+    (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+    arguments = ["--data", str(tmp_path / "t.txt"), "--surprisal", str(tmp_path / "s.tsv")]
+    evaluate.main([str(workdir), *arguments, "--state", "sentences"])
+    with open(tmp_path / "s.tsv", encoding="utf-8", newline="") as file:
+        expected = [*csv.DictReader(file, delimiter="\t")]
+    rows = [row._asdict() for row in loaded.surprisal(text, "sentences")]
+    assert [[str(value) for value in row.values()][:10] for row in rows] == [
+        [*row.values()][:10] for row in expected
+    ]
+    np.testing.assert_allclose(
+        [row["surprisal_nats"] for row in rows],
+        [float(row["surprisal_nats"]) for row in expected],
+        rtol=1e-6,
+    )
+    assert (rows[2]["word"], rows[2]["start"], rows[2]["end"]) == ("dort", 9, 13)
+    assert rows[0]["id"] == "1" and rows[5]["id"] == "3"
+
+
+def test_steps_give_what_sentences_have(loaded):
+    words = ["les", "zèbre", "chats", "."]
+    states, total = loaded.initial_states(), 0.0
+    log_probs, states = loaded.step(loaded.boundary, states)
+    for word in words:
+        np.testing.assert_allclose(np.exp(log_probs).sum(), 1, rtol=1e-5)
+        total += log_probs[0, loaded.id(word)]
+        log_probs, states = loaded.step(word, states)
+    total += log_probs[0, loaded.id("</s>")]
+    np.testing.assert_allclose(total, loaded.score([words])[0], rtol=1e-5)
+    np.testing.assert_allclose(loaded.log_probs(words), log_probs[0], rtol=1e-5)
+    np.testing.assert_allclose(loaded.log_probs("Les zèbre chats ."), log_probs[0], rtol=1e-5)
+    assert loaded.id("Les") == loaded.id("les") != loaded.id("zèbre") == loaded.id("<unk>")
+
+
+def test_states_are_forked_and_batched_and_never_change(loaded):
+    _, start = loaded.step(loaded.boundary, loaded.initial_states())
+    log_probs, states = loaded.step(["le", "les", "."], start[[0, 0, 0]])
+    assert len(states) == 3 and log_probs.shape == (3, len(loaded.words))
+    alone = [loaded.log_probs(["le"]), loaded.log_probs(["les"]), loaded.log_probs(["."])]
+    np.testing.assert_allclose(log_probs, alone, rtol=1e-5)
+    kept = states[2]
+    mixed = States.batched([states[[1, 0]], kept, states[1:]])  # les le . les .
+    assert len(mixed) == 5
+    ids = [loaded.id(word) for word in ("chats", "chat", "le", "chien", "les")]
+    log_probs, _ = loaded.step(np.array(ids), mixed)
+    prefixes = (["les", "chats"], ["le", "chat"], [".", "le"], ["les", "chien"], [".", "les"])
+    alone = [loaded.log_probs(prefix) for prefix in prefixes]
+    np.testing.assert_allclose(log_probs, alone, rtol=1e-4)
+    again, _ = loaded.step("le", kept)
+    np.testing.assert_allclose(again[0], alone[2], rtol=1e-4)
+    same, _ = loaded.step("le", states)
+    assert same.shape == (3, len(loaded.words))
+    with pytest.raises(UserError, match="2 words for 3 states"):
+        loaded.step(["le", "les"], states)
+    with pytest.raises(UserError, match="-1 is the id of no word"):
+        loaded.step(-1, states)
+    with pytest.raises(IndexError):
+        states[3]
+    with pytest.raises(IndexError, match="no rows"):
+        states[3:]
+    with pytest.raises(ValueError, match="at least one"):
+        States.batched([])
+
+
+def test_a_beam_that_grows_compiles_few_programs(loaded):
+    _, states = loaded.step(loaded.boundary, loaded.initial_states())
+    for rows in (3, 4):  # in 4 places
+        loaded.step("le", states[[0] * rows])
+    with small.compilations() as said:
+        for rows in (3, 4):
+            loaded.step("le", states[[0] * rows])
+    assert not [message for message in said if "_stepped" in message or "_taken" in message]
+
+
+def test_texts_are_drawn(loaded):
+    texts = loaded.generate("les", count=3, length=4, seed=1)
+    assert len(texts) == 3 and all(text.split()[0] == "les" for text in texts)
+    assert texts == loaded.generate("les", count=3, length=4, seed=1)
+    with pytest.raises(UserError, match="a Softmax says"):
+        loaded.generate(spell=True)
+
+
+@pytest.mark.slow
+def test_characters_and_heads_that_spell(tmp_path):
+    (tmp_path / "t.txt").write_text("ab ba\nba ab\n", encoding="utf-8")
+    path = str(tmp_path / "t.txt")
+    recipe = small.experiment(epochs=1)
+    data = Characters(train=path, validation=path, tests=(path,))
+    run = zoo.load(small.run_in(tmp_path / "c", dataclasses.replace(recipe, data=data)))
+    rows = run.surprisal("ab a\n", "sentences")
+    assert [row.word for row in rows][:4] == ["a", "b", " ", "a"]
+    nats = sum(row.surprisal_nats for row in rows)
+    np.testing.assert_allclose(run.score(["ab a"]), -nats, rtol=1e-5)
+    assert run.generate("ab", count=1, length=3)[0].startswith("ab")
+    spelled = dataclasses.replace(small.MODEL, head=CharLSTM(size=4))
+    folder = small.run_in(tmp_path / "s", small.experiment(spelled, epochs=1))
+    assert np.isfinite(zoo.load(folder).score(["word1 word2"])).all()
+    with pytest.raises(UserError, match="renormalise=True"):
+        zoo.load(folder).log_probs()
+    log_probs = zoo.load(folder, renormalise=True).log_probs("word1")
+    np.testing.assert_allclose(np.exp(log_probs).sum(), 1, rtol=1e-4)
+
+
+def test_a_run_that_refuses_words_says_so(tmp_path):
+    recipe = small.experiment(vocabulary=Vocabulary(unknown="refused"), epochs=1)
+    run = zoo.load(small.run_in(tmp_path / "r", recipe))
+    with pytest.raises(UserError, match="'zèbre'"):
+        run.step("zèbre", run.initial_states())
+    with pytest.raises(UserError, match="zèbre"):
+        run.score(["zèbre"])
+
+
+@pytest.mark.slow
+def test_translators_translate(tmp_path):
+    run = zoo.load(small.run_in(tmp_path / "t", of_pairs(TRANSLATOR, epochs=1)))
+    assert isinstance(run, LoadedTranslator)
+    source = run.run.experiment.source_of(run.run.read("train")).sentences[0]
+    one, empty = run.translate([" ".join(source), ""], beam=2, longest=5)
+    assert isinstance(one, str) and empty == ""
+    with pytest.raises(UserError, match="leave add_words"):
+        zoo.load(tmp_path / "t", renormalise=True)
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(UserError, match=re.escape(str(tmp_path))):
+        zoo.load(tmp_path)
+
+
+def test_the_page_does_what_it_says(trained, monkeypatch):
+    page = (DOCS / "python.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec(first.replace("runs/log_linear", str(trained)), names)
+    assert isinstance(names["run"], LoadedModel)
+    assert names["scores"].shape == (2,) and len(names["drawn"]) == 3
+    assert names["following"].shape == (len(names["run"].words),)
+    exec(second, names)
+    assert names["log_probs"].shape == (4, len(names["run"].words))
+    assert len(names["together"]) == 4
+
+
+def test_a_language_model_helps_a_prefix_beam_search(trained, capsys):
+    results = prefix_beam_search.main(trained, ["le chat dort ."], noise=0.3)
+    assert results == [("le chat dort .",) * 3]  # what is said clearly is heard
+    assert capsys.readouterr().out.splitlines()[2] == "and language model: le chat dort ."
+
+
+def test_the_search_sums_over_alignments():
+    """Two letters, two frames, no model: p(a) = p(aa) + p(a-) + p(-a), by hand."""
+
+    class Silent:
+        boundary, words = "</s>", ("</s>",)
+
+        def initial_states(self):
+            return States.of_carry(jnp.zeros((1, 1)))
+
+        def step(self, words, states):
+            return np.zeros((len(states), 1)), states
+
+        def id(self, word):
+            return 0
+
+    # Of 0.6 (blank), 0.4 (a): the best path is two blanks, 0.36, and the best prefix is "a", 0.64.
+    frames = np.log([[0.6, 0.4, 1e-9], [0.6, 0.4, 1e-9]])
+    assert prefix_beam_search.search(Silent(), frames, "a ", weight=0, bonus=0) == "a"

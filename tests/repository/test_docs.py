@@ -1,0 +1,123 @@
+"""What docs show works: their Python, their shell, and the settings of their commands."""
+
+import dataclasses
+import itertools
+import pathlib
+import re
+import shlex
+import subprocess
+
+import jax
+import numpy as np
+import pytest
+
+import configs
+from tests.training import small
+from zoo import configuration
+from zoo.evaluation import sentence_scores
+from zoo.heads import CharLSTM
+from zoo.lexicon.spelling import Spelling
+from zoo.runs import outputs
+from zoo.runs.checkpoints import Checkpoints
+from zoo.runs.workdir import Workdir
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *DOCS.glob("*.md"), *configs.paths().values()]
+# A config and what is set in it, in a command or in running text; the folder may stand between.
+SETTINGS = re.compile(r"(\w+)`?((?: --(?:set|workdir) [^ `]+| runs/[^ `]+)+)")
+
+
+def snippets(name, language="python"):
+    return re.findall(rf"```{language}\n(.*?)```", (DOCS / name).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_commands_set_can_be_set(page):
+    text = re.sub(r"\s*\\?\n\s*", " ", page.read_text(encoding="utf-8"))
+    for name, options in SETTINGS.findall(text):
+        if name not in configs.names():
+            continue
+        words = shlex.split(options.rstrip(".,;:)"))
+        chosen = [value for flag, value in itertools.pairwise(words) if flag == "--set"]
+        # M stands for the numbers that the text gives.
+        configuration.apply_settings(
+            configs.load(name), [re.sub("=M$", "=7", one) for one in chosen]
+        )
+
+
+@pytest.mark.slow
+def test_the_most_probable_spellings_are_printed(tmp_path, capsys):
+    (snippet,) = snippets("characters.md")
+    head = CharLSTM(Spelling(longest=4), size=3, letter_size=2)
+    recipe = small.experiment(dataclasses.replace(small.MODEL, head=head))
+    lexicon, _ = recipe.build()
+    workdir = Workdir(tmp_path / "run")
+    workdir.claim(recipe)
+    workdir.keep_lexicon(lexicon)
+    checkpoints = Checkpoints(workdir.path / "checkpoints")
+    params = recipe.model.init(jax.random.key(0), lexicon)
+    checkpoints.save("best", 1, {"params": params}, {})
+    checkpoints.close()
+    for documented, here in (
+        ("runs/ptb_char_lstm", str(workdir.path)),
+        ("the new york stock", "word1 word2"),
+    ):
+        assert documented in snippet
+        snippet = snippet.replace(documented, here)
+    exec(snippet, {})
+    *found, last = capsys.readouterr().out.splitlines()
+    log_probs = [float(line.split()[0]) for line in found]
+    assert len(log_probs) == 5 and log_probs == sorted(log_probs, reverse=True)
+    assert re.fullmatch(r"exact|at most -\d+\.\d{3} may be missing", last)
+
+
+def test_the_best_hypotheses_are_printed(tmp_path):
+    (snippet,) = snippets("scoring.md", "sh")
+    header = ("id", *sentence_scores.COLUMNS, "rank")
+    rows = [
+        # The model's half makes up for 2 nats of the other score, not for 3.
+        ("b", 1, 2, 0, -9.0, -9.0, 2, "b ||| one two ||| 0.1 -3 ||| -1.0"),
+        ("b", 2, 1, 0, -4.0, -4.0, 1, "b ||| three ||| 0.1 -3 ||| -3.0"),
+        ("a", 3, 1, 0, -9.0, -9.0, 2, "a ||| four ||| 0.1 -3 ||| -1.0"),
+        ("a", 4, 1, 1, -4.0, -4.0, 1, "a ||| five ||| 0.1 -3 ||| -4.0"),
+    ]
+    (tmp_path / "dev.nbest").write_text("".join(row[-1] + "\n" for row in rows))
+    outputs.write_table(tmp_path / "scores.tsv", header, [row[:-1] for row in rows])
+    done = subprocess.run(
+        ["sh", "-c", snippet], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "three\nfour\n"
+
+
+def test_the_losses_of_the_page_are_computed():
+    names = {}
+    for snippet in snippets("losses.md"):
+        exec(snippet, names)
+    # No weights yet: all words are alike.
+    np.testing.assert_allclose(names["total"], 7 * np.log(10_000), rtol=1e-6)
+    assert names["loss"].shape == (2, 4)
+
+
+def test_unknown_words_of_the_page_are_put_in():
+    snippet, of_data = snippets("alignments.md")
+    names = {}
+    exec(snippet, names)
+    exec(of_data, {})
+    assert names["seen"] == (
+        ["the", "<unk>", "in", "<unk>"],
+        ["le", "<unkpos_0>", "de", "<unkpos_0>"],
+    )
+    assert names["translation"] == names["target"]
+
+
+def test_a_step_function_is_decoded():
+    names = {}
+    for snippet in snippets("decoding.md"):
+        exec(snippet, names)
+    assert names["found"].words[:, 0].tolist() == [[1, 2, 0, 0], [2, 2, 1, 0]]
+    assert names["again"].words[:, 0].tolist() == names["found"].words[:, 0].tolist()
+    found = names["found"]
+    inside = np.arange(4)[None, None] < np.asarray(found.lengths)[..., None]
+    np.testing.assert_allclose(names["forced"][inside], found.log_probs[inside], rtol=1e-6)
+    assert [one[0].words for one in names["translations"]] == [[1, 2], [2], [1, 1, 2]]

@@ -1,0 +1,136 @@
+"""Public docstrings have one parameter an item, so that a page of the API can show each."""
+
+import ast
+import dataclasses
+import inspect
+import pathlib
+import re
+
+import pytest
+
+from zoo import heads, losses
+from zoo.heads import evaluation_methods, sampled, softmax
+
+# Rooms whose public names are held to it; the last are bases that whoever writes a head reads.
+ROOMS = (losses, heads)
+BASES = (
+    evaluation_methods.Evaluated,
+    sampled.SampledHead,
+    sampled.SampledScores,
+    softmax.WordVectors,
+)
+PUBLIC = {
+    **{f"{room.__name__}.{name}": getattr(room, name) for room in ROOMS for name in room.__all__},
+    **{f"{base.__module__}.{base.__name__}": base for base in BASES},
+}
+ZOO = pathlib.Path(losses.__file__).parents[1]
+OWN = ("self", "cls")
+ITEM = re.compile(r"(\*{0,2}\w+): \S")
+
+
+def items(docstring: str, section: str) -> dict[str, str]:
+    """{name: text} of a section such as "Args"; a line that begins no item ends the reading."""
+    found: dict[str, str] = {}
+    lines = inspect.cleandoc(docstring).split("\n")
+    if f"{section}:" not in lines:
+        return found
+    for line in lines[lines.index(f"{section}:") + 1 :]:
+        if not line.startswith("  "):
+            break
+        if line.startswith("   "):
+            found[[*found][-1]] += f" {line.strip()}"
+        else:
+            match = ITEM.match(line.strip())
+            assert match, f"{line!r} begins with no name"
+            found[match[1]] = line.strip()[match.end() - 1 :]
+    return found
+
+
+def check(name: str, docstring: str, section: str, parameters: list[str], others=()):
+    """That all of the parameters are items, each its own, and nothing else is; nor does an item
+    hold one of the others."""
+    given = items(docstring, section)
+    assert [*given] == parameters, f"{name}: {section} are {[*given]}"
+    for item, text in given.items():
+        names = {*parameters, *others}
+        inside = [other for other in names if re.search(rf"\. {re.escape(other)}: ", text)]
+        assert not inside, f"{name}: {', '.join(inside)} within the item of {item}"
+
+
+def methods(kind: type) -> dict[str, object]:
+    """The public methods that a class writes itself, as they were written."""
+    own = {name: inspect.unwrap(method) for name, method in vars(kind).items() if callable(method)}
+    return {
+        name: method
+        for name, method in own.items()
+        if not name.startswith("_") and inspect.isfunction(method) and method.__doc__
+    }
+
+
+def parameters_of(function) -> list[str]:
+    """The names of the parameters, as docstrings write them."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    parameters = inspect.signature(function).parameters.values()
+    return [stars.get(one.kind, "") + one.name for one in parameters if one.name != "self"]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_parameter_is_an_item(name):
+    public = PUBLIC[name]
+    if inspect.isfunction(public):
+        check(name, public.__doc__, "Args", parameters_of(public))
+        return
+    own = vars(public).get("__annotations__", {})
+    if dataclasses.is_dataclass(public):
+        fields = [field.name for field in dataclasses.fields(public)]
+        given = [*items(public.__doc__, "Attributes")]
+        assert given == [field for field in fields if field in given or field in own]
+        check(name, public.__doc__, "Attributes", given, fields)
+    for method, function in methods(public).items():
+        if items(function.__doc__, "Args"):
+            check(f"{name}.{method}", function.__doc__, "Args", parameters_of(function))
+
+
+@pytest.mark.parametrize("base", [heads.Head, evaluation_methods.Evaluated])
+def test_the_contract_documents_every_parameter(base):
+    for method, function in methods(base).items():
+        assert [*items(function.__doc__, "Args")] == parameters_of(function), method
+
+
+def names_of(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
+    """The parameters of a function, or the fields of a class, as docstrings write them."""
+    if isinstance(node, ast.ClassDef):
+        return [part.target.id for part in node.body if isinstance(part, ast.AnnAssign)]
+    given = node.args
+    names = [one.arg for one in (*given.posonlyargs, *given.args) if one.arg not in OWN]
+    names += [f"*{given.vararg.arg}"] if given.vararg else []
+    names += [one.arg for one in given.kwonlyargs]
+    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+
+
+@pytest.mark.parametrize("path", sorted(ZOO.rglob("*.py")), ids=lambda path: str(path.name))
+def test_every_docstring_has_one_parameter_an_item(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        names = names_of(node)
+        section = "Attributes" if isinstance(node, ast.ClassDef) else "Args"
+        given = items(ast.get_docstring(node) or "", section)
+        if section == "Args":  # attributes may be those of a base, or set when it is made
+            assert [*given] == [name for name in names if name in given], (path, node.name)
+        for item, text in given.items():
+            inside = [other for other in names if re.search(rf"[.;] {re.escape(other)}: ", text)]
+            assert not inside, f"{path}, {node.name}: {inside} within the item of {item}"
+
+
+def test_two_parameters_in_an_item_are_found():
+    docstring = """Does.
+
+    Args:
+      first: of something. second: of another.
+    """
+    with pytest.raises(AssertionError, match="Args are"):
+        check("f", docstring, "Args", ["first", "second"])
+    with pytest.raises(AssertionError, match="second within the item of first"):
+        check("f", docstring + "  second: again.", "Args", ["first", "second"])
+    check("f", docstring.replace(" second", "\n      second"), "Args", ["first", "second"])

@@ -1,0 +1,354 @@
+"""What is installed: by `pip install .` what runs, by `make` what tests as well."""
+
+import ast
+import importlib
+import importlib.metadata
+import os
+import pathlib
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import zoo
+from configs import rare_words_log_linear
+from zoo import lazy
+from zoo.commands import program
+from zoo.export import folder
+from zoo.trust import bundled_configs
+
+ROOT = pathlib.Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def names(requirements):
+    """The packages of requirements, as they are compared: lower case, no underscores."""
+    found = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
+    return {name.lower().replace("_", "-") for name in found}
+
+
+def test_make_installs_the_dependencies_and_those_for_development():
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    required = [line for line in lines if line and not line.startswith("#")]
+    others = PROJECT["optional-dependencies"]
+    development = others["dev"]
+    assert sorted(required) == sorted(sum(others.values(), PROJECT["dependencies"]))
+    assert names(development) == {
+        "gcp-storage-emulator",
+        "mypy",
+        "pytest",
+        "pytest-xdist",
+        "ruff",
+    }
+
+
+def test_the_types_are_packaged():
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert options["package-data"] == {"zoo": ["py.typed"]}
+    assert (ROOT / "zoo/py.typed").read_bytes() == b""
+
+
+def packages_of(folder):
+    """The packages whose modules the files of a folder import."""
+    modules = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                modules |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                modules.add(node.module.partition(".")[0])
+    packages = importlib.metadata.packages_distributions()
+    return {
+        name.lower().replace("_", "-")
+        for module in modules - set(sys.stdlib_module_names) - {"zoo"}
+        # Several packages may share a module, as orbax's do: the one that is asked for.
+        for name in sorted(packages[module], key=lambda name: name != "orbax-checkpoint")[:1]
+    }
+
+
+@pytest.mark.slow
+def test_zoo_needs_its_dependencies_and_no_others():
+    others = PROJECT["optional-dependencies"]
+    extras = (others[name] for name in ("flax", "train", "export", "hub"))
+    needed = names(sum(extras, PROJECT["dependencies"]))
+    assert packages_of(ROOT / "zoo") == needed
+    assert names(others["flax"]) == {"flax"}
+    rooms = [room for room in (ROOT / "zoo").iterdir() if room.is_dir()]
+    assert [room.name for room in rooms if "flax" in packages_of(room)] == ["interop"]
+
+
+# Rooms that need no package but jax, numpy and optax. Treebanks and tables of data sets are read
+# by files of their own.
+ALONE = ("arrays", "losses", "lexicon", "networks", "attention", "heads", "cores", "embeddings")
+
+
+@pytest.mark.parametrize("room", ALONE)
+def test_a_head_alone_needs_little(room):
+    assert packages_of(ROOT / "zoo" / room) <= names(PROJECT["dependencies"])
+
+
+@pytest.mark.parametrize("package", ["zoo", "zoo.priors"])
+def test_names_that_are_imported_when_asked_for(package):
+    """Type checkers read the imports, programs the table, `from zoo import *` the list."""
+    module = importlib.import_module(package)
+    tree = ast.parse(pathlib.Path(module.__file__).read_text(encoding="utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    for imported in checked.body:
+        for alias in imported.names:
+            assert alias.name in module.__all__ and alias.name in dir(module)
+            found = getattr(importlib.import_module(imported.module), alias.name)
+            assert getattr(module, alias.name) is found
+    names = {alias.name for imported in checked.body for alias in imported.names}
+    assert names == {*module.__all__} - {"__version__"}
+    with pytest.raises(AttributeError, match=rf"module '{package}' has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+
+
+def test_importing_heads_imports_no_more_than_they_need():
+    """The rooms of commands stay closed, and packages that may not be there are not asked for."""
+    source = (
+        "import sys, jax, numpy, optax\n"
+        "before = set(sys.modules)\n"
+        "others = ('flax', 'orbax', 'datasets', 'conllu', 'matplotlib', 'tensorboardX', 'tqdm')\n"
+        "sys.modules.update(dict.fromkeys(others))\n"  # whoever imports one gets an ImportError
+        "import zoo.heads\n"
+        "modules = [m for m in sys.modules if m not in before and sys.modules[m]]\n"
+        "rooms = {m.split('.')[1] for m in modules if m.startswith('zoo.')}\n"
+        "print(*sorted(rooms))\n"
+        "print(len(modules), {m for m in modules if not m.startswith('zoo')})\n"
+        "from zoo import embeddings, cores, losses, models, priors\n"
+        "from zoo.data import with_background, with_priors\n"
+        "words = zoo.Lexicon.from_counts({'the': 3, 'cat': 2})\n"
+        "head = zoo.heads.LogLinear(background=priors.NGram(order=2))\n"
+        "words = with_priors(words, (priors.TopWords(1),), priors.Unigram())\n"
+        "words = with_background(words, head.background, [['the', 'cat']])\n"
+        "params = head.init(jax.random.key(0), 4, words)\n"
+        "print(params['bias'].shape, len(head.tables(words)['background']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rooms, count, shape = done.stdout.splitlines()
+    assert not set(rooms.split()) & {"data", "experiment", "training", "runs", "interop", "models"}
+    number, _, others = count.partition(" ")
+    assert int(number) < 110 and others in ("set()", "{'unicodedata'}")
+    assert shape.startswith("(2,) ")
+
+
+def folders(of):
+    """The dotted names of the folders below one that hold Python."""
+    found = {path.parent.relative_to(ROOT) for path in (ROOT / of).rglob("*.py")}
+    return {".".join(path.parts) for path in found}
+
+
+def test_every_folder_is_a_package_that_git_keeps():
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    for name in folders("zoo") | folders("configs"):
+        assert (ROOT / name.replace(".", "/") / "__init__.py").is_file(), name
+        assert f"{name.rpartition('.')[2]}/" not in ignored, name
+
+
+def test_everything_is_installed_and_recipes_within_zoo(monkeypatch):
+    setuptools = pytest.importorskip("setuptools")
+    given = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **options: given.update(options))
+    monkeypatch.chdir(ROOT)
+    runpy.run_path("setup.py")
+    recipes = {f"zoo.{name}" for name in folders("configs")}
+    assert sorted(given["packages"]) == sorted(folders("zoo") | recipes)
+    assert given["package_dir"] == {"zoo.configs": "configs"}
+    data = [path for path in (ROOT / "configs").rglob("*.*") if path.suffix not in (".py", ".pyc")]
+    patterns = given["package_data"]["zoo.configs"]
+    assert {path.parent for path in data} == {ROOT / "configs"}
+    assert all(any(path.match(pattern) for pattern in patterns) for path in data)
+
+
+def test_recipes_within_zoo_are_those_of_a_checkout(tmp_path):
+    """As they lie where zoo was installed, and from a folder with a `configs` of its own."""
+    site, here = tmp_path / "site", tmp_path / "here"
+    leave_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "zoo", site / "zoo", ignore=leave_out)
+    shutil.copytree(ROOT / "configs", site / "zoo" / "configs", ignore=leave_out)
+    (here / "configs").mkdir(parents=True)
+    (here / "configs" / "mine.py").write_text("raise SystemExit('not this one')\n")
+    source = (
+        "from zoo import configuration as recipes\n"
+        "from zoo.sources import files\n"
+        "from zoo.trust import bundled_configs as shipped, user_modules\n"
+        "print(user_modules.load('configs.rare_words_log_linear').shape('Word'))\n"
+        "print(files.find('configs/countries.tsv'))\n"
+        "print(shipped.configs().load('rare_words_open') and shipped.configs().FOLDER)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    inside = site / "zoo" / "configs"
+    shape = repr(rare_words_log_linear.shape("Word"))
+    assert done.stdout.splitlines() == [shape, str(inside / "countries.tsv"), str(inside)]
+
+
+def test_what_is_no_recipe_is_not_taken_for_one():
+    assert bundled_configs.folder() == ROOT / "configs"
+    assert bundled_configs.has("configs") and bundled_configs.has("configs.ptb_nce")
+    assert not bundled_configs.has("configs.mine") and not bundled_configs.has("ptb_nce")
+    assert bundled_configs.file("configs/countries.tsv") == ROOT / "configs" / "countries.tsv"
+    for path in ("configs", "configs/no.tsv", "configs/../pyproject.toml", "countries.tsv", ""):
+        assert bundled_configs.file(path) is None
+    assert bundled_configs.file("/configs/countries.tsv") is None
+
+
+def test_the_extras_are_those_of_the_package():
+    others = {name: sorted(wanted) for name, wanted in PROJECT["optional-dependencies"].items()}
+    del others["dev"]
+    assert {name: sorted(found.values()) for name, found in lazy.EXTRAS.items()} == others
+    modules = importlib.metadata.packages_distributions()
+    for packages in lazy.EXTRAS.values():
+        for module, requirement in packages.items():
+            assert names([requirement]) <= names(modules[module])
+
+
+def test_packages_of_extras_are_imported_where_their_lack_is_told():
+    """Anywhere else, it would be a traceback of whatever was imported first."""
+    extras = {module for modules in lazy.EXTRAS.values() for module in modules}
+    for path in {*(ROOT / "zoo").rglob("*.py")} - {folder.standalone_file()}:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        told = {
+            inside
+            for block in ast.walk(tree)
+            if isinstance(block, ast.With)
+            and ast.unparse(block.items[0].context_expr) == "lazy.extra()"
+            for inside in block.body
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found = {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found = {node.module.partition(".")[0]}
+            else:
+                continue
+            assert node in told or not found & extras, path
+
+
+def test_a_package_that_is_not_there_is_named(capsys):
+    def main():
+        with lazy.extra():
+            raise ModuleNotFoundError("No module named 'flatbuffers'", name="flatbuffers.table")
+
+    said = (
+        "flatbuffers is not installed, which this part of zoo needs: pip install "
+        "'flatbuffers>=25', or in a checkout all that zoo needs with pip install -r "
+        "requirements.txt."
+    )
+    assert program.run(main) == 2
+    assert capsys.readouterr().err == f"error: {said}\n"
+    with pytest.raises(ModuleNotFoundError) as raised:
+        main()
+    assert (str(raised.value), raised.value.name) == (said, "flatbuffers.table")
+    # Modules that no package of ours is are somebody's mistake.
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'zoo\.nothing'$"):
+        program.run(lambda: importlib.import_module("zoo.nothing"))
+    with pytest.raises(ModuleNotFoundError, match=r"^mine$"), lazy.extra():
+        raise ModuleNotFoundError("mine", name="mine")
+
+
+def installed_bare():
+    """The modules of the packages that `pip install .` brings: the dependencies, and theirs."""
+    todo, found = names(PROJECT["dependencies"]), set()
+    while todo:
+        package = todo.pop()
+        found.add(package)
+        required = importlib.metadata.requires(package) or []
+        todo |= names(line for line in required if "extra ==" not in line) - found
+    modules = importlib.metadata.packages_distributions()
+    return {module for module, packages in modules.items() if names(packages) & found}
+
+
+def bare(source, *more):
+    """A process in which no package can be imported but those of `installed_bare`, and `more`."""
+    absent = {*importlib.metadata.packages_distributions()} - installed_bare() - {"zoo", *more}
+    source = (
+        "import importlib.abc, runpy, sys\n"
+        f"absent = {absent}\n"
+        "class Missing(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in absent:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "def program(name, *arguments):\n"
+        "    sys.argv = [name, *arguments]\n"
+        "    run = runpy.run_path if name.endswith('.py') else runpy.run_module\n"
+        "    run(name, run_name='__main__')\n" + source
+    )
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
+SCORE = "import zoo; print(*zoo.load('models/micro').score(['la souleur']))"
+
+
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        ("program('train.py', '--config', 'micro_softmax', DIR)", "orbax"),
+        ("program('zoo', 'export', 'models/micro', DIR)", "safetensors"),
+        ("program('zoo', 'pull', 'a/b', DIR)", "huggingface_hub"),
+        ("program('zoo', 'score', 'models/micro', 'README.md')", "tqdm"),
+        ("program('zoo', 'rank', 'models/micro')", "matplotlib"),
+        ("from zoo.interop import linen", "flax"),
+        ("from zoo.sources import conllu; conllu.parse(open(CONLLU).read(), CONLLU)", "conllu"),
+        (SCORE, "safetensors"),
+    ],
+)
+@pytest.mark.slow
+def test_after_a_bare_install_a_sentence_names_what_is_missing(source, package, tmp_path):
+    treebank = tmp_path / "bank.conllu"
+    treebank.write_text("1\tle\tle\tDET\t_\t_\t0\troot\t_\t_\n\n")
+    for name, path in (("DIR", tmp_path / "new"), ("CONLLU", treebank)):
+        source = source.replace(name, repr(str(path)))
+    done = bare(source)
+    (packages,) = (packages for packages in lazy.EXTRAS.values() if package in packages)
+    said = (
+        f"{package} is not installed, which this part of zoo needs: pip install "
+        f"'{packages[package]}', or in a checkout all that zoo needs with pip install -r "
+        "requirements.txt."
+    )
+    assert done.stderr.splitlines()[-1].endswith(said), done.stderr
+    if source.startswith("program"):
+        assert (done.returncode, done.stderr) == (2, f"error: {said}\n")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("program('zoo', '--help')", "fetches free corpora"),
+        ("program('train.py', '--help')", "--coordinator"),
+        ("program('evaluate.py', '--help')", "--surprisal"),
+        ("program('zoo', 'train', '--list')", "micro_softmax"),
+        ("program('zoo', 'words', 'models/micro')", '"dalmaibait"'),
+        ("from zoo.data import Conllu; print(Conllu)", "Conllu"),
+    ],
+)
+@pytest.mark.slow
+def test_after_a_bare_install_what_needs_no_more_works(source, printed):
+    # Parameters of exports are read with safetensors.
+    done = bare(source, *["safetensors"] * ("models/" in source))
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout
+
+
+@pytest.mark.slow
+def test_an_export_needs_safetensors_beside_a_bare_install():
+    done = bare(SCORE, "safetensors")
+    assert done.returncode == 0, done.stderr
+    (expected,) = zoo.load(ROOT / "models/micro").score(["la souleur"])
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_console_script_is_there():
+    module, _, function = PROJECT["scripts"]["zoo"].partition(":")
+    assert callable(getattr(importlib.import_module(module), function))

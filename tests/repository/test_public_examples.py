@@ -1,0 +1,98 @@
+"""The examples in the docstrings of public names say what happens, and every name has one."""
+
+import dataclasses
+import functools
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+from tests.examples import run_docstring
+
+# Rooms whose public names have examples, each begun by the docstring of the room, and those that
+# need none: contracts, and what the example of a function shows.
+ROOMS = {
+    "zoo.alignment": {"UnknownWords"},
+    "zoo.attention": {"Attention"},
+    "zoo.cores": {"Core"},
+    "zoo.data": {"Source"},
+    "zoo.decoding": {"Hypotheses"},
+    "zoo.embeddings": {"Embedding"},
+    "zoo.heads": {"Head", "Noise"},
+    "zoo.interop.linen": set(),
+    "zoo.interop.nnx": set(),
+    "zoo.lexicon": set(),
+    "zoo.optimizers": {"Schedule", "Optimizer", "history_ends"},
+    "zoo.priors": {
+        *("Background", "ContextualBackground", "Expert", "FeaturePrior", "StringClass"),
+    },
+    "zoo.configuration": set(),
+    "zoo.papers": set(),
+    "zoo.rescoring": {"Metric"},
+}
+# Each compiles something.
+SLOW = {
+    *("Arpa", "Bahdanau", "CharCNN", "CharLSTM", "CNNSoftmax", "Concat", "Evidence", "Features"),
+    *("GRU", "Grammar", "LetterNoise", "Mert", "Mira", "NCE", "SampledLogLinear", "average"),
+    *("AdaptiveSoftmax", "BeamSearch", "Bidirectional", "BlackOut", "HierarchicalSoftmax"),
+    *("KnowledgeBase", "MixtureOfContexts", "NGram", "draw"),
+}
+
+
+def public(room: str) -> dict[str, object]:
+    """The functions and classes that a room shows."""
+    module = importlib.import_module(room)
+    names = getattr(module, "__all__", None)
+    if names is None:  # a module: what is defined in it
+        every = {n: value for n, value in vars(module).items() if not n.startswith("_")}
+        names = [n for n, value in every.items() if getattr(value, "__module__", "") == room]
+    every = {name: getattr(module, name) for name in names}
+    return {n: one for n, one in every.items() if inspect.isclass(one) or inspect.isfunction(one)}
+
+
+PUBLIC = {
+    f"{room}.{name}": (room, one)
+    for room, without in ROOMS.items()
+    for name, one in public(room).items()
+    if name not in without
+}
+
+
+@functools.cache
+def beginning(room: str) -> dict:
+    """The names with which the examples of a room begin; those of a module are its package's."""
+    names: dict = {}
+    docstring = importlib.import_module(room).__doc__ or ""
+    package = room if ">>>" in docstring else room.rpartition(".")[0]
+    run_docstring(importlib.import_module(package).__doc__, names)
+    return names
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_needs_no_example_is_there(room):
+    assert ROOMS[room] <= public(room).keys()
+
+
+def test_heads_and_cores_are_dataclasses():
+    for room in ("zoo.heads", "zoo.cores"):
+        for name, one in public(room).items():
+            record = dataclasses.is_dataclass(one) or hasattr(one, "_fields")
+            assert record or not inspect.isclass(one) or name in ROOMS[room]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.rpartition(".")[2] in SLOW else ())
+        for name in PUBLIC
+    ],
+)
+def test_example(name, tmp_path, monkeypatch):
+    room, one = PUBLIC[name]
+    monkeypatch.chdir(tmp_path)
+    with np.printoptions(precision=4, suppress=True):
+        names = dict(beginning(room))
+        if room == "zoo.data":  # which begins with files
+            run_docstring(importlib.import_module(room).__doc__, names)
+        run_docstring(one.__doc__, names)

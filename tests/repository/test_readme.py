@@ -1,0 +1,109 @@
+"""The Python of README and of the pages behind its doors does what they say."""
+
+import pathlib
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from zoo import Experiment
+
+README = pathlib.Path(__file__).parents[2] / "README.md"
+DOCS = README.parent / "docs"
+
+
+def python_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def snippets():
+    """A softmax, heads with features and noise, and a Flax module."""
+    return python_of(DOCS / "your_model.md")
+
+
+def test_readme_shows_the_first_of_them(snippets):
+    assert python_of(README) == snippets[:1]
+
+
+def test_readme_is_short():
+    assert len(README.read_text().splitlines()) <= 120
+
+
+def test_configs_are_experiments():
+    for snippet in python_of(DOCS / "configs.md"):
+        namespace = {}
+        exec(snippet, namespace)
+        assert isinstance(namespace["get_config"](), Experiment)
+
+
+def test_the_head_scores_and_fits_a_flax_module(snippets):
+    namespace = {}
+    exec(snippets[0], namespace)
+    losses, weights = namespace["losses"], namespace["weights"]
+    assert losses.shape == (2, 4)
+    np.testing.assert_allclose(losses, -namespace["log_probs"][..., 0], rtol=1e-6)
+    np.testing.assert_allclose(weights * 7, [[1, 1, 1, 1], [1, 1, 1, 0]], rtol=1e-6)
+    np.testing.assert_allclose(namespace["loss"], np.sum(weights * losses), rtol=1e-6)
+    exec(snippets[1], namespace)
+    assert namespace["named"].log_background.shape == (3,)
+    total = np.exp(namespace["log_prob"])  # of the first word; every target is that
+    assert total.shape == (2, 4)
+    assert namespace["loss"] > 0
+    assert (total > 0).all()
+    assert (total < 1).all()
+    exec(snippets[2], namespace)
+    assert namespace["loss"] > 0
+    assert namespace["variables"].keys() == {"params", "tables"}
+    exec(snippets[3], namespace)
+    assert namespace["loss"] > 0
+
+
+def test_lexicons_priors_and_layouts(snippets):
+    namespace = {}
+    for snippet in (snippets[0], snippets[1], *snippets[4:]):
+        exec(snippet, namespace)
+    assert namespace["words"].words == ("</s>", "<unk>", "the", "cat", "sat")
+    assert namespace["ids"].tolist() == [2, 1, 0]
+    assert namespace["known"].feature_names and namespace["known"].background_tables
+    assert namespace["loss"] > 0
+    spec = namespace["params"]["weights"].sharding.spec
+    assert tuple(spec) == ("model",)
+    assert namespace["kl_divergence"](namespace["teacher"], namespace["student"]).shape == (2, 4)
+    assert namespace["drawn"].shape == (2, 4)
+
+
+def test_what_it_shows_of_a_log_linear_head_trains_the_penalty(snippets):
+    """lambda sum_n u_n sum_f a_nf^2 has the slopes 2 lambda sum_n u_n a_nf of the bias."""
+    before, after = snippets[1].split("loss = log_linear", maxsplit=1)
+    call = f"loss = log_linear{after.splitlines()[0]}"
+
+    def gradient(head):
+        namespace = {}
+        exec(snippets[0] + before.replace("LogLinear()", head), namespace)
+
+        def loss(params):
+            namespace["params"] = params
+            exec(call, namespace)
+            return namespace["loss"]
+
+        params = namespace["params"]
+        return jax.grad(loss)(params), params, namespace["hidden"], namespace["weights"]
+
+    found, params, hidden, weights = gradient("LogLinear(penalty=0.5)")
+    adaptors = np.asarray(hidden) @ np.asarray(params["weights"]).T
+    expected = 2 * 0.5 * np.einsum("bt,btf->f", weights, adaptors)
+    assert np.abs(expected).max() > 0.01
+    difference = found["bias"] - gradient("LogLinear()")[0]["bias"]
+    np.testing.assert_allclose(difference, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_every_named_make_target_and_file_is_there():
+    makefile = (README.parent / "Makefile").read_text()
+    for page in (README, *DOCS.glob("*.md")):
+        text = page.read_text()
+        for target in set(re.findall(r"`?make ([a-z-]+)`", text)):
+            assert f"\n{target}:" in makefile, target
+        for path in re.findall(r"\]\(([\w/.]+)(?:#[\w-]+)?\)", text):
+            assert (page.parent / path).is_file(), f"{page.name}: {path}"

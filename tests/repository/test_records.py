@@ -1,0 +1,196 @@
+"""Documented figures are those of the passports of record."""
+
+import copy
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from records import keep, tables
+from zoo.errors import UserError
+from zoo.evaluation import item_scores, records, significance
+from zoo.evaluation.reports.compare import compare
+from zoo.evaluation.reports.sweep import value_of
+
+FILES = sorted(tables.FOLDER.glob("*.jsonl"))
+
+
+def test_the_page_has_the_tables_that_records_make():
+    page = tables.PAGE.read_text(encoding="utf-8")
+    assert tables.with_tables(page) == page, "run make tables"
+    assert len(tables.TABLES) == len(re.findall(r"From the passports in records/\w", page))
+
+
+def test_a_changed_figure_is_another_table(monkeypatch):
+    page = tables.PAGE.read_text(encoding="utf-8")
+    real = tables.passports
+
+    def changed(run):
+        found = copy.deepcopy(real(run))
+        if run == "micro_softmax_1":
+            found["test"]["figures"]["log_perplexity"] += 0.01
+        return found
+
+    monkeypatch.setattr(tables, "passports", changed)
+    assert tables.with_tables(page) != page
+    with pytest.raises(UserError, match="put the comments back"):
+        tables.with_tables("no table")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_record_says_where_it_comes_from(file):
+    for record in records.read(file):
+        assert record.experiment["component"] == "zoo:Experiment"
+        assert record.results
+        for name, passport in record.results.items():
+            keep.check(passport, name)
+            assert {"processor", "cores", "device"} <= passport["machine"].keys()
+            assert isinstance(passport["training"]["seed"], int)
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", passport["date"])
+
+
+def test_records_have_each_run_once():
+    names = [record.run for file in FILES for record in records.read(file)]
+    assert len(names) == len({*names}) == len(tables.every_run())
+
+
+def test_records_are_compared_as_runs_are():
+    file = str(tables.FOLDER / "micro.jsonl")
+    lines = compare([file]).splitlines()
+    assert lines[1].startswith(f"{file}:micro_log_linear_0 (3 seeds) ")
+    assert lines[2].startswith(f"{file}:micro_softmax_0 (3 seeds) ")
+    one, other = (f"{file}:micro_{head}_0" for head in ("softmax", "log_linear"))
+    assert compare([one, other]).splitlines()[1].split()[0] == other
+    with pytest.raises(UserError, match=r"micro\.jsonl has no run micro_gru: name one of micro_l"):
+        compare([f"{file}:micro_gru"])
+    with pytest.raises(UserError, match="are one folder: give each run once"):
+        compare([file, one])
+
+
+def test_seeds_of_records_without_scores_are_compared_by_their_seeds():
+    """By hand, of 3.1154, 3.1197, 3.1208 and 3.4119, 3.4229, 3.4169: means 3.1186 and 3.4172,
+    variances 8.3e-6 and 3.0e-5, so t = 0.2986 / sqrt(3.8e-5 / 3) = 83 of 3 degrees of freedom."""
+    lines = compare([str(tables.FOLDER / "micro.jsonl")])
+    assert re.search(
+        r"  \S+micro_log_linear_0 \(3 seeds\) is below \S+micro_softmax_0 \(3 seeds\) by 0\.2986 "
+        r"nats \(p < 0\.001 by 3 and 3 seeds\)",
+        lines,
+    )
+
+
+def test_a_record_has_the_fields_of_its_recipes():
+    run = f"{tables.FOLDER / 'french_all_words.jsonl'}:ll16_all_words_0"
+    assert value_of(run, "data.train") == 864
+    assert value_of(run, "training.epochs") == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", r"a\.jsonl, line 1 is not a run of a record"),
+        ('{"run": "a", "experiment": {}}', r"results is missing or null"),
+        ('{"run": "a", "experiment": {}, "results": {}}\n' * 2, "line 2: a stands there twice"),
+    ],
+)
+def test_a_damaged_record_is_an_error_of_the_user(text, why, tmp_path):
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(UserError, match=why):
+        compare([str(tmp_path / "a.jsonl")])
+    with pytest.raises(UserError, match=r"b\.jsonl cannot be read"):
+        compare([str(tmp_path / "b.jsonl")])
+
+
+PASSPORT = {
+    "kind": "perplexity",
+    "split": "test",
+    "figures": {"log_perplexity": 1.5, "perplexity": math.exp(1.5)},
+    "training": {"seed": 3, "recipe_but_seed": "r", "made_with": {"revision": "a" * 40}},
+    "revision": "b" * 40,
+    "data": {"path": "ptb/test.txt", "sha256": "c"},
+    "command": ["/usr/bin/evaluate.py", "runs/a"],
+    "tokens": 3,
+    "counts": "words",
+    "policies": {"state": "carried"},
+    "lexicon": {"words": "w", "of_training": None},
+    "normalised_over": "words",
+    "head": "Softmax()",
+    "parameters": 9,
+    "checkpoint": 2,
+    "priors_saw_this_text": [],
+    "renormalised": False,
+    "spread_unknown": False,
+    **dict.fromkeys(("constraint", "trained_on", "not_known", "overlap")),
+}
+
+
+def a_run(folder, **changes):
+    (folder / "results").mkdir(parents=True)
+    (folder / "experiment.json").write_text("{}")
+    path = folder / "results" / "test.carried.json"
+    log_prob = np.asarray([-1.0, -2.0, -1.5]) - changes.pop("worse", 0)
+    arrays = {"log_prob": log_prob.astype(np.float32), "lengths": np.asarray([2, 1])}
+    item_scores.write(path, arrays)
+    passport = {**PASSPORT, "scores": item_scores.digest(arrays), **changes}
+    path.write_text(json.dumps(passport))
+    return folder, arrays
+
+
+def test_a_run_is_kept_with_its_interval_and_its_scores(tmp_path):
+    run, arrays = a_run(tmp_path / "mine")
+    file = tmp_path / "table.jsonl"
+    assert keep.keep(file, [run]) == ["mine"]
+    passport = records.record_of(f"{file}:mine").results["test.carried"]
+    interval = significance.bootstrap_interval(
+        item_scores.statistics(arrays), item_scores.log_perplexity
+    )
+    assert passport["figures"]["interval"] == [*interval] and not math.isnan(interval[0])
+    assert passport["command"] == ["evaluate.py", "runs/a"]
+    with np.load(tmp_path / "table.npz") as kept:
+        np.testing.assert_array_equal(kept["mine/test.carried/log_prob"], arrays["log_prob"])
+        np.testing.assert_array_equal(kept["mine/test.carried/lengths"], [2, 1])
+
+
+def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
+    file = tmp_path / "table.jsonl"
+    for name, more in (("one", 0), ("other", 1.0)):
+        figures = {"log_perplexity": 1.5 + more, "perplexity": math.exp(1.5 + more)}
+        training = {**PASSPORT["training"], "recipe_but_seed": name}
+        keep.keep(file, [a_run(tmp_path / name, worse=more, figures=figures, training=training)[0]])
+    folders = compare([str(tmp_path / "one"), str(tmp_path / "other")])
+    of_record = compare([str(file)])
+    assert of_record.replace(f"{file}:", f"{tmp_path}/").split() == folders.split()
+    assert "by 2 sentences" in of_record and "1.0000 [1.0000, 1.0000] nats apart" in of_record
+    before = file.read_bytes()
+    keep.keep(file, [tmp_path / "one"])
+    assert file.read_bytes() == before
+    assert [record.run for record in records.read(file)] == ["one", "other"]
+    with np.load(tmp_path / "table.npz") as kept:
+        arrays = dict(kept)
+    arrays["one/test.carried/log_prob"] += 1
+    np.savez(tmp_path / "table.npz", **arrays)
+    with pytest.raises(UserError, match=r"table\.npz has the scores of another .* one/test\.carr"):
+        compare([str(file)])
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"revision": "b" * 40 + "-dirty"}, "code that no revision has"),
+        ({"training": {"seed": 3, "made_with": None}}, "code that no revision has"),
+        ({"data": {"path": "/home/me/test.txt"}}, "names /home/me/test.txt: judge the run by"),
+        ({"command": ["evaluate.py", "/home/me/run"]}, "names /home/me/run"),
+    ],
+)
+def test_a_run_that_nobody_can_repeat_is_not_kept(changes, why, tmp_path):
+    run, _ = a_run(tmp_path / "mine", **changes)
+    with pytest.raises(UserError, match=why):
+        keep.keep(tmp_path / "table.jsonl", [run])
+
+
+def test_what_is_no_run_or_no_record_is_not_kept(tmp_path):
+    with pytest.raises(UserError, match="has no results: evaluate it first"):
+        keep.keep(tmp_path / "table.jsonl", [tmp_path])
+    with pytest.raises(UserError, match=r"give one that ends with \.jsonl"):
+        keep.keep(tmp_path / "table", [tmp_path])

@@ -1,0 +1,507 @@
+"""Lattices: what is read of their files, and paths against all paths, scored one by one."""
+
+import dataclasses
+import gzip
+import itertools
+import json
+import math
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import zoo
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.errors import UserError
+from zoo.evaluation import prefix_sharing
+from zoo.rescoring import model_states
+from zoo.rescoring.interpolation import Interpolation
+from zoo.rescoring.lattice_rescoring import LatticeSearch
+from zoo.sources import lattice_writers
+from zoo.sources.lattices import Lattice, Link, read_lattices
+
+ON_LINKS = """# a comment
+VERSION=1.1 UTTERANCE="utterance 7"
+base=10 lmscale=2 wdpenalty=-0.5
+N=5 L=5
+I=0 t=0.00
+I=1 t=0.5
+I=2 t=0.5
+I=3
+I=4
+J=0 S=0 E=1 W=!ENTER a=-1 l=0
+J=1 S=1 E=2 W=le v=1 a=-2 l=-0.5
+J=2 S=1 E=2 W=les a=-3 l=-0.25
+J=3 S=2 E=3 W=chat a=-4 l=-1
+J=4 S=1 E=4 W=out a=0 l=0
+"""
+ON_NODES = """start=2 end=0
+N=3 L=2
+I=0 t=1 W=!SENT_END
+I=1 t=1 W=chat
+I=2 t=0 W=!SENT_START
+J=0 S=2 E=1 a=-2
+J=1 S=1 E=0 a=-1
+"""
+KALDI = """utt-1
+0 1 le 1.5,2,1_2_3
+1 2 chat 0.5,3,4
+1 3 <eps> 0,1,
+2 0.25,0.5,
+3
+
+utt-2
+0 1 5 les 1,2
+1
+"""
+
+
+def read(text, folder, name="l.slf"):
+    (folder / name).write_text(text, encoding="utf-8")
+    return [*read_lattices(str(folder / name))]
+
+
+def said(lattice):
+    return [(link.start, link.end, link.word) for link in lattice.links]
+
+
+def test_words_on_links(tmp_path):
+    (lattice,) = read(ON_LINKS.replace("lmscale", "end=3 lmscale"), tmp_path)
+    assert (lattice.id, lattice.nodes, lattice.language_scale) == ("utterance 7", 4, 2)
+    assert lattice.word_penalty == -0.5 and lattice.words == ["le", "les", "chat"]
+    assert said(lattice) == [(0, 1, None), (1, 2, "le"), (1, 2, "les"), (2, 3, "chat")]
+    one = lattice.links[1]
+    np.testing.assert_allclose([one.acoustic, one.language], [-2 * math.log(10), -math.log(10) / 2])
+
+
+def test_words_on_nodes_and_compressed(tmp_path):
+    with gzip.open(tmp_path / "u.slf.gz", "wt") as file:
+        file.write(ON_NODES)
+    (lattice,) = read_lattices(str(tmp_path / "u.slf.gz"), "u")
+    assert lattice.id == "u" and said(lattice) == [(0, 1, "chat"), (1, 2, None)]
+
+
+def test_kaldi_writes_costs(tmp_path):
+    one, two = read(KALDI, tmp_path)
+    assert (one.id, two.id, two.words) == ("utt-1", "utt-2", ["les"])
+    assert sorted(said(one), key=str) == [
+        *((0, 1, "le"), (1, 2, "chat"), (1, 3, None), (2, 4, None), (3, 4, None))
+    ]
+    assert (one.links[0].language, one.links[0].acoustic) == (-1.5, -2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("N=5", "N=6", "line 4: the header says 6 nodes and there are 5"),
+        ("L=5", "L=4", "line 4: the header says 4 links and there are 5"),
+        ("I=2 t=0.5", "I=1 t=0.5", "line 7: the node 1 comes twice"),
+        ("I=1 t=0.5", "I=1 t=-0.5", "line 6: the time t=-0.5 is negative"),
+        ("E=3 W=chat", "E=9 W=chat", r"line 13: the link has E=9, and there is no such node"),
+        ("a=-4 l=-1", "l=-1", r"line 13: the link has no score a="),
+        ("a=-4", "a=nan", "line 13: a= is 'nan'"),
+        ("S=1 E=4", "S=2 E=1", r"line 1\d: the link to \d is on or behind a cycle"),
+        ("S=1 E=4", "S=4 E=2", "has 2 nodes that could be its start, 0, 4: name one"),
+        ("base=10", "base=1", "line 3: base=1 is not the base of a logarithm"),
+        ("base=10", "base", "line 3: 'base' is not a field"),
+        ("base=10", "start=8", "line 3: the header says start=8, and there is no such node"),
+        ("base=10", "acscale=nan", "line 3: acscale is 'nan'"),
+        ("J=3", "J=2", "line 13: the link 2 comes twice"),
+        ("J=4", "J=4 W", "line 14: 'W' is not a field"),
+    ],
+)
+def test_what_is_wrong_is_named(old, new, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        read(
+            ON_LINKS.replace(old, new).replace("lmscale", "end=3 lmscale")
+            if "N=" not in old
+            else ON_LINKS.replace(old, new),
+            tmp_path,
+        )
+
+
+def test_two_ends_and_none_named(tmp_path):
+    with pytest.raises(UserError, match=r"has 2 nodes that could be its end, 3, 4: name one"):
+        read(ON_LINKS, tmp_path)
+    with pytest.raises(UserError, match="line 2: the arc has no costs"):
+        read("utt-1\n0 1 le\n1\n", tmp_path)
+    with pytest.raises(UserError, match="line 1: 'two words' is neither"):
+        read("two words\n", tmp_path)
+
+
+def random_lattice(random, nodes=6, words=("le", "les", "chat", "zèbre", None)):
+    """A lattice with a chain through all nodes and some links beside it."""
+    pairs = [(n, n + 1) for n in range(nodes - 1)] * 2
+    pairs += [tuple(sorted(random.choice(nodes, 2, replace=False).tolist())) for _ in range(4)]
+    links = [
+        Link(start, end, words[random.integers(len(words))], *random.normal(size=2).tolist(), 0)
+        for start, end in sorted(pairs)
+    ]
+    return Lattice("random", nodes, tuple(links), 0.7, 1.3, -0.4)
+
+
+def all_paths(lattice):
+    """[[links of a path from the start to the end]], by hand."""
+    waiting, found = [(0, [])], []
+    while waiting:
+        node, path = waiting.pop()
+        if node == lattice.nodes - 1:
+            found.append(path)
+        waiting += [(x.end, [*path, x]) for x in lattice.links if x.start == node]
+    return found
+
+
+def by_hand(run, lattice, weight, language_weight, penalty):
+    """{words: the best score of their paths}."""
+    paths = all_paths(lattice)
+    texts = [[link.word for link in path if link.word] for path in paths]
+    best = {}
+    for path, words, log_prob in zip(paths, texts, run.score(texts), strict=True):
+        score = weight * log_prob + len(words) * (lattice.word_penalty + penalty)
+        for link in path:
+            score += lattice.acoustic_scale * link.acoustic
+            score += language_weight * lattice.language_scale * link.language
+        best[tuple(words)] = max(best.get(tuple(words), -math.inf), score)
+    return best
+
+
+def test_all_histories_give_the_exact_n_best(trained, random, monkeypatch):
+    monkeypatch.setattr(prefix_sharing, "BLOCK", 8)
+    monkeypatch.setattr(model_states, "ROOM", 16)  # has to grow
+    run = zoo.load(trained)
+    for _ in range(3):
+        lattice = random_lattice(random)
+        expected = by_hand(run, lattice, 0.8, 0.6, 0.3)
+        assert len(expected) > 5
+        found = LatticeSearch(0.8, 0.6, 0.3, nbest=5).search(run.run, lattice)
+        best = sorted(expected.items(), key=lambda item: -item[1])[:5]
+        assert [one.words for one in found] == [words for words, _ in best]
+        np.testing.assert_allclose([one.score for one in found], [s for _, s in best], rtol=1e-5)
+        texts = [list(one.words) for one in found]
+        np.testing.assert_allclose([one.log_prob for one in found], run.score(texts), rtol=1e-5)
+        for one in found:
+            np.testing.assert_allclose(one.first + 0.8 * one.log_prob, one.score, rtol=1e-5)
+        # As many words as a path can have are all; fewer, or a beam, find a path that is there.
+        for settings in ({"history": 5}, {"history": 1}, {"beam": 1.0}):
+            (some,) = LatticeSearch(0.8, 0.6, 0.3, **settings).search(run.run, lattice)
+            assert some.score <= best[0][1] + 1e-4
+            if settings == {"history": 5}:
+                assert some.words == best[0][0]
+            assert some.words in expected
+
+
+def without_lines(lattice):
+    links = tuple(dataclasses.replace(link, line=0) for link in lattice.links)
+    return dataclasses.replace(lattice, links=links)
+
+
+@pytest.mark.parametrize("history", [None, 1, 2])
+def test_lattices_are_written_with_new_scores_and_read_back(trained, random, tmp_path, history):
+    run = zoo.load(trained)
+    lattice = random_lattice(random)
+    search = LatticeSearch(0.8, 0.6, 0.3, history=history)
+    (found,) = search.search_all(run.run, [lattice], expand=True)
+    new = found.lattice
+    # The best path by the lattice's own scores is the search's, and has its score.
+    own = by_hand(run, new, 0, 1, 0)
+    best = max(own, key=own.get)
+    assert best == found.paths[0].words
+    np.testing.assert_allclose(own[best], found.paths[0].score, rtol=1e-6)
+    if history is None:  # every path has its exact score
+        exact = by_hand(run, lattice, 0.8, 0.6, 0.3)
+        assert own.keys() == exact.keys()
+        np.testing.assert_allclose([own[words] for words in exact], [*exact.values()], rtol=1e-5)
+    (tmp_path / "l.slf").write_text("".join(lattice_writers.slf_lines(new)), encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(again) == without_lines(new)
+    (tmp_path / "l.txt").write_text("".join(lattice_writers.kaldi_lines(new)) * 1, encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.txt"))
+    assert (again.id, said(again)) == (new.id, said(new))
+    theirs = by_hand(run, again, 0, 1, 0)
+    np.testing.assert_allclose([theirs[words] for words in own], [*own.values()], rtol=1e-9)
+    (tmp_path / "l.txt").write_text("".join(lattice_writers.kaldi_lines(again)), encoding="utf-8")
+    assert [without_lines(x) for x in read_lattices(str(tmp_path / "l.txt"))] == [
+        without_lines(again)
+    ]
+
+
+def test_words_that_need_quotation_marks(tmp_path):
+    words = ['"', "New York", "\\", "l'été", 'a"b', "=", "<unk>"]
+    links = tuple(Link(n, n + 1, word, -n, 0.5, 0) for n, word in enumerate(words))
+    lattice = Lattice('the "first" one', len(links) + 1, links)
+    (tmp_path / "l.slf").write_text("".join(lattice_writers.slf_lines(lattice)), encoding="utf-8")
+    (again,) = read_lattices(str(tmp_path / "l.slf"))
+    assert without_lines(again) == without_lines(lattice)
+    with pytest.raises(UserError, match="cannot hold 'the \"first\" one' in the lattice"):
+        [*lattice_writers.kaldi_lines(lattice)]
+
+
+def test_lattices_side_by_side_are_those_one_by_one_and_compile_nothing(trained, random):
+    run = zoo.load(trained).run
+    lattices = [
+        dataclasses.replace(random_lattice(random, nodes), id=str(nodes)) for nodes in (3, 9, 6, 2)
+    ]
+    search = LatticeSearch(0.8, history=2, nbest=2)
+    programs = model_states.compiled(run.experiment.language_model)
+    for one in programs:
+        one.clear_cache()
+    single = [search.search(run, lattice) for lattice in lattices]
+    compiled = [one._cache_size() for one in programs]
+    together = [*search.search_all(run, iter(lattices), together=3)]
+    assert [found.id for found in together] == ["3", "9", "6", "2"]
+    for found, paths in zip(together, single, strict=True):
+        assert [one.words for one in found.paths] == [one.words for one in paths]
+        np.testing.assert_allclose(
+            [one.score for one in found.paths], [one.score for one in paths], rtol=1e-5
+        )
+    more = [random_lattice(random, nodes) for nodes in (4, 7, 8)]
+    for lattice in more:
+        search.search(run, lattice)
+    # One program for each of two sizes of blocks, of which the small one may be all there is.
+    assert [one._cache_size() for one in programs] == compiled
+    assert all(count <= 2 for count in compiled)
+
+
+def chain_of_choices(random, positions, words):
+    """A lattice of words ** positions paths."""
+    links = [
+        Link(n, n + 1, word, *random.normal(size=2).tolist(), 0)
+        for n in range(positions)
+        for word in words
+    ]
+    return Lattice("choices", positions + 1, tuple(links))
+
+
+def test_a_million_paths_end_in_bounded_time_and_memory(trained, random):
+    """4 ** 10 paths, of which no two are merged by their words."""
+    run = zoo.load(trained).run
+    lattice = chain_of_choices(random, 10, ["le", "les", "chat", "chats"])
+    (found,) = LatticeSearch(0.5, most=20).search_all(run, [lattice])
+    assert found.dropped == (4 * 16 - 20) + 7 * (4 * 20 - 20)
+    (beam,) = LatticeSearch(0.5, most=20, look_ahead=3.0).search_all(run, [lattice])
+    assert beam.dropped < found.dropped
+    for one in (found.paths[0], beam.paths[0]):
+        assert len(one.words) == 10
+    # The heuristic is exact for a model without weight: a beam of next to nothing finds the best.
+    (best,) = LatticeSearch(0.0, look_ahead=1e-6, most=None).search(run, lattice)
+    by_acoustics = sum(
+        max(x.acoustic + x.language for x in lattice.links if x.start == n) for n in range(10)
+    )
+    np.testing.assert_allclose(best.score, by_acoustics, rtol=1e-6)
+
+
+def test_one_word_of_history_is_exact_for_a_model_that_does_not_look_back(trained, random):
+    """Without weight a model says nothing, so that merging loses nothing."""
+    run = zoo.load(trained)
+    lattice = random_lattice(random)
+    (found,) = LatticeSearch(0.0, history=1).search(run.run, lattice)
+    np.testing.assert_allclose(found.score, max(by_hand(run, lattice, 0, 1, 0).values()), rtol=1e-5)
+
+
+def second_of(run):
+    """A run with other parameters of the same model."""
+    params = jax.tree.map(lambda x: -0.7 * x, run.run.params)
+    return type(run)(dataclasses.replace(run.run, params=params))
+
+
+def test_several_models_count_by_their_weights(trained, random):
+    one = zoo.load(trained)
+    two = second_of(one)
+    lattice = random_lattice(random)
+    both = one.run, two.run
+    found = LatticeSearch((0.8, 0.3), 0.6, nbest=4).search(both, lattice)
+    first = by_hand(one, lattice, 0.8, 0.6, 0)
+    texts = [list(path.words) for path in found]
+    log_probs = np.stack([one.score(texts), two.score(texts)], axis=1)
+    np.testing.assert_allclose([path.log_probs for path in found], log_probs, rtol=1e-5)
+    every = [*first]
+    others = dict(zip(every, two.score([*map(list, every)]), strict=True))
+    expected = sorted((first[words] + 0.3 * others[words] for words in every), reverse=True)[:4]
+    np.testing.assert_allclose([path.score for path in found], expected, rtol=1e-5)
+    # The mean of the two, word by word.
+    shares = (0.25, 0.75)
+    (path,) = LatticeSearch(0.8, shares=shares).search(both, lattice)
+    ids = {"one": one.run, "two": two.run}
+    mean = Interpolation({"one": 0.25, "two": 0.75}).score(ids, [list(path.words)], "a path")
+    np.testing.assert_allclose(path.log_probs, mean, rtol=1e-5)
+    np.testing.assert_allclose(path.score, path.first + 0.8 * mean[0], rtol=1e-5)
+    for search, message in (
+        (LatticeSearch(1.0), "1 weights for 2 models: give 2"),
+        (LatticeSearch((1.0, 1.0), shares=shares), "2 weights for the mean of the models: give 1"),
+        (LatticeSearch(1.0, shares=(1.0,)), "1 shares for 2 models"),
+    ):
+        with pytest.raises(UserError, match=message):
+            search.search(both, lattice)
+
+
+def test_posteriors_of_links_count_by_their_weight(trained, tmp_path):
+    text = ON_NODES.replace("a=-2", "a=-2 p=0.5").replace("a=-1", "a=-1 p=0")
+    (lattice,) = read(text, tmp_path)
+    assert [link.log_posterior for link in lattice.links] == [math.log(0.5), math.log(1e-6)]
+    (path,) = LatticeSearch(0.0, posterior_weight=2.0).search(zoo.load(trained).run, lattice)
+    np.testing.assert_allclose(path.first, -3 + 2 * (math.log(0.5) + math.log(1e-6)))
+    for old, new, message in (
+        ("p=0.5", "p=1.5", r"line 6: the posterior p=1.5 is not from 0 to 1"),
+        (" p=0.5", "", r"line 6: the link has no posterior p=, and others have one"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(text.replace(old, new), tmp_path)
+
+
+def test_numbers_out_of_range():
+    for settings, message in (({"history": 0}, "history is 0"), ({"nbest": 0}, "nbest 0")):
+        with pytest.raises(UserError, match=message):
+            LatticeSearch(**settings)
+
+
+def test_the_command(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.txt").write_text(KALDI, encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", "lattices", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    code, out, _ = call(trained, "l.txt")
+    assert code == 0 and [line.split()[0] for line in out.splitlines()] == ["utt-1", "utt-2"]
+    assert out.splitlines()[1] == "utt-2 les"
+    assert call(trained, "l.txt", "--nbest", 3, "--output", "n.txt")[0] == 0
+    lines = (tmp_path / "n.txt").read_text().splitlines()
+    assert len(lines) == 3 and lines[0].startswith("utt-1 ||| le")
+    shutil.copytree(trained, "other")
+    names = pathlib.Path(trained).name, "other"
+    assert call(trained, "l.txt", "--run", "other", "--nbest", 1, "--output", "n.txt")[0] == 0
+    line = rf"first= .* {names[0]}= (\S+) other= (\S+) "
+    features = re.search(line, pathlib.Path("n.txt").read_text())
+    assert features and features[1] == features[2]
+    shares = {"interpolation": {names[0]: 0.5, "other": 0.5}}
+    pathlib.Path("mean").write_text(json.dumps(shares))
+    given = ("--interpolation", "mean", "--weight", 2)
+    code, out, _ = call(trained, "l.txt", "--run", "other", *given, "--nbest", 1)
+    assert code == 0 and " interpolated= " in out
+    pathlib.Path("mean").write_text('{"interpolation": {"other": 0.5, "none": 0.5}}')
+    assert call(trained, "none.txt")[0] == 2
+    code, out, _ = call(trained, "l.txt", "--kaldi", "--slf", ".")
+    assert code == 0 and out.startswith("utt-1\n0 1 le ") and out.count("\n\n") == 2
+    (first,) = read_lattices("utt-1.slf.gz")
+    assert (first.id, first.words) == ("utt-1", ["le", "chat"])
+    for words, message in (
+        (("l.txt", "l.txt"), "l.txt: the lattice 'utt-1' was read from l.txt already"),
+        (("l.txt", "--kaldi", "--nbest", 2), "--kaldi writes lattices and --nbest lists"),
+        (("l.txt", "--slf", "none"), "the lattices none/a.slf.gz cannot be written"),
+        (("l.txt", "--run", trained), "are one folder: give each run once"),
+        (("l.txt", "--run", "other", "--weight", 1), "there are 1 weights for 2 models: give 2"),
+        (("l.txt", "--interpolation", "mean"), "mean has weights of 'other', 'none', and the runs"),
+    ):
+        code, out, errors = call(trained, *words)
+        assert (code, out) == (2, "") and message in errors
+
+
+@pytest.mark.realdata("speech")
+@pytest.mark.slow
+def test_lattices_of_a_recogniser(trained):
+    folder = f"{os.environ['ZOO_DATA']}/speech"
+    run = zoo.load(trained)
+    for path in (f"{folder}/words_on_links.slf", f"{folder}/dev/lattices/u0001.slf.gz"):
+        (lattice,) = read_lattices(path)
+        assert lattice.nodes > 10
+        paths = LatticeSearch(history=1, nbest=3).search(run.run, lattice)
+        assert len(paths) == 3
+        texts = [list(one.words) for one in paths]
+        assert all(a.score >= b.score for a, b in itertools.pairwise(paths))
+        if "links" in path:
+            assert np.isfinite(run.score(texts)).all()
+
+
+SILENT_SLF = """N=2 L=2
+I=0
+I=1
+J=0 S=0 E=1 W=!NULL a=-1 l=0
+J=1 S=0 E=1 W=[NOISE] a=-2 l=0
+"""
+
+
+def test_a_lattice_of_silence_gives_an_empty_line(trained, tmp_path, monkeypatch, capsys):
+    """Among others, in either form: the batch goes on, and every output has its line."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l.txt").write_text("utt-0\n0 1 <sil> 1,2\n1\n\n" + KALDI, encoding="utf-8")
+    (tmp_path / "s.slf").write_text(SILENT_SLF)
+
+    def call(*more):
+        line = ["zoo", "rescore", "lattices", str(trained), "l.txt", "s.slf", *more]
+        monkeypatch.setattr(sys, "argv", line)
+        assert program.run(commands.main) == 0
+        return capsys.readouterr().out.splitlines()
+
+    assert [line for line in call() if " " not in line] == ["utt-0", "s"]
+    first, *_, last = call("--nbest", "1")
+    assert first.startswith("utt-0 |||  ||| first= -3 lm= ") and last.startswith(
+        "s |||  ||| first= -1"
+    )
+    assert call("--kaldi", "--slf", ".", "--history", "1")[:2] == ["utt-0", "0 1 <eps> 1.0,2.0,"]
+    (again,) = read_lattices("s.slf.gz")
+    assert again.words == []
+    run = zoo.load(trained)
+    (path,) = LatticeSearch(0.5).search(run.run, next(read_lattices("s.slf")))
+    np.testing.assert_allclose(path.score, -1 + 0.5 * run.score([[], ["le"]])[0], rtol=1e-6)
+
+
+KALDI_STATES = """utt-1
+0 1 le 1,2
+0 2 les 1,2
+1 3 chat 1,2
+2 3 chats 1,2
+3
+"""
+
+
+@pytest.mark.parametrize("name", ["utt-2", "0", "1", "2", "3", "7"])
+def test_two_lattices_without_a_blank_line_are_not_one(name, tmp_path):
+    """Whatever the second is called: a number may be that of a state."""
+    second = KALDI_STATES.replace("utt-1", name)
+    assert [one.id for one in read(KALDI_STATES + "\n" + second, tmp_path)] == ["utt-1", name]
+    with pytest.raises(UserError, match=r"l.slf, line [78]: .* blank line|line 7: .* final twice"):
+        read(KALDI_STATES + second, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("\n \n\n", "l.slf has no lattice"),
+        ("# none\n", "l.slf has no lattice"),
+        ("utt-1\n", "line 1: the lattice 'utt-1' has no arcs"),
+        ("utt-1\n0 b le 1,2\nb\n", "line 2: 'b' is not the number of a state"),
+        ("utt-1\n0 1 le 1,2\nN=2\n", "line 3: 'N=2' is not the number of a state"),
+        ("N=2\nutt-1\n0 1 le 1,2\n1\n", "line 2: 'utt-1' is not the number of a state"),
+        ("<!DOCTYPE html>\n<html>\n</html>\n", "line 1: '<!DOCTYPE html>' is neither the name"),
+        ("<html>\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
+        ("<html>\n\n<body>\n", "line 1: '<html>' is neither the name of a lattice"),
+        ("N=0 L=0\nstart=0\n", "l.slf: the lattice has no links J="),
+        ("N=2 L=1\nI=0\nI=b\nJ=0 S=0 E=b W=a a=1\n", "line 3: the node I=b is not a whole number"),
+        ("N=2 L=1\nbase=2\nbase=10\n", r"line 3: the field base= is in the header already"),
+        ("N=2\nI=0\nI=1\nJ=0 S=0 S=1 E=1\n", "line 4: the field S= comes twice"),
+        ("N=2\nI=0\nI=1\nJ=0 S=0 a=1\n", "line 4: the link has no E="),
+    ],
+)
+def test_files_that_are_not_lattices(text, message, tmp_path):
+    with pytest.raises(UserError, match=message):
+        read(text, tmp_path)
+
+
+def test_many_lattices_are_read_one_at_a_time(tmp_path):
+    """A line that is wrong far behind does not keep those before it from being read."""
+    text = "".join(f"utt-{n}\n0 1 le 1,2\n1\n\n" for n in range(400)) + "utt-400\nx\n"
+    (tmp_path / "l.txt").write_text(text)
+    lattices = read_lattices(str(tmp_path / "l.txt"))
+    assert [one.id for one in itertools.islice(lattices, 400)] == [f"utt-{n}" for n in range(400)]
+    with pytest.raises(
+        UserError, match="line 1601: no line below 'utt-400' begins with the number of a state"
+    ):
+        next(lattices)

@@ -1,0 +1,138 @@
+"""Features that runs add to n-best lists are their scores of the sentences."""
+
+import dataclasses
+import math
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+from zoo import __main__ as commands
+from zoo.commands import program
+from zoo.cores import LSTM
+from zoo.data import Characters
+from zoo.data.vocabulary import Vocabulary
+from zoo.embeddings import Lookup
+from zoo.errors import UserError
+from zoo.evaluation import sentence_scores
+from zoo.evaluation.run import Run
+from zoo.experiment import Evaluation, Experiment, Training
+from zoo.models import LanguageModel
+from zoo.rescoring.model_features import Columns
+from zoo.rescoring.weights import Weights
+from zoo.sources import nbest
+
+SENTENCES = ["le chat dort", "", "le zèbre dort", "le chien", "", "les chats"]
+
+
+def lists_of(text, folder):
+    (folder / "some").write_text(text, encoding="utf-8")
+    return [*nbest.read_lists(str(folder / "some"))[1]]
+
+
+def test_features_are_scores_and_counts(trained, tmp_path, monkeypatch):
+    run = Run.load(trained)
+    columns = Columns({"m": run}, word_count=True, unknown_count=True, rank=True)
+    assert columns.names == ("m", "m.unknown", "words", "rank")
+    monkeypatch.setattr(
+        "zoo.rescoring.model_features.TOGETHER", 4
+    )  # several batches, one of them empty
+    text = "".join(f"{id} ||| {one}\n" for id, one in zip("000123", SENTENCES, strict=True))
+    lists = [*columns.add(lists_of(text, tmp_path))]
+    assert [(x.id, len(x.hypotheses)) for x in lists] == [("0", 3), ("1", 1), ("2", 1), ("3", 1)]
+    rows = [h.features for one in lists for h in one.hypotheses]
+    (tmp_path / "t.txt").write_text("\n".join(SENTENCES) + "\n", encoding="utf-8")
+    _, scores = sentence_scores.judge(run, str(tmp_path / "t.txt"))
+    np.testing.assert_allclose([row["m"] for row in rows], scores.log_prob, rtol=1e-5)
+    assert [row["m.unknown"] for row in rows] == scores.unknown.tolist()
+    assert [row["words"] for row in rows] == [3, 0, 3, 2, 0, 2]
+    assert [row["rank"] for row in rows] == [0, -math.log(2), -math.log(3), 0, 0, 0]
+    (alone,) = columns.add(lists_of("x ||| \n", tmp_path))
+    assert alone.hypotheses[0].features["words"] == 0
+    with pytest.raises(UserError, match=r"the list '0' has a feature 'words' already"):
+        [*Columns(word_count=True).add(lists_of("0 ||| a ||| words= 1\n", tmp_path))]
+
+
+def test_runs_are_given_to_both_commands(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l").write_text("0 ||| le chat ||| f= 0\n0 ||| le ||| f= 1\n", encoding="utf-8")
+    (tmp_path / "r").write_text("le\n", encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    more = ("--run", trained, "--word-count")
+    assert call("tune", "l", "r", "--metric", "wer", "--weights", "w", *more)[0] == 0
+    assert [*Weights.read("w").weights] == ["f", Run.load(trained).path.name, "words"]
+    assert call("apply", "l", "w", "--best", *more) == (0, "le\n", "")
+    code, printed, errors = call("apply", "l", "w", "--best")
+    assert (code, printed) == (2, "") and "without a feature are" in errors
+
+
+def test_added_words_are_no_unknown_ones(trained, tmp_path, monkeypatch, capsys):
+    """All commands of rescore read them; a softmax shares the probability of <unk> among them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "l").write_text("0 ||| le zébu\n0 ||| le zèbre\n", encoding="utf-8")
+    (tmp_path / "w").write_text("zébu\nzèbre\n", encoding="utf-8")
+    name = Run.load(trained).path.name
+    weights = {name: 0.5, f"{name}.unknown": -1, "words": 0}
+    (tmp_path / "w.json").write_text(Weights(weights).text())
+    (tmp_path / "lattice.txt").write_text("u\n0 1 zébu 0,0\n1\n", encoding="utf-8")
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["zoo", "rescore", *map(str, words)])
+        code = program.run(commands.main)
+        return code, *capsys.readouterr()
+
+    more = ("--run", trained, "--word-count", "--unknown-count")
+    added = ("--add-words", "w", "--spread-unknown")
+    run = Run.load(trained).with_lexicon("w", spread=True, add=True)
+    _, scores = sentence_scores.judge(run, "l", nbest=True)
+    code, printed, _ = call("apply", "l", "w.json", *more, *added)
+    (one,) = lists_of(printed, tmp_path)
+    features = {h.text: h.features for h in one.hypotheses}
+    for text, log_prob in zip(("le zébu", "le zèbre"), scores.log_prob, strict=True):
+        np.testing.assert_allclose(features[text][name], log_prob, rtol=1e-5)
+        assert features[text][f"{name}.unknown"] == 0
+    code, printed, _ = call("apply", "l", "w.json", *more)
+    (one,) = lists_of(printed, tmp_path)
+    assert [h.features[f"{name}.unknown"] for h in one.hypotheses] == [1, 1]
+    for line in (("apply", "l", "w.json", *more), ("lattices", trained, "lattice.txt")):
+        assert call(*line, *added)[0] == 0
+        code, _, errors = call(*line, "--add-words", "w")
+        assert code == 2 and "--spread-unknown" in errors
+        code, _, errors = call(*line, "--spread-unknown")
+        assert code == 2 and "--add-words FILE" in errors
+
+
+@pytest.mark.parametrize(("text", "blank"), [("un\nno on\n", True), ("un\nno\n", False)])
+def test_characters_are_scored_by_their_runs(trained, tmp_path, text, blank):
+    """From the line break to the line break; blanks count where the run knows them."""
+    (tmp_path / "t.txt").write_text(text)
+    experiment = Experiment(
+        data=Characters(train=str(tmp_path / "t.txt"), validation=str(tmp_path / "t.txt")),
+        vocabulary=Vocabulary(boundary="none"),
+        model=LanguageModel(Lookup(size=3), LSTM(size=3)),
+        training=Training(batch=2, length=4, epochs=1),
+        evaluation=Evaluation(lanes=2, length=4),
+    )
+    lexicon, _ = experiment.build()
+    model = experiment.language_model
+    params = model.init(jax.random.key(3), lexicon)
+    tables = model.evaluation_tables(lexicon)
+    run = dataclasses.replace(
+        Run.load(trained), experiment=experiment, lexicon=lexicon, params=params, tables=tables
+    )
+    (found,) = Columns({"m": run}, word_count=True).add(lists_of("0 ||| n uo\n0 |||\n", tmp_path))
+    texts = ["n uo\n" if blank else "nuo\n", "\n"]
+    for hypothesis, letters in zip(found.hypotheses, texts, strict=True):
+        carry, expected, before = model.initial_carry(1), 0.0, "\n"
+        for letter in letters:
+            one, other = (np.array([[lexicon.ids[x]]], np.int32) for x in (before, letter))
+            log_prob, carry = model.log_prob(params, tables, one, other, carry)
+            expected, before = expected + float(log_prob[0, 0]), letter
+        np.testing.assert_allclose(hypothesis.features["m"], expected, rtol=1e-5)
+    assert found.hypotheses[0].features["words"] == 2

@@ -1,0 +1,175 @@
+"""Texts of every kind that a user may give, read for every kind of run."""
+
+import pytest
+
+from zoo.data import Corpus
+from zoo.errors import UserError
+from zoo.sources import evaluation_texts
+from zoo.sources.evaluation_texts import Reading
+
+FUSED = {"du": ("de", "le"), "Du": ("De", "le")}
+TREEBANK = """# sent_id = s-1
+# text = L'eau du "lac".
+1\tL'\tle\tDET\t_\t_\t_\t_\t_\tSpaceAfter=No
+2\teau\teau\tNOUN\t_\t_\t_\t_\t_\t_
+3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
+3\tde\tde\tADP\t_\t_\t_\t_\t_\t_
+4\tle\tle\tDET\t_\t_\t_\t_\t_\t_
+5\t"\t"\tPUNCT\t_\t_\t_\t_\t_\tSpaceAfter=No
+6\tlac\tlac\tNOUN\t_\t_\t_\t_\t_\tSpaceAfter=No
+7\t"\t"\tPUNCT\t_\t_\t_\t_\t_\tSpaceAfter=No
+8\t.\t.\tPUNCT\t_\t_\t_\t_\t_\t_
+
+1\tNA\tNA\tX\t_\t_\t_\t_\t_\tSpaceAfter=No
+2\t#\t#\tX\t_\t_\t_\t_\t_\t_
+3\t10 000\t_\tNUM\t_\t_\t_\t_\t_\t_
+
+"""
+
+
+@pytest.fixture
+def read(tmp_path):
+    """read(text, name, reading) -> the text as given, with the line breaks of the string."""
+
+    def reading(text, name="text.txt", reading=Reading(), part="", column="text"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return evaluation_texts.read(f"{path}{part}", reading, column)
+
+    return reading
+
+
+def spans(sentence):
+    return [(token.text, token.start, token.end) for token in sentence.tokens]
+
+
+def test_tokens_of_plain_text_keep_their_places_in_the_line(read):
+    # A mark of the order of bytes, CRLF, a blank line, and separators that end no line.
+    text = read('\ufeffLe  "chat" NA #1\r\n\r\n\té\u2028𝄞x\x85\' \n')
+    assert [sentence.line for sentence in text.sentences] == [1, 2, 3]
+    assert [sentence.length for sentence in text.sentences] == [16, 0, 8]
+    first, blank, last = text.sentences
+    assert spans(first) == [("Le", 0, 2), ('"chat"', 4, 10), ("NA", 11, 13), ("#1", 14, 16)]
+    assert blank.tokens == [] and {sentence.id for sentence in text.sentences} == {None}
+    assert spans(last) == [("é", 1, 2), ("𝄞x", 3, 5), ("'", 6, 7)]
+    assert text.corpus.sentences == [["Le", '"chat"', "NA", "#1"], ["é", "𝄞x", "'"]]
+    # The same words as Python's own split, whatever counts as a blank.
+    blanks = "".join(map(chr, range(1, 0x3100)))
+    assert read(f"a{blanks}b").sentences[-1].words == f"a{blanks}b".split("\n")[-1].split()
+
+
+@pytest.mark.parametrize(
+    ("fused", "words"),
+    [("split", ("de", "le")), ("kept", ("du", "de", "le")), ("surface", ("du",)), (None, ("du",))],
+)
+@pytest.mark.parametrize("text", ["L' eau du lac", TREEBANK])
+def test_fused_forms_are_read_as_in_training(read, text, fused, words):
+    first = read(text, reading=Reading(fused=fused, parts=FUSED)).sentences[0]
+    assert [token.words for token in first.tokens[:3]] == [("L'",), ("eau",), words]
+    assert first.tokens[2].text == "du"
+
+
+def test_case_and_words_of_the_lexicon_decide_what_is_a_fused_form():
+    reading = Reading(fused="split", parts=FUSED)
+    assert reading.words("Du") == ("De", "le")
+    assert reading.words("DU") == ("de", "le")
+    known = Reading(fused="split", parts={"des": ("de", "les")}, known={"Des": 3})
+    assert known.words("Des") == ("Des",)
+    assert known.words("des") == ("de", "les")
+    lower = Reading(lower_case=True, fused="split", parts={"du": ("de", "le")})
+    assert lower.words("DU") == ("de", "le") and lower.words("LE") == ("le",)
+    assert lower.words_of("Du", ["De", "le"]) == ("de", "le")
+
+
+@pytest.mark.parametrize("name", ["bank.conllu", "bank", "bank.txt"])
+def test_tokens_of_a_treebank_stand_where_its_text_has_them(read, name):
+    first, second = read(TREEBANK, name, Reading(fused="split")).sentences
+    assert (first.line, first.id, first.length) == (3, "s-1", 15)
+    assert spans(first) == [
+        ("L'", 0, 2),
+        ("eau", 2, 5),
+        ("du", 6, 8),
+        ('"', 9, 10),
+        ("lac", 10, 13),
+        ('"', 13, 14),
+        (".", 14, 15),
+    ]
+    assert first.words == ["L'", "eau", "de", "le", '"', "lac", '"', "."]
+    # Without a text, or with one of other words, they stand side by side.
+    assert (second.line, second.id) == (13, "2")
+    assert spans(second) == [("NA", 0, 2), ("#", 2, 3), ("10 000", 4, 10)]
+    other = read(TREEBANK.replace("# text = L'", "# text = L '"), "o.conllu").sentences[0]
+    assert spans(other) == spans(first)
+    other = read(TREEBANK.replace("text = L'", "text = Or l'"), "o.conllu").sentences[0]
+    assert spans(other)[:3] == [("L'", 0, 2), ("eau", 2, 5), ("du", 6, 8)]
+
+
+def test_a_range_takes_sentences_that_have_words(read):
+    assert read(TREEBANK, "b.conllu", part="[1:]").corpus.sentences == [["NA", "#", "10 000"]]
+    assert read("a\n\nb\nc\n", part="[1:2]").corpus.sentences == [["b"]]
+    with pytest.raises(UserError, match="the range takes none of them"):
+        read("a\n", part="[1:]")
+
+
+def test_a_table_of_sentences_carries_its_other_columns(read):
+    text = read('item\tsentence\tcond\r\n7\tLe "chat"\t"a ""b"""\r\n8\t\t"\r\n')
+    assert text.columns == ("cond",)
+    first, blank = text.sentences
+    assert (first.line, first.id, first.extra) == (2, "7", ('a "b"',))
+    assert spans(first) == [("Le", 0, 2), ('"chat"', 3, 9)]
+    assert {token.extra for token in first.tokens} == {('a "b"',)}
+    assert (blank.id, blank.tokens, blank.extra) == ("8", [], ('"',))
+    assert read("x\ttext\n1\ta b\n").corpus.sentences == [["a", "b"]]
+    assert read("mine\tx\na b\t1\n", column="mine").corpus.sentences == [["a", "b"]]
+    assert read("sentence\na b\n", "t.tsv").sentences[0].id == "1"
+
+
+def test_a_table_of_words_makes_a_sentence_of_the_rows_of_an_item(read):
+    text = read(
+        'item\tcondition\tword\trt\n1\ta\tdu\t300\n1\ta\t"""\tx\n1\tb\tle lac\t5\n2\tb\tNA\t6\n'
+        '2\tb\t"#"\t6\n',
+        reading=Reading(fused="split", parts=FUSED),
+    )
+    assert text.columns == ("condition", "rt")
+    assert [sentence.id for sentence in text.sentences] == ["1", "1", "2"]
+    assert [sentence.line for sentence in text.sentences] == [2, 4, 5]
+    first, region, last = text.sentences
+    assert first.words == ["de", "le", '"""']
+    assert spans(first) == [("du", 0, 2), ('"""', 3, 6)]
+    assert [token.extra for token in first.tokens] == [("a", "300"), ("a", "x")]
+    assert (first.extra, last.extra) == (("a", ""), ("b", "6"))
+    assert [token.words for token in region.tokens] == [("le", "lac")]
+    assert last.words == ["NA", "#"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item\tword\n1\ta\tb\n", "line 2: 3 values where the header has 2"),
+        ("item\tword\n1\ta\n2\tb\n1\tc\n", "line 4: words of '1' stand apart"),
+        ("item\tword\n1\ta\n1\t \n", "line 3: there is no word"),
+        ("word\tx\n1\ta\n", "needs a column 'item'"),
+        ("word\tword\n1\ta\n", "two columns have the same name"),
+        ("a\tb\n1\tc\n", "no column is called 'word', nor 'sentence'"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_named(read, text, message):
+    with pytest.raises(UserError, match=rf"items\.tsv, line .*{message}|{message}"):
+        read(text, "items.tsv")
+
+
+def test_only_whole_quoted_values_are_unquoted():
+    line = '"a"\t"\t""\t"a"b"\t"a""b"\t"""\t""""\ta"\r'
+    assert evaluation_texts.cells(line) == ["a", '"', "", '"a"b"', 'a"b', '"""', '"', 'a"']
+
+
+def test_a_corpus_is_given_as_its_words():
+    text = evaluation_texts.of_corpus(Corpus("c", [["du", "lac"], ["a"]], prefixes=[1, 0]))
+    assert text.corpus.prefixes == [1, 0]
+    assert [spans(sentence) for sentence in text.sentences] == [
+        [("du", 0, 2), ("lac", 3, 6)],
+        [("a", 0, 1)],
+    ]
+    reading = Reading(fused="split", parts=FUSED)
+    text = evaluation_texts.of_corpus(Corpus("c", [["du", "lac"]]), reading=reading)
+    assert text.corpus.sentences == [["de", "le", "lac"]]

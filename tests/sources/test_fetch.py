@@ -1,0 +1,188 @@
+"""Free corpora, fetched from a copy of their addresses in a folder."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import pytest
+
+from zoo.commands import program
+from zoo.commands.command_line import main
+from zoo.errors import UserError
+from zoo.sources import dataset_rows, fetch, files, free_corpora
+from zoo.sources.conllu import Conllu
+
+TREEBANK = "api.github.com/repos/UniversalDependencies/UD_Old_French-ALTM/contents?ref=r2.9"
+SENTENCE = "1\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    """put(address without scheme, content) in a folder, and the address of the folder."""
+    folder = tmp_path / "mirror"
+
+    def put(address, content):
+        path = folder / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    put.url = folder.as_uri()
+    return put
+
+
+@pytest.fixture
+def texts(monkeypatch):
+    """Corpora of our own: one with a known hash, one with a zip archive and known tokens."""
+    known = hashlib.sha256(b"to be\n").hexdigest()
+    plain = free_corpora.File("plays/input.txt", ("https://a.org/plays/input.txt",), known)
+    inner = free_corpora.File(
+        "w/wiki.test.tokens", ("https://b.org/w.zip",), None, "w/wiki.test.tokens", 5
+    )
+    corpora = {
+        "plays": free_corpora.Corpus("plays", (plain,)),
+        "w": free_corpora.Corpus("articles", (inner,), ("hub/w", "w-v1")),
+    }
+    monkeypatch.setattr(free_corpora, "CORPORA", corpora)
+    return corpora
+
+
+def zipped(name, content):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(name, content)
+    return archive.getvalue()
+
+
+def quietly(name, folder, **options):
+    return fetch.fetch(name, folder, log=lambda line: None, **options)
+
+
+def test_a_file_of_known_content_is_fetched_once(texts, mirror, tmp_path):
+    mirror("a.org/plays/input.txt", b"to be\n")
+    (one,) = quietly("plays", tmp_path / "data", mirror=mirror.url)
+    assert one.how == "known" and one.path.read_bytes() == b"to be\n"
+    assert not list(one.path.parent.glob("*.partial"))
+    (again,) = quietly("plays", tmp_path / "data", mirror="file:///nowhere")
+    assert again == one
+    one.path.write_text("not to be\n")
+    with pytest.raises(
+        UserError, match=r"input\.txt is another file .* move it away to fetch it again"
+    ):
+        quietly("plays", tmp_path / "data", mirror=mirror.url)
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_network_is_asked(
+    texts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("asked"))
+    with pytest.raises(UserError, match=rf"\({tmp_path} may not be written to\).* by --into"):
+        quietly("plays", tmp_path / "data")
+
+
+def test_another_content_is_refused_and_not_kept(texts, mirror, tmp_path):
+    mirror("a.org/plays/input.txt", b"to bee\n")
+    with pytest.raises(UserError, match=r"https://a\.org/.* another file .* get a copy"):
+        quietly("plays", tmp_path / "data", mirror=mirror.url)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
+    mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "\none two\nthree\n"[1:]))
+    folder = tmp_path / "data"
+    (one,) = quietly("w", folder, mirror=mirror.url)
+    assert one.how == "first" and one.path.read_text() == "one two\nthree\n"
+    record = json.loads((folder / fetch.RECORD).read_text())
+    assert record == {"w/wiki.test.tokens": {"sha256": one.sha256, "urls": ["https://b.org/w.zip"]}}
+    assert quietly("w", folder)[0].how == "recorded"
+    one.path.unlink()
+    assert quietly("w", folder, mirror=mirror.url)[0].how == "recorded"
+    # Other words of the same number, from then on, are another file.
+    one.path.unlink()
+    mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one two\nTHREE\n"))
+    with pytest.raises(UserError, match=r"another file .*/fetched\.json if it is meant"):
+        quietly("w", folder, mirror=mirror.url)
+    (folder / fetch.RECORD).write_text("[]")
+    with pytest.raises(UserError, match="is not the JSON that is expected"):
+        quietly("w", folder, mirror=mirror.url)
+
+
+def test_the_number_of_words_is_checked(texts, mirror, tmp_path):
+    mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one\nthree\n"))
+    with pytest.raises(UserError, match="of 4 words and ends of lines, not 5"):
+        quietly("w", tmp_path / "data", mirror=mirror.url)
+    mirror("b.org/w.zip", b"a page that says no")
+    with pytest.raises(UserError, match="no archive with w/wiki"):
+        quietly("w", tmp_path / "data", mirror=mirror.url)
+
+
+def test_the_hub_is_asked_first(texts, mirror, tmp_path, monkeypatch):
+    asked = []
+
+    def rows(path, *arguments, **options):
+        asked.append((path, *arguments, options))
+        yield from ({"text": text} for text in ("one two\n", "", "three\n"))
+
+    monkeypatch.setattr(dataset_rows, "rows", rows)
+    monkeypatch.setitem(
+        free_corpora.CORPORA,
+        "w",
+        texts["w"]._replace(files=(texts["w"].files[0]._replace(tokens=6),)),
+    )
+    (one,) = quietly("w", tmp_path / "data")
+    assert asked == [("hub/w", "hub/w", "w-v1", {"split": "test"})]
+    assert one.path.read_text() == "one two\n\nthree\n"
+
+
+def test_a_treebank_by_its_name(mirror, tmp_path):
+    names = ("fro_altm-ud-dev.conllu", "fro_altm-ud-train-b.conllu", "fro_altm-ud-train-a.conllu")
+    listing = [{"name": name, "download_url": f"https://c.org/{name}"} for name in names]
+    listing += [{"name": "README.md", "download_url": "https://c.org/README.md"}]
+    mirror(TREEBANK, json.dumps(listing).encode())
+    for number, name in enumerate(names):
+        mirror(f"c.org/{name}", SENTENCE.format(f"w{number}").encode())
+    fetched = quietly("ud_old_french_altm", tmp_path, release="r2.9", mirror=mirror.url)
+    assert [one.path.relative_to(tmp_path).as_posix() for one in fetched] == [
+        "ud_old_french_altm/train.conllu",
+        "ud_old_french_altm/dev.conllu",
+    ]
+    path = str(fetched[0].path)
+    assert Conllu(path, path, ()).read("train").sentences == [["w2"], ["w1"]]
+    assert fetch.read_record(tmp_path)["ud_old_french_altm/dev.conllu"]["release"] == "r2.9"
+    mirror(TREEBANK, b"[]")
+    with pytest.raises(UserError, match=r"UD_Old_French-ALTM has no CoNLL-U files in r2\.9"):
+        quietly("ud_old_french_altm", tmp_path, release="r2.9", mirror=mirror.url)
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("tinyshakespeare", "tinyshakespeare/input.txt"),
+        ("wikitext-2", "wikitext-2/wiki.train.tokens"),
+        ("ud_czech_pdt", "ud_czech_pdt"),
+    ],
+)
+def test_without_a_network_a_sentence_says_what_to_put_where(name, path, tmp_path, capsys):
+    arguments = ["data", name, "--into", str(tmp_path), "--mirror", "http://127.0.0.1:9"]
+    assert program.run(lambda: main(arguments)) == 2
+    error = capsys.readouterr().err.strip()
+    assert "\n" not in error
+    assert "cannot be fetched" in error and f"put it at {tmp_path / path}" in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_lists_and_refuses(capsys):
+    main(["data", "--list"])
+    said = capsys.readouterr().out
+    assert all(name in said for name in (*free_corpora.CORPORA, "ud_LANGUAGE_TREEBANK"))
+    for arguments in (["data"], ["data", "gutenberg"]):
+        assert program.run(lambda arguments=arguments: main(arguments)) == 2
+    assert "there is no corpus 'gutenberg': give one of wikitext-2, " in capsys.readouterr().err
+
+
+@pytest.mark.realdata("multi30k", "tinyshakespeare", "clams_fr")
+def test_known_hashes_are_those_of_the_files_of_our_figures():
+    for name in ("multi30k", "tinyshakespeare", "clams_fr"):
+        found = quietly(name, files.data_folder(), mirror="file:///nowhere")
+        assert {one.how for one in found} == {"known"}

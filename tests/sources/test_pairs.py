@@ -1,0 +1,207 @@
+"""Pairs of sentences from two files or a table; what is wrong with them is said with its line."""
+
+import dataclasses
+import json
+
+import pytest
+
+from zoo import configuration
+from zoo.alignment import Copyable, PositionalAll, PositionalUnknown
+from zoo.data import MicroPairs, Pairs, Vocabulary
+from zoo.errors import UserError
+
+TEXTS = ["a b\nc\nd e f\n", "A\nB C\nD\n"]
+
+
+def files(tmp_path, *texts):
+    paths = []
+    for name, text in zip(("x.en", "x.fr"), texts, strict=False):
+        (tmp_path / name).write_text(text)
+        paths.append(str(tmp_path / name))
+    return tuple(paths)
+
+
+def read(*paths, **options):
+    return Pairs(paths, paths, **options).read("train")
+
+
+def test_two_files_belong_together_line_by_line(tmp_path):
+    corpus = read(*files(tmp_path, *TEXTS))
+    assert corpus.sentences == [["A"], ["B", "C"], ["D"]]
+    assert corpus.source_text.sentences == [["a", "b"], ["c"], ["d", "e", "f"]]
+    assert corpus.name.endswith("x.fr")
+    assert corpus.source_text.name.endswith("x.en")
+
+
+def test_a_range_is_of_both_sides(tmp_path):
+    paths = files(tmp_path, *TEXTS)
+    corpus = read(*(f"{path}[1:]" for path in paths))
+    assert corpus.sentences == [["B", "C"], ["D"]]
+    with pytest.raises(UserError, match=r"take different ranges of their lines"):
+        read(f"{paths[0]}[1:]", paths[1])
+    with pytest.raises(UserError, match=r"has no pairs, of 3 in all"):
+        read(*(f"{path}[7:]" for path in paths))
+
+
+TABLES = {
+    "a.tsv": "a b\tA\nc\tB C\n",
+    "b.tsv": "source\tnumber\ttarget\na b\t1\tA\nc\t2\tB C\n",
+    "c.csv": 'target,source\nA,"a b"\nB C,c\n',
+    "d.jsonl": '{"source": ["a", "b"], "target": "A"}\n{"source": "c", "target": "B C"}\n',
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_both_sides(tmp_path, name):
+    (tmp_path / name).write_text(TABLES[name])
+    corpus = read(str(tmp_path / name))
+    assert corpus.source_text.sentences == [["a", "b"], ["c"]]
+    assert corpus.sentences == [["A"], ["B", "C"]]
+
+
+def test_a_column_may_be_within_another(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"translation": {"en": "a b", "fr": "A"}}]))
+    corpus = read(str(path), columns=("translation.en", "translation.fr"))
+    assert (corpus.source_text.sentences, corpus.sentences) == ([["a", "b"]], [["A"]])
+
+
+def test_parquet_is_read_through_datasets(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    path = tmp_path / "a.parquet"
+    datasets.Dataset.from_dict({"source": ["a b", "c"], "target": ["A", "B C"]}).to_parquet(path)
+    assert read(str(path)).sentences == [["A"], ["B", "C"]]
+
+
+WRONG = {
+    "fewer lines": (
+        (TEXTS[0], "A\nB C\n"),
+        r"x\.en, line 3: .*x\.fr has no such line, for it has 2 and this file 3",
+    ),
+    "more lines": (("a\n", "A\nB\n"), r"x\.fr, line 2: .*x\.en has no such line"),
+    "empty source": (("a\n \nb\n", "A\nB\nC\n"), r"x\.en, line 2: the source is empty"),
+    "empty translation": (("a\nb\n", "A\n\n"), r"x\.fr, line 2: the translation is empty"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, name):
+    texts, message = WRONG[name]
+    with pytest.raises(UserError, match=message):
+        read(*files(tmp_path, *texts))
+
+
+def test_wrong_tables_and_recipes_are_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("a\tA\nb\n")
+    with pytest.raises(UserError, match=r"a\.tsv, line 2: no tab, where a source, one tab"):
+        read(str(path))
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"source": "a"}\n')
+    with pytest.raises(UserError, match=r"has no column 'target', but source: set data\.columns"):
+        read(str(path))
+    path.write_text('{"source": "a", "target": 3}\n')
+    with pytest.raises(UserError, match=r"row 1: the column 'target' has a value of type int"):
+        read(str(path))
+    with pytest.raises(UserError, match=r"^data\.train has 3 paths: give two files"):
+        Pairs(("a", "b", "c"), ("a", "b"))
+
+
+def test_micro_translations_are_their_sources_backwards():
+    source = MicroPairs()
+    source = dataclasses.replace(
+        source, language=dataclasses.replace(source.language, train_sentences=30), longest=7
+    )
+    corpus = source.read("train")
+    entries = source.lexicon_entries()
+    assert 0 < len(corpus.sentences) < 30
+    for sentence, given, features in zip(
+        corpus.sentences, corpus.source_text.sentences, corpus.features, strict=True
+    ):
+        assert " ".join(sentence) == " ".join(given)[::-1]
+        assert len(given) <= 7
+        assert features == [entries[word] for word in sentence]
+    with pytest.raises(UserError, match=r"longest=1: no sentence"):
+        dataclasses.replace(source, longest=1).read("train")
+
+
+# b and C are once in training, the others twice and more.
+MARKED = ["a b a\nc c\na c\n", "A C A\nB B\nA B\n"]
+LINKS = "0-0 1-1 2-2\n0-0 1-1\n0-1\n"
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """marked(strategy, links, **fields) -> pairs of MARKED."""
+
+    def make(strategy, links=LINKS, **fields):
+        (tmp_path / "x.align").write_text(links)
+        paths, alignments = files(tmp_path, *MARKED), (str(tmp_path / "x.align"),) * 2
+        fields = {"known": (2, 2), "alignments": alignments, **fields}
+        return Pairs(paths, paths, (paths,), unknowns=strategy, **fields)
+
+    return make
+
+
+def test_unknown_words_are_marked_in_training(marked):
+    pairs = marked(PositionalUnknown())
+    for split in ("train", "validation"):
+        corpus = pairs.read(split)
+        assert corpus.source_text.sentences == [["a", "<unk>", "a"], ["c", "c"], ["a", "c"]]
+        assert corpus.sentences == [["A", "<unkpos_0>", "A"], ["B", "B"], ["A", "B"]]
+    # Tests without alignments keep their translations, for they are the references.
+    assert pairs.read("test").sentences[0] == ["A", "C", "A"]
+    corpus = marked(Copyable()).read("test")
+    assert corpus.source_text.sentences[0] == ["a", "<unk_1>", "a"]
+    marked_lexicon, _ = Vocabulary().build(pairs)
+    assert {"<unkpos_0>", "A", "B", "<unk>"} < {*marked_lexicon.words}
+    assert "C" not in marked_lexicon.ids
+
+
+def test_words_as_frequent_are_known_in_their_order(marked):
+    # c is three times there like a, b once.
+    corpus = marked(PositionalUnknown(), known=(1, 9)).read("train")
+    assert corpus.source_text.sentences[1] == ["<unk>", "<unk>"]
+    assert corpus.sentences[0] == ["A", "C", "A"]
+
+
+def test_wrong_marks_and_alignments_are_sentences(marked, tmp_path):
+    with pytest.raises(UserError, match=r"x.align has 1 lines for 3 sentence pairs"):
+        marked(Copyable(), "0-0\n").read("train")
+    with pytest.raises(UserError, match=r"x.align, line 2: the link 0-2 lies outside its pair"):
+        marked(Copyable(), "0-0\n0-2\n\n").read("train")
+    for strategy in (Copyable, PositionalAll, PositionalUnknown):
+        with pytest.raises(UserError, match=r"data.unknowns.\w+ is -1: give at least"):
+            strategy(-1)
+    with pytest.raises(UserError, match=r"data.known is \(0, 3\): give at least 1"):
+        marked(Copyable(), known=(0, 3))
+    with pytest.raises(UserError, match=r"data.alignments has 4 files for 3 splits"):
+        marked(Copyable(), alignments=("a",) * 4)
+    with pytest.raises(UserError, match=r"set data.alignments to two files"):
+        marked(Copyable(), alignments=()).read("train")
+    pairs = marked(PositionalAll())
+    (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
+    with pytest.raises(UserError, match=r"x.fr, pair 1: the word '<p_0>' is a mark"):
+        pairs = marked(PositionalAll(), "0-0\n\n\n")
+        (tmp_path / "x.fr").write_text("A <p_0>\nB\nA B\n")
+        pairs.read("train")
+
+
+def test_alignments_may_have_a_range(marked, tmp_path):
+    pairs = marked(PositionalUnknown(), "zut\n" + LINKS)
+    paths = tuple(f"{path}[1:]" for path in pairs.train)
+    (tmp_path / "y.align").write_text("zut\n0-0\n0-1\n")
+    ranged = dataclasses.replace(
+        pairs, train=paths, alignments=(f"{tmp_path}/y.align[1:]",) * 2, known=(9, 9)
+    )
+    assert len(ranged.read("train").sentences) == 2
+    with pytest.raises(UserError, match=r"y.align, line 3: the link 0-1 lies outside"):
+        (tmp_path / "x.fr").write_text("A C A\nB B\nA\n")
+        ranged.read("train")
+
+
+def test_a_recipe_with_marks_is_set_and_saved(marked):
+    pairs = marked(PositionalUnknown(reach=3))
+    assert configuration.from_json(configuration.to_json(pairs)) == pairs
+    assert configuration.apply_settings(pairs, ["unknowns=Copyable"]).unknowns == Copyable()
+    assert configuration.apply_settings(pairs, ["unknowns=none"]).unknowns is None

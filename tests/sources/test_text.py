@@ -1,0 +1,326 @@
+"""Plain text and tables of text, through `datasets`."""
+
+import bz2
+import gc
+import gzip
+import json
+import logging
+import lzma
+
+import datasets
+import pytest
+
+from zoo.data import Text, Vocabulary
+from zoo.data.batches import Batches
+from zoo.errors import UserError
+
+EXPECTED = [["one", "two"], ["three"], ["four", "été"]]
+
+
+def sentences(path, **options):
+    return Text(train=str(path), validation="", **options).read("train").sentences
+
+
+CONTENTS = {
+    "a.txt": "one two\n\n three \nfour\tété\n",
+    "windows.txt": "one two\r\n\r\nthree\r\nfour été\r\n",
+    "marked.txt": "\ufeffone two\nthree\nfour été",
+    "no_suffix": "one two\nthree\nfour été\n",
+    "a.jsonl": '{"text": "one two"}\n{"text": null}\n{"text": "three\\nfour été"}\n',
+    "a.json": '[{"text": "one two"}, {"text": "three"}, {"text": "four été"}]',
+    "a.csv": 'text,other\none two,1\n"three\nfour été",2\n,3\n',
+    "a.tsv": "other\ttext\n1\tone two\n2\tthree\n3\tfour été\n",
+    "odd [name]*.txt": "one two\nthree\nfour été\n",
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_each_kind_of_file(tmp_path, name):
+    (tmp_path / name).write_text(CONTENTS[name], encoding="utf-8", newline="")
+    assert sentences(tmp_path / name) == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.json", "a.csv", "a.tsv"])
+def test_a_suffix_is_known_in_capitals_and_before_that_of_compression(tmp_path, name):
+    content = CONTENTS[name].encode()
+    (tmp_path / name.upper()).write_bytes(content)
+    assert sentences(tmp_path / name.upper()) == EXPECTED
+    for suffix, compress in {"gz": gzip, "bz2": bz2, "xz": lzma}.items():
+        (tmp_path / f"{name}.{suffix}").write_bytes(compress.compress(content))
+        assert sentences(tmp_path / f"{name}.{suffix}") == EXPECTED
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compression_is_known_by_content_and_damage_is_told(tmp_path, compress):
+    path = tmp_path / "a.txt"
+    content = compress(CONTENTS["a.txt"].encode() * 9)
+    path.write_bytes(content)
+    assert sentences(path) == EXPECTED * 9
+    for damaged in (content[:-9], content[:20] + b"damage" + content[26:]):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"a\.txt cannot be decompressed .*: get it again\."):
+            sentences(path)
+    path.write_bytes(compress(b""))
+    with pytest.raises(UserError, match="is empty"):
+        sentences(path)
+
+
+def test_a_data_set_saved_to_disk(tmp_path):
+    rows = {"text": ["one two", None, "three\nfour été"], "other": ["x", "y", "z"]}
+    split = datasets.Dataset.from_dict(rows)
+    split.save_to_disk(str(tmp_path / "one"))
+    datasets.DatasetDict({"train": split, "test": split}).save_to_disk(str(tmp_path / "two"))
+    assert sentences(tmp_path / "one") == sentences(tmp_path / "two" / "train") == EXPECTED
+    assert sentences(f"{tmp_path / 'one'}[1:]") == EXPECTED[1:]
+    with pytest.raises(UserError, match=r"two has the splits test, train .*, as in \S*two/test\."):
+        sentences(tmp_path / "two")
+    next((tmp_path / "one").glob("*.arrow")).write_bytes(b"damage")
+    with pytest.raises(UserError, match="one cannot be read by datasets"):
+        sentences(tmp_path / "one")
+
+
+def test_a_cell_is_a_string_or_a_list_of_strings(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": ["one", "two"]}\n{"text": []}\n{"text": null}\n{"text": ["three"]}\n')
+    assert sentences(path) == EXPECTED[:2]
+    for cell, kind in {
+        "3": "a value of type int",
+        "true": "a value of type bool",
+        '{"a": "b"}': "a value of type dict",
+        '["one", null]': "a list with items of type NoneType",
+        "[[1, 2]]": "a list with items of type list",
+    }.items():
+        path.write_text(f'{{"text": {cell}}}\n')
+        with pytest.raises(UserError, match=f"a.jsonl, row 1: the column 'text' has {kind}, where"):
+            sentences(path)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_parquet_and_another_column(tmp_path, streaming):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"body": ["one two", "three", "four été"], "text": ["x", "y", "z"]})
+    table.to_parquet(tmp_path / "a.parquet")
+    path = tmp_path / "a.parquet"
+    assert sentences(path, column="body", streaming=streaming) == EXPECTED
+    assert sentences(path) == [["x"], ["y"], ["z"]]
+
+
+def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "late.txt").write_text("four été\n")
+    (tmp_path / "a.json").write_text(json.dumps([{"text": "one two"}, {"text": "three"}]))
+    assert sentences(tmp_path) == EXPECTED
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="is a folder without files"):
+        sentences(tmp_path / "empty")
+
+
+def test_what_is_beside_the_text_of_a_folder_is_left_out(tmp_path, caplog):
+    for name in (".hidden.txt", ".git/a.txt", "a.txt~", "b.txt.bak", "#c.txt#", ".a.txt.swp"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("wrong\n")
+    for name in ("README.md", "README.txt", "readme", "LICENSE", "COPYING.txt", "notes.md"):
+        (tmp_path / name).write_text("wrong\n")
+    with pytest.raises(UserError, match="a folder without files of text but '#c"):
+        sentences(tmp_path)
+    for name, line in {"readmes.txt": "one two", "b.txt": "three", "a.txt": "four été"}.items():
+        (tmp_path / name).write_text(f"{line}\n")
+    with caplog.at_level(logging.INFO, "zoo"):
+        assert sentences(tmp_path) == [EXPECTED[2], EXPECTED[1], EXPECTED[0]]
+    names = ", ".join(repr(str(tmp_path / name)) for name in ("a.txt", "b.txt", "readmes.txt"))
+    assert caplog.messages == [f"{tmp_path}: 3 files: {names}"]
+
+
+def test_a_folder_of_shards_and_one_of_several_kinds(tmp_path):
+    for number, line in enumerate(("one two", "three", "four été")):
+        (tmp_path / f"news.en-0000{number}-of-00100").write_text(f"{line}\n")
+    assert sentences(tmp_path) == EXPECTED
+    (tmp_path / "news.de-00000-of-00100").write_text("eins\n")
+    with pytest.raises(UserError, match=r"several kinds \('\.de', '\.en'\): .* '\S*/\*\.en'"):
+        sentences(tmp_path)
+    assert sentences(tmp_path / "*.en-*") == EXPECTED
+    assert sentences(f"{tmp_path}/*.en-*[:-1]") == EXPECTED[:2]
+
+
+def test_a_pattern(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA", str(tmp_path))
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "b.txt").write_text("three\n")
+    (tmp_path / "a.txt").write_text("one two\n")
+    (tmp_path / "deep" / "c.txt").write_text("four été\n")
+    monkeypatch.chdir(tmp_path / "deep")
+    assert sentences("c*") == EXPECTED[2:]  # of the working folder first
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    assert sentences("*.txt") == EXPECTED[:2]
+    assert sentences("**/*.txt") == EXPECTED
+    assert sentences("[b-z].txt") == EXPECTED[1:2]
+    with pytest.raises(UserError, match=r"no file is of the pattern \*\.json"):
+        sentences("*.json")
+
+
+@pytest.mark.parametrize("path", ["", " ", "."])
+def test_the_working_folder_is_read_by_nobody(tmp_path, monkeypatch, path):
+    (tmp_path / "a.txt").write_text("wrong\n")
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"a path is empty|is the working folder, or one around"):
+        sentences(path)
+    monkeypatch.chdir(tmp_path / "b")
+    with pytest.raises(UserError, match="is the working folder, or one around"):
+        sentences("..")
+
+
+def test_a_quotation_mark_is_text_where_tabs_separate(tmp_path):
+    (tmp_path / "a.tsv").write_text('other\ttext\n1\t"one two\n2\tthree\n3\t"four" été\n')
+    assert sentences(tmp_path / "a.tsv") == [['"one', "two"], ["three"], ['"four"', "été"]]
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("one\n")
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
+    with pytest.raises(UserError, match=r"a\.txt cannot be read: Permission denied"):
+        sentences(tmp_path / "a.txt")
+
+
+def test_cells_are_text_and_not_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("text\n007\n2.50\nNA\nnull\n")
+    assert sentences(tmp_path / "a.csv") == [["007"], ["2.50"], ["NA"], ["null"]]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("[:-2]", EXPECTED[:1]),
+        ("[-2:]", EXPECTED[1:]),
+        ("[1:2]", EXPECTED[1:2]),
+        ("[:]", EXPECTED),
+    ],
+)
+def test_a_range_of_lines(tmp_path, part, expected):
+    (tmp_path / "a.txt").write_text(CONTENTS["a.txt"])
+    assert sentences(f"{tmp_path / 'a.txt'}{part}") == expected
+
+
+def test_splits_and_data_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA", str(tmp_path))
+    for name in ("t", "v", "x", "y"):
+        (tmp_path / f"{name}.txt").write_text(f"{name}\n")
+    source = Text(train="t.txt", validation="v.txt", tests=("x.txt", "y.txt"))
+    assert source.splits() == ("train", "validation", "test1", "test2")
+    assert [source.read(split).sentences for split in source.splits()] == [
+        [["t"]],
+        [["v"]],
+        [["x"]],
+        [["y"]],
+    ]
+    assert Text("t.txt", "v.txt", ("x.txt",)).splits() == ("train", "validation", "test")
+    assert source.read("train").features is None
+    with pytest.raises(UserError, match="no split 'dev': the data have train, validation, test1"):
+        source.read("dev")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", b"", "is empty"),
+        ("a.txt", b"a\0b", "is a binary file"),
+        ("a.json", b"a\nb\xe9", "line 2: not UTF-8 .byte 0xe9."),
+        ("a.csv", b"words\none\n", "has no column 'text': set data.column to one of 'words'"),
+        ("a.jsonl", b'{"text" "a"}\n', "line 1: not JSON .Expecting"),
+        ("a.csv", b"text\n1,2,3\n4,5\n6,7,8,9\n", "line 2: 3 cells in a table of 1"),
+        ("a.parquet", b"not parquet", "cannot be read by datasets"),
+        ("a.jsonl", b'{"text": ""}\n', "has no words"),
+    ],
+)
+# pandas leaves a file open that it cannot read.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_is_wrong_with_a_file(tmp_path, capfd, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message) as caught:
+        sentences(tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""  # nothing but our own sentence
+    # datasets leaves the file that it failed on open: close it here, not in some later test.
+    del caught
+    gc.collect()
+
+
+def test_a_file_that_is_not_there_and_a_hub_name_that_is_none(tmp_path):
+    with pytest.raises(UserError, match=r"there is no file .*: give the path of one"):
+        sentences(tmp_path / "a.txt")
+    with pytest.raises(UserError, match="should read hub:NAME:SPLIT"):
+        sentences("hub:wikitext")
+
+
+def test_a_range_that_takes_nothing_is_named(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b\nc\n\n")
+    for part in ("[:-500]", "[2:]", "[1:1]"):
+        with pytest.raises(UserError) as refusal:
+            Text(train=f"{path}{part}", validation=str(path)).read("train")
+        assert str(refusal.value) == (
+            f"{path}{part} has no words, for {path} has 2 sentences, and the range takes none of "
+            "them: give another."
+        )
+    assert Text(train=f"{path}[-500:]", validation="").read("train").sentences == [
+        ["a", "b"],
+        ["c"],
+    ]
+
+
+# As WikiText has it: a title, blank lines between all paragraphs. 8 words in 7 lines.
+WIKI = " \n = T = \n\n a b c \n\n\n d e"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "windows.txt", "whole.txt", "rows.jsonl", "list.jsonl"])
+def test_blank_lines_may_count_as_everybody_counts_them(tmp_path, name):
+    lines = WIKI.split("\n")
+    contents = {
+        "a.txt": WIKI + "\n",
+        "windows.txt": WIKI.replace("\n", "\r\n"),
+        "whole.txt": WIKI,
+        # Each row with its line break, but for blank ones: so the data set of a hub has them.
+        "rows.jsonl": [line + "\n" if line.strip() else "" for line in lines],
+        "list.jsonl": [line.split() for line in lines],
+    }[name]
+    if not isinstance(contents, str):
+        contents = "".join(json.dumps({"text": row}) + "\n" for row in contents)
+    path = tmp_path / name
+    path.write_text(contents, encoding="utf-8", newline="")
+    found = sentences(path, blank_lines="kept")
+    assert found == [[], ["=", "T", "="], [], ["a", "b", "c"], [], [], ["d", "e"]]
+    assert sentences(path) == [words for words in found if words]
+    assert sentences(f"{path}[1:4]", blank_lines="kept") == found[1:4]
+
+
+def test_blank_lines_count_one_boundary_each(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text(WIKI + "\n", encoding="utf-8")
+    usual = 0
+    for line in WIKI.split("\n"):
+        usual += len([*line.split(), "<eos>"])
+    assert usual == 8 + 7
+    for kept, count in (("kept", usual), ("skipped", 8 + 3)):
+        source, vocabulary = Text(str(path), str(path), blank_lines=kept), Vocabulary()
+        lexicon, corpora = vocabulary.build(source)
+        text = vocabulary.encode(corpora["train"], lexicon)
+        assert text.counted.sum() == count
+        assert lexicon.counts[lexicon.ids["</s>"]] == (7 if kept == "kept" else 3)
+        for state in ("carried", "sentences"):
+            lanes = Batches(text, 3, 4, state, lexicon.ids["</s>"])
+            places = [place for i in range(len(lanes)) for place in lanes[i].positions.ravel()]
+            assert sorted(place for place in places if place >= 0) == [*range(count)]
+        # Without boundaries a blank line is nothing.
+        plain = Vocabulary(boundary="none")
+        assert plain.encode(corpora["train"], plain.build(source)[0]).counted.sum() == 8
+
+
+def test_an_unknown_way_with_blank_lines_is_refused(tmp_path):
+    with pytest.raises(UserError, match="blank_lines is 'counted': give one of skipped, kept"):
+        sentences(tmp_path / "a.txt", blank_lines="counted")

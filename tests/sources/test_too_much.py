@@ -1,0 +1,80 @@
+"""Sources that make text are refused what no memory holds, before they make any of it."""
+
+import dataclasses
+import tracemalloc
+
+import pytest
+
+from tests.training import small
+from zoo.arrays import memory
+from zoo.data import Micro, Mixed
+from zoo.errors import UserError
+from zoo.experiment import Experiment
+from zoo.papers import Facts
+
+MANY = 10**12
+
+
+def refusal(source, split):
+    """The sentence that a source gets, which took next to no memory to be found out."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError) as caught:
+            source.read(split)
+        assert tracemalloc.get_traced_memory()[1] < 10**6
+    finally:
+        tracemalloc.stop()
+    return str(caught.value)
+
+
+@pytest.fixture
+def eight_gigabytes(monkeypatch):
+    monkeypatch.setattr(memory, "of_host", lambda: 8 * 10**9)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *("train_sentences", "validation_sentences", "test_sentences"),
+        *("nouns", "adjectives", "verbs", "places"),
+    ],
+)
+def test_the_micro_language(eight_gigabytes, field):
+    told = refusal(Micro(**{field: MANY}), "train")
+    size = 160 if "sentences" in field else 200
+    assert told == (
+        f"data.{field}={MANY} needs at least {MANY * size:,} bytes ({size}.0 TB), and there are "
+        "8,000,000,000 bytes (8.0 GB): give a smaller number, or a machine with more memory."
+    )
+
+
+@pytest.mark.parametrize("field", ["train_questions", "other_questions"])
+def test_questions(eight_gigabytes, field):
+    told = refusal(Facts("not read.tsv", **{field: MANY}), "known")
+    assert told.startswith(f"data.{field}={MANY} needs at least {160 * MANY:,} bytes (160.0 TB)")
+
+
+def test_a_mixture(eight_gigabytes):
+    mixed = Mixed(("one",), (Micro(train_sentences=9),), sentences=MANY)
+    told = refusal(mixed, "train")
+    assert told.startswith(f"data.sentences={MANY} needs at least {8 * MANY:,} bytes (8.0 TB)")
+
+
+def test_sentences_and_lemmas_take_what_is_said_of_them():
+    source = Micro(nouns=40, adjectives=9, verbs=9, places=9, train_sentences=500)
+    tracemalloc.start()
+    try:
+        source.read("validation")  # the language itself
+        before = tracemalloc.get_traced_memory()[0]
+        corpus = source.read("train")
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert 160 < taken / len(corpus.sentences) < 1600
+
+
+def test_marks_between_sentences(eight_gigabytes):
+    recipe = small.experiment()
+    vocabulary = dataclasses.replace(recipe.vocabulary, boundary_marks=MANY)
+    with pytest.raises(UserError, match=rf"^vocabulary.boundary_marks={MANY} needs at least "):
+        Experiment(recipe.data, vocabulary, recipe.model).build()

@@ -1,0 +1,122 @@
+"""Options of several processes, and what all of them must have in common.
+
+Runs of several are in training/test_processes.py.
+"""
+
+import re
+
+import jax
+import numpy as np
+import pytest
+from jax.experimental import multihost_utils
+
+from zoo import distributed
+from zoo.errors import ProcessLost, UserError
+
+
+@pytest.mark.parametrize("options", [(None, None, None), (None, 1, None), ("h:1", 1, 0)])
+def test_one_process_joins_nobody(monkeypatch, options):
+    monkeypatch.setattr(jax.distributed, "initialize", None)
+    with distributed.joined(*options):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("h:1", None, None), "--coordinator needs --processes, the number of processes or auto"),
+        ((None, None, 1), "--process needs --processes, the number of processes or auto"),
+        ((None, 1, 1), "--process 1 is not one of 1 process: give 0, or leave it out"),
+        (("h:1", 2, None), "--processes 2 needs --process: give it, or --processes auto"),
+        ((None, 2, 0), "--processes 2 needs --coordinator: give it, or --processes auto"),
+        (("h:1", 0, 0), "--processes 0: give at least 1, or auto"),
+        (("h:1", -2, 0), "--processes -2: give at least 1, or auto"),
+        (("h:1", 2, 2), "--process 2 is not one of 2 processes: they are numbered from 0 to 1"),
+        (("h:1", 2, -1), "--process -1 is not one of 2 processes"),
+        (("h", 2, 0), "--coordinator h: give HOST:PORT"),
+        ((":1", 2, 0), "--coordinator :1: give HOST:PORT"),
+        (("h:0", 2, 0), "--coordinator h:0: give HOST:PORT"),
+        (("h:65536", 2, 0), "--coordinator h:65536: give HOST:PORT"),
+        (("h:x", 2, 0), "--coordinator h:x: give HOST:PORT"),
+    ],
+)
+def test_options_that_do_not_go_together_are_named(monkeypatch, options, sentence):
+    monkeypatch.setattr(jax.distributed, "initialize", None)
+    with pytest.raises(UserError, match=re.escape(sentence)), distributed.joined(*options):
+        pass
+
+
+def test_a_cluster_that_is_not_there_is_named(monkeypatch):
+    def initialize(coordinator, count, index, **options):
+        assert (coordinator, count, index) == (None, None, None)
+        assert options["cluster_detection_method"] is None
+        raise ValueError("coordinator_address should be defined.")
+
+    monkeypatch.setattr(jax.distributed, "initialize", initialize)
+    sentence = r"--processes auto: JAX finds no cluster here \(coordinator_address should"
+    with pytest.raises(UserError, match=sentence), distributed.joined(None, "auto", None):
+        pass
+
+
+@pytest.fixture
+def joined(monkeypatch):
+    """A run of two processes, the other of which is not there."""
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *places, **options: None)
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    return lambda: distributed.joined("h:1", 2, 1)
+
+
+@pytest.mark.parametrize("kind", [ValueError, jax.errors.JaxRuntimeError])
+def test_a_collective_that_breaks_off_is_a_lost_process(joined, kind):
+    with pytest.raises(ProcessLost, match=r"\(UNKNOWN: Gloo AllGather failed\)"), joined():
+        try:
+            raise kind("UNKNOWN: Gloo AllGather failed\nand more")
+        except kind as error:
+            raise OSError("a checkpoint") from error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("UNKNOWN"),
+        ValueError("a value that is UNKNOWN"),
+        jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: out of memory"),
+        UserError("a sentence."),
+    ],
+)
+def test_other_errors_stay_as_they_are(joined, error):
+    with pytest.raises(type(error)) as found, joined():
+        raise error
+    assert found.value is error
+
+
+def gathering(monkeypatch, change):
+    """Two processes, of which the other has the array that `change` makes of this one's."""
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    monkeypatch.setattr(
+        multihost_utils, "process_allgather", lambda mine: np.stack([mine, change(mine)])
+    )
+
+
+def test_processes_that_agree_go_on(monkeypatch):
+    gathering(monkeypatch, lambda mine: mine)
+    distributed.check_alike(recipe="{}", folder="runs/a")
+
+
+def test_the_first_text_that_differs_is_named(monkeypatch):
+    gathering(monkeypatch, lambda mine: mine + np.array([[0], [1]], np.uint8))
+    with pytest.raises(UserError, match=r"process 1 has another version of the code than process"):
+        distributed.check_alike(recipe="{}", version_of_the_code="1")
+
+
+def test_the_code_has_one_hash_in_all_processes(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "version.py").write_text("1")
+        (tmp_path / name / "more.py").write_text("2")
+    found = []
+    for name in ("a", "b"):
+        monkeypatch.setattr(distributed.version, "__file__", str(tmp_path / name / "version.py"))
+        found.append(distributed.code_digest())
+    (tmp_path / "b" / "more.py").write_text("3")
+    assert found[0] == found[1] != distributed.code_digest()

@@ -1,0 +1,112 @@
+"""What is on its way to being whole: by whom it is made, and what becomes of it after a kill."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from zoo import process_ids, temporary_files
+from zoo.errors import UserError
+
+# A process that is killed in the middle of its work, or lives on with it.
+MAKES = """
+import os, pathlib, sys, time
+from zoo import temporary_files as unfinished
+with unfinished.folder(pathlib.Path(sys.argv[1])) as folder:
+    (folder / "part").write_text("1")
+    print(folder.name, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def maker(tmp_path):
+    """A process at work on tmp_path/"out", and the folder that it writes to."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAKES, str(tmp_path / "out")], stdout=subprocess.PIPE, text=True
+    )
+    yield process, tmp_path / process.stdout.readline().strip()
+    process.kill()
+    process.communicate()
+
+
+def test_a_killed_process_leaves_nothing_for_long(maker, tmp_path):
+    process, left = maker
+    others = [tmp_path / ".out2.7-1-00000000-00000000.partial", tmp_path / ".out.mine.partial"]
+    for path in others:
+        path.mkdir()
+    with temporary_files.folder(tmp_path / "out") as folder:
+        assert (left / "part").exists()  # of a process that lives
+        (folder / "whole").write_text("2")
+    process.kill()
+    process.wait()
+    assert (left / "part").exists()
+    (tmp_path / "out/whole").unlink()
+    with temporary_files.folder(tmp_path / "out"):
+        assert not left.exists()
+    assert {*tmp_path.iterdir()} == {tmp_path / "out", *others}  # nobody else's
+
+
+def test_a_file_is_cleared_as_a_folder_is(tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    own = temporary_files.place(tmp_path / "file")
+    left = own.with_name(own.name.replace(f".{os.getpid()}-", f".{dead.pid}-"))
+    for path in (own, left):
+        path.write_text("half")
+    temporary_files.clear(tmp_path / "file")
+    assert [*tmp_path.iterdir()] == [own]
+
+
+def test_work_of_another_machine_is_left_for_a_day(tmp_path):
+    left = tmp_path / ".out.7-1-00000000-00000000.partial"
+    (left / "shards").mkdir(parents=True)
+    (left / "shards/0").write_text("0")
+    days_ago = time.time() - 2 * temporary_files.FORGOTTEN
+    for path in (left, left / "shards"):
+        os.utime(path, (days_ago, days_ago))
+    temporary_files.clear(tmp_path / "out")
+    assert left.exists()  # a file in it was written just now
+    os.utime(left / "shards/0", (days_ago, days_ago))
+    temporary_files.clear(tmp_path / "out")
+    assert not left.exists()
+
+
+def test_of_two_that_make_a_folder_the_second_is_told(tmp_path):
+    with (
+        pytest.raises(UserError, match="out was made by another process just now: look at it"),
+        temporary_files.folder(tmp_path / "out") as second,
+    ):
+        with temporary_files.folder(tmp_path / "out") as first:
+            (first / "file").write_text("first")
+        (second / "file").write_text("second")
+    assert (tmp_path / "out/file").read_text() == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_fails_leaves_nothing(tmp_path):
+    with pytest.raises(KeyError), temporary_files.folder(tmp_path / "new/folders/out"):
+        raise KeyError
+    assert not [*tmp_path.iterdir()]
+    old = os.umask(0o027)
+    try:
+        with temporary_files.folder(tmp_path / "out") as folder:
+            (folder / "file").touch()
+    finally:
+        os.umask(old)
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o750  # the user's own choice
+
+
+def test_which_processes_live(monkeypatch):
+    here = process_ids.this_process()
+    assert process_ids.lives(here) is True
+    assert process_ids.lives(here | {"began": "1"}) is False  # the number was given again
+    assert process_ids.lives(here | {"pid": 2**40}) is False
+    for other in ({"boot": "another"}, {"namespace": "pid:[1]"}, {"pid": "7"}, {"pid": 0}):
+        assert process_ids.lives(here | other) is None
+    monkeypatch.setattr(process_ids, "_text", lambda path: "")  # a system that does not say
+    there = {"host": here["host"], "pid": os.getpid(), "began": "", "boot": "", "namespace": ""}
+    assert process_ids.lives(there) is None
+    assert process_ids.lives(there | {"host": "elsewhere"}) is None

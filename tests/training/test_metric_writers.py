@@ -1,0 +1,199 @@
+"""What a run tells of its loss: it has the same name wherever it is shown."""
+
+import errno
+import io
+import json
+import re
+import sys
+import time
+
+import pytest
+
+from tests.training import small
+from zoo.heads import (
+    NCE,
+    BlackOut,
+    ImportanceSampling,
+    LogLinear,
+    SelfNormalisedSoftmax,
+    Softmax,
+)
+from zoo.training.metric_writers import Metrics, ProgressBar
+from zoo.training.progress import Progress
+from zoo.training.step import StepMetrics
+
+FIGURES = {"validation_log_perplexity": 2.0, "validation_perplexity": 7.4}
+# The head, its loss on a terminal and in metrics.jsonl, and the curve in TensorBoard.
+NAMES = [
+    (Softmax(), "loss", "epoch_training_loss"),
+    (LogLinear(), "loss", "epoch_training_loss"),
+    (NCE(samples=4), "NCE loss", "epoch_training_NCE_loss"),
+    (
+        ImportanceSampling(samples=4),
+        "sampled softmax loss",
+        "epoch_training_sampled_softmax_loss",
+    ),
+    (BlackOut(samples=4), "BlackOut loss", "epoch_training_BlackOut_loss"),
+    (
+        SelfNormalisedSoftmax(),
+        "cross-entropy with log Z penalty",
+        "epoch_training_cross-entropy_with_log_Z_penalty",
+    ),
+]
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def curves(workdir):
+    """The bytes of the events that TensorBoard reads; names stand in them as they are."""
+    return b"".join(path.read_bytes() for path in (workdir / "tensorboard").iterdir())
+
+
+@pytest.mark.parametrize(("head", "name", "curve"), NAMES)
+def test_the_loss_has_the_heads_name(head, name, curve, tmp_path, monkeypatch):
+    progress = Progress(loss=12.0, tokens=4.0)
+    with Metrics(tmp_path, 0, head.loss_name) as metrics:
+        metrics.validation(7, progress, FIGURES)
+    (line,) = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert line["epoch_training_loss"] == 3.0
+    assert line.get("loss_name", "loss") == name
+    assert curve.encode() in curves(tmp_path)
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with ProgressBar(9, 0, head.loss_name) as bar:
+        time.sleep(0.2)  # longer than a bar waits between two pictures of it
+        bar.step(1, 0.5, progress, StepMetrics(3.0, 1.0, 0.0, 0.0))
+        assert f"training {name} 3.000" in sys.stderr.getvalue()
+
+
+def test_a_run_tells_the_name_of_its_loss(tmp_path, capsys):
+    recipe = small.with_settings(
+        small.experiment(epochs=1), "model.head=NCE", "model.head.samples=4"
+    )
+    small.trainer(recipe, tmp_path).train()
+    assert ": training NCE loss " in capsys.readouterr().out
+    assert [line["loss_name"] for line in small.metrics(tmp_path)] == ["NCE loss"]
+    assert b"epoch_training_NCE_loss" in curves(tmp_path)
+
+
+@pytest.mark.parametrize("tokens, expected", [(4.0, (1.5, 0.5)), (1.0, (6, 2)), (0.0, (6, 2))])
+def test_a_step_has_its_means_of_loss_and_penalty(tmp_path, tokens, expected):
+    results = StepMetrics(loss=6.0, tokens=tokens, gradient_norm=1.25, penalty=2.0)
+    with Metrics(tmp_path, 0) as metrics:
+        metrics.step(199, Progress(), results)  # one of every hundred is written
+        metrics.step(200, Progress(), results)
+        metrics.step(300, Progress(), results._replace(penalty=0.0))
+    with_penalty, without = small.metrics(tmp_path)
+    assert with_penalty["step"] == 200 and with_penalty["gradient_norm"] == 1.25
+    assert (with_penalty["training_loss"], with_penalty["penalty"]) == expected
+    assert without["step"] == 300 and "penalty" not in without
+
+
+@pytest.mark.slow
+def test_the_mean_penalty_of_an_epoch_is_told(tmp_path, capsys):
+    """However short the epoch: of a run without a penalty nothing is said of one."""
+    progress = Progress(loss=12.0, tokens=4.0, penalty=2.0)
+    (tmp_path / "by hand").mkdir()
+    with Metrics(tmp_path / "by hand", 0) as metrics:
+        metrics.validation(7, progress, FIGURES)
+    (line,) = small.metrics(tmp_path / "by hand")
+    assert (line["epoch_training_loss"], line["epoch_penalty"]) == (3.0, 0.5)
+
+    recipe = small.experiment(**small.MODELS["log-linear"])
+    small.trainer(recipe, tmp_path / "without").train()
+    assert not any("epoch_penalty" in line for line in small.metrics(tmp_path / "without"))
+    assert "penalty" not in capsys.readouterr().out
+    recipe = small.with_settings(recipe, "model.head.penalty=0.1")
+    small.trainer(recipe, tmp_path / "with").train()
+    first, second = small.metrics(tmp_path / "with")
+    assert first["epoch_penalty"] > second["epoch_penalty"] > 0  # a sum over both would be larger
+    said = capsys.readouterr().out
+    assert f"penalty {first['epoch_penalty']:.4f}, validation" in said
+
+
+def lines_after(tmp_path, content, step):
+    """(metrics.jsonl of a run that goes on after a step and tells a validation, what was said)."""
+    (tmp_path / "metrics.jsonl").write_bytes(content)
+    said = []
+    with Metrics(tmp_path, step, log=said.append) as metrics:
+        metrics.validation(9, Progress(), FIGURES)
+    *before, last = (tmp_path / "metrics.jsonl").read_bytes().split(b"\n")[:-1]
+    assert json.loads(last)["step"] == 9
+    return before, said
+
+
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        (b'{"step": 1}\n{"step": 2}', [b'{"step": 1}', b'{"step": 2}']),
+        (b'{"step": 1}\n{"step": 2, "ep', [b'{"step": 1}']),
+        (b'{"step": 1}\n{"step": 3}\n', [b'{"step": 1}']),
+        (b'{"step": 1}\n{"step": 3}', [b'{"step": 1}']),
+        (b"12", []),
+    ],
+)
+def test_a_last_line_that_was_cut_short_is_mended(tmp_path, content, kept):
+    assert lines_after(tmp_path, content, 2) == (kept, [])
+
+
+@pytest.mark.parametrize("line", [b"[1]", b"5", b'{"step": "x"}', b"{}", b"\xff", b"null"])
+def test_a_line_that_is_none_is_said(tmp_path, line):
+    before, said = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
+    assert before == [b'{"step": 1}', b'{"step": 2}']
+    (sentence,) = said
+    assert f"{tmp_path}/metrics.jsonl, line 2 is no object with a step" in sentence
+
+
+class Closed(io.StringIO):
+    """A terminal that was closed."""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_a_run_goes_on_when_its_terminal_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    with ProgressBar(9, 0) as bar:
+        bar._bar.fp.write = Closed().write
+        sys.stdout = Closed()
+        results = StepMetrics(loss=3.0, tokens=1.0, gradient_norm=0.0, penalty=0.0)
+        time.sleep(0.2)
+        for step in range(1, 4):
+            bar.step(step, 0.5, Progress(), results)
+        bar.log("a line")
+        bar.log("another")
+    sys.stdout.close()  # that took the terminal's place
+
+
+def test_without_a_terminal_a_line_a_minute_is_logged(capsys):
+    """A step of 20 s after one of 100 s, which is compiled: three steps a minute."""
+    seconds = iter([0, *range(100, 200, 20)])
+    with ProgressBar(400, 10, "NCE loss", clock=lambda: next(seconds)) as bar:
+        for step in range(11, 16):
+            progress = Progress(epoch=1, loss=3.0 * step, tokens=2.0 * step)
+            bar.step(step, step / 20, progress, StepMetrics(3.0, 4000.0, 0.0, 0.0))
+    # 3 * 4,000 tokens in 60 s; 386 steps of 20 s are 2 h, 8 min and 40 s.
+    assert capsys.readouterr().out == (
+        "epoch 2, 70% of it, step 14 of 400: training NCE loss 1.500, 200 tokens/s, 2:08:40 left\n"
+    )
+
+
+def test_a_run_tells_where_it_is_between_two_epochs(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("zoo.training.metric_writers.SECONDS", 0.0)  # a line each step
+    trainer = small.trainer(small.experiment(epochs=2), tmp_path)
+    trainer.train()
+    steps = trainer.task.epoch_steps
+    told = re.findall(r"epoch (\d), (\d+)% of it, step (\d+) of", capsys.readouterr().out)
+    expected = [
+        (epoch + 1, round(100 * index / steps), epoch * steps + index)
+        for epoch in range(2)
+        for index in range(1, steps + 1)
+    ]
+    assert [(*map(int, line),) for line in told] == expected[1:]  # all but the first

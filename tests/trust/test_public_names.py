@@ -1,0 +1,84 @@
+"""Names of components in saved recipes: those of the packages that export them."""
+
+import importlib
+import inspect
+
+import pytest
+
+from tests.training import small
+from zoo import configuration
+from zoo.errors import UserError
+from zoo.heads import NCE, Softmax, UniformNoise
+from zoo.heads.sampled import SampledHead
+from zoo.optimizers import Adam
+from zoo.trust import public_names
+
+
+def test_a_component_is_called_by_the_package_that_exports_it():
+    assert configuration.to_json(NCE(noise=UniformNoise()))["component"] == "zoo.heads:NCE"
+    assert configuration.to_json(NCE(noise=UniformNoise()))["noise"] == {
+        "component": "zoo.heads:UniformNoise"
+    }
+    assert configuration.to_json(small.experiment())["component"] == "zoo:Experiment"
+    assert configuration.to_json(Adam())["component"] == "zoo.optimizers:Adam"
+    # What no package exports bears the name of its module.
+    data = configuration.to_json(small.experiment())["data"]
+    assert data["component"] == "tests.training.small:RandomWords"
+
+
+def test_names_do_not_depend_on_the_file(monkeypatch):
+    """As though the class had moved to another file."""
+    monkeypatch.setattr(Softmax, "__module__", "zoo.heads.elsewhere")
+    assert public_names.name_of(Softmax) == "zoo.heads:Softmax"
+    assert public_names.component("zoo.heads:Softmax") is Softmax
+    assert public_names.component("zoo.heads.elsewhere:Softmax") is None
+
+
+@pytest.mark.parametrize("package", public_names.COMPONENTS)
+def test_the_table_has_what_the_packages_export(package):
+    """A component that is exported and not in the table would be saved under its file's name."""
+    module = importlib.import_module(package)
+    exported = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == package
+    ]
+    found = {
+        name
+        for name in exported
+        if inspect.isclass(getattr(module, name))
+        and hasattr(getattr(module, name), "__match_args__")
+    }
+    # Words of a run, text of a split, an aligner, what a head says: results, not recipes.
+    assert found - {"Lexicon", "Corpus", "Model1", "Distribution"} == set(
+        public_names.COMPONENTS[package]
+    )
+    assert list(public_names.COMPONENTS[package]) == sorted(public_names.COMPONENTS[package])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("zoo.heads.softmax:Softmax", "zoo.heads.noise:Uniform"),
+        *("zoo.heads.sampled:SampledHead", "zoo.heads:Head", "zoo.lexicon:Lexicon", "zoo:Lexicon"),
+        *("zoo.errors:UserError", "zoo.heads:Gone", "zoo.heads", "", ":", "zoo.heads:NCE.loss"),
+        *("os:system", "subprocess:Popen", "dataclasses:dataclass", "zoo.sources.files:Part"),
+    ],
+)
+def test_what_is_no_component_is_none(name):
+    assert public_names.component(name) is None
+    assert public_names.imported(name) is None
+    with pytest.raises(UserError, match=f"has the component {name}, which"):
+        configuration.from_json({"component": name})
+
+
+def test_a_class_that_the_program_has_imported_needs_no_table():
+    name = "tests.training.small:RandomWords"
+    assert public_names.imported(name) is small.RandomWords
+    assert public_names.imported("tests.training.small:_Messages") is None  # no dataclass
+    assert public_names.imported("zoo.heads.sampled:SampledHead") is None  # zoo has a table
+    assert SampledHead.__module__ == "zoo.heads.sampled"
+
+
+def test_fields_that_are_no_part_of_a_recipe_are_not_read():
+    recipe = {"component": "zoo.heads:SpreadUnknown", "lexicon": "words"}
+    with pytest.raises(UserError, match="has no longer the fields lexicon"):
+        configuration.from_json(recipe | {"head": configuration.to_json(Softmax())})

@@ -1,0 +1,393 @@
+"""Runs that somebody else made: judged without doing what only their recipes ask for."""
+
+import dataclasses
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import configs
+import evaluate
+from tests.training import small
+from zoo import __main__ as commands
+from zoo import configuration, priors
+from zoo.adaptation import Trained, WithWordsOf
+from zoo.commands import program
+from zoo.data import Text
+from zoo.data.vocabulary import Vocabulary
+from zoo.errors import UserError
+from zoo.evaluation.run import Run
+from zoo.heads import Softmax
+from zoo.runs import known_runs
+from zoo.runs.workdir import Workdir
+from zoo.sources import files
+from zoo.training import warm_start
+from zoo.trust import permissions, user_modules
+
+ROOT = pathlib.Path(program.__file__).parents[2]
+# Says on disk that it was run.
+PLANTED = """import dataclasses, pathlib
+from zoo.heads import Softmax
+
+pathlib.Path({mark!r}).write_text("run")
+
+@dataclasses.dataclass(frozen=True)
+class Head(Softmax):
+    pass
+
+def suffix(word):
+    return {{"Suffix:" + word[-1]: 1.0}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """As in a new process: nothing named, nothing closed."""
+    monkeypatch.setattr(permissions, "_closed", {})
+    monkeypatch.setattr(permissions, "_named", set())
+    monkeypatch.setattr(permissions, "_paths_are_open", False)
+    monkeypatch.setattr(user_modules, "_folders", [])
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    monkeypatch.delenv("ZOO_DATA", raising=False)
+    for name in ("planted", "my_features", "beside_config"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """call(script, *arguments) -> (exit code, output, errors)."""
+
+    def calling(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [script.__name__, *map(str, arguments)])
+        code = program.run(script.main)
+        return code, *capsys.readouterr()
+
+    return calling
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def strangers(workdir, change=lambda recipe: None):
+    """The run as somebody else's: its recipe is one that nobody made here."""
+    path = pathlib.Path(workdir) / "experiment.json"
+    recipe = json.loads(path.read_text())
+    recipe["training"]["seed"] += 1
+    change(recipe)
+    path.write_text(json.dumps(recipe))
+    return pathlib.Path(workdir)
+
+
+def plant(folder, name="planted"):
+    """A module in a folder; gives the file that is there once the module has been run."""
+    mark = folder / f"{name}_was_run"
+    (folder / f"{name}.py").write_text(PLANTED.format(mark=str(mark)))
+    return mark
+
+
+def with_head(name):
+    return lambda recipe: recipe["model"]["head"].update(component=name)
+
+
+@pytest.mark.parametrize("program", ["evaluate", "score", "compare", "sweep", "generate"])
+def test_a_planted_module_is_not_run(call, workdir, here, program):
+    (here / "text.txt").write_text("le chat\n")
+    call(evaluate, "--workdir", workdir, "--split", "test")
+    strangers(workdir, with_head("planted:Head"))
+    marks = [plant(here), plant(workdir)]
+    arguments = {
+        "evaluate": (evaluate, "--workdir", workdir),
+        "score": (commands, "score", workdir, "text.txt"),
+        "compare": (commands, "compare", workdir),  # reads results alone
+        "sweep": (commands, "sweep", "training.batch", workdir),
+        "generate": (commands, "generate", "--workdir", workdir),
+    }[program]
+    code, _, errors = call(*arguments)
+    if program != "compare":
+        assert code == 2 and "add --trust planted:Head if you trust it" in errors
+    assert not any(mark.exists() for mark in marks)
+    assert "planted" not in sys.modules and "" not in sys.path
+
+
+@pytest.mark.slow
+def test_a_planted_module_is_not_run_by_the_script_either(workdir, here):
+    """Its working folder is the stranger's, with modules that other packages try to import."""
+    strangers(workdir, with_head("planted:Head"))
+    marks = [plant(here), plant(workdir), *(plant(here, name) for name in ("torch", "cupy"))]
+    finished = subprocess.run(
+        [sys.executable, ROOT / "evaluate.py", "--workdir", workdir],
+        env={**os.environ, "PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 2
+    assert finished.stderr.startswith(f"error: {workdir}/experiment.json: the saved recipe has")
+    assert not any(mark.exists() for mark in marks)
+
+
+def test_a_component_that_the_user_names_is_imported(call, workdir, here):
+    mark = plant(here)
+    strangers(workdir, with_head("planted:Head"))
+    options = ("--split", "test", "--trust", "planted:Head", "--trust-paths")
+    code, output, errors = call(evaluate, "--workdir", workdir, *options)
+    assert (code, errors) == (0, "") and "test: log-perplexity" in output
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["os:system", "subprocess:Popen", "zoo.heads.head:Head", "zoo.commands:run", "builtins:exec"],
+)
+def test_what_is_no_component_is_not_made(call, workdir, name):
+    strangers(workdir, with_head(name))
+    code, _, errors = call(evaluate, "--workdir", workdir)
+    assert code == 2 and name in errors and errors.count("\n") == 1
+    code, _, errors = call(evaluate, "--workdir", workdir, "--trust", name)
+    assert code == 2 and name in errors
+
+
+def test_a_recipe_of_no_experiment(call, workdir):
+    (workdir / "experiment.json").write_text(json.dumps(configuration.to_json(Softmax())))
+    code, _, errors = call(evaluate, "--workdir", workdir)
+    assert code == 2 and "holds a Softmax and no Experiment" in errors
+
+
+@pytest.fixture(scope="module")
+def trained_on_a_function(tmp_path_factory):
+    """A run whose words have features that a function gave, and files with relative names."""
+    folder = tmp_path_factory.mktemp("function")
+    (folder / "train.txt").write_text("aa ba\nab bb aa\n")
+    plant(folder, "my_features")
+    vocabulary = Vocabulary(features=(priors.WordFunction("my_features:suffix"),))
+    recipe = small.experiment(small.LOG_LINEAR, vocabulary=vocabulary, epochs=1)
+    recipe = dataclasses.replace(recipe, data=Text("train.txt", "train.txt"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        return small.run_in(
+            folder / "run", dataclasses.replace(recipe, data=Text("train.txt", "train.txt"))
+        )
+
+
+@pytest.fixture
+def with_function(trained_on_a_function, here):
+    """A copy of it in the working folder, as somebody else's, and its text."""
+    copy(trained_on_a_function, here / "run")
+    (here / "train.txt").write_text("aa ba\nab bb aa\n")
+    (here / "words.txt").write_text("aa\nzb\n")
+    return strangers(here / "run")
+
+
+def copy(folder, to):
+    subprocess.run(["cp", "-r", str(folder), str(to)], check=True)
+
+
+def test_a_run_with_a_function_is_judged_without_it(call, with_function, here):
+    mark = plant(here, "my_features")
+    code, output, errors = call(evaluate, "--workdir", "run")
+    assert (code, errors) == (0, "") and "validation: log-perplexity" in output
+    assert not mark.exists() and "my_features" not in sys.modules
+
+
+def test_a_function_is_called_for_new_words_if_the_user_names_it(call, with_function, here):
+    mark = plant(here, "my_features")
+    code, _, errors = call(evaluate, "--workdir", "run", "--lexicon", "words.txt")
+    assert code == 2 and not mark.exists()
+    assert errors == (
+        "error: run was not trained here by you, and needs the function my_features:suffix, which "
+        "would be run: look at it, and add --trust my_features:suffix if you trust it.\n"
+    )
+    options = ("--lexicon", "words.txt", "--trust", "my_features:suffix")
+    code, _, errors = call(evaluate, "--workdir", "run", *options)
+    assert (code, errors) == (0, "") and mark.exists()
+
+
+@pytest.mark.parametrize("name", ["subprocess:getoutput", "os:system", "planted:suffix"])
+def test_a_strangers_function_is_never_called_unasked(call, with_function, here, name):
+    def change(recipe):
+        recipe["vocabulary"]["features"][0]["function"] = name
+
+    marks = [plant(here), here / "shell_was_run"]
+    strangers(with_function, change)
+    (here / "words.txt").write_text("aa\ntouch${IFS}shell_was_run\n")
+    for options in ((), ("--lexicon", "words.txt", "--spread-unknown"), ("--lexicon", "words.txt")):
+        code, _, errors = call(evaluate, "--workdir", "run", *options)
+        assert code == (2 if options else 0)
+        assert not options or f"add --trust {name}" in errors
+    code, _, errors = call(commands, "score", "run", "train.txt", "--lexicon", "words.txt")
+    assert code == 2 and f"add --trust {name}" in errors
+    assert not any(mark.exists() for mark in marks)
+
+
+def test_a_function_of_ones_own_run_needs_no_flag(call, trained_on_a_function, here):
+    """It is found where it was when the run was trained, wherever the user stands now."""
+    planted = plant(here, "my_features")  # another of this name, where one happens to stand
+    (here / "train.txt").write_text("aa ba\nab bb aa\n")
+    (here / "words.txt").write_text("aa\nzb\n")
+    copy(trained_on_a_function, here / "copied")
+    code, _, errors = call(evaluate, "--workdir", "copied", "--lexicon", "words.txt")
+    assert (code, errors) == (0, "") and not planted.exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../secret.txt", "linked.txt", "~/x.txt", "hub:a:b"]
+)
+def test_a_path_that_leads_elsewhere_is_not_read_unasked(call, workdir, here, tmp_path, path):
+    (tmp_path / "secret.txt").write_text("le secret\n")
+    (here / "linked.txt").symlink_to(tmp_path / "secret.txt")
+    (here / "mine.txt").write_text("le chat dort\n")
+    strangers(workdir, lambda recipe: recipe["data"].update(tests=[f"{path}[:2]"]))
+    code, output, errors = call(evaluate, "--workdir", workdir, "--split", "test")
+    assert (code, output) == (2, "") and errors.count("\n") == 1
+    assert f"its recipe names {path}, which is not below" in errors and "--trust-paths" in errors
+    assert not (workdir / "results").exists()
+    # What the user names is read.
+    assert call(evaluate, "--workdir", workdir, "--data", "mine.txt")[0] == 0
+    if path.endswith("txt") and path[0] != "~":
+        assert call(evaluate, "--workdir", workdir, "--data", path)[0] == 0
+        permissions._named.clear()
+        options = ("--split", "test", "--trust-paths")
+        assert call(evaluate, "--workdir", workdir, *options)[0] == 0
+
+
+@pytest.mark.parametrize("path", ["texts", "texts/*.txt", "/etc/host*", "link/*.txt"])
+def test_neither_folders_nor_patterns_lead_elsewhere(call, workdir, here, tmp_path, path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "secret.txt").write_text("le secret\n")
+    (here / "texts").mkdir()
+    (here / "texts" / "near.txt").write_text("le chat\n")
+    (here / "link").symlink_to(tmp_path / "far")
+    strangers(workdir, lambda recipe: recipe["data"].update(tests=[path]))
+    options = ("--workdir", workdir, "--split", "test")
+    if path.startswith("texts"):
+        assert call(evaluate, *options)[0] == 0
+        (here / "texts" / "linked.txt").symlink_to(tmp_path / "far" / "secret.txt")
+    code, output, errors = call(evaluate, *options)
+    assert (code, output) == (2, "") and f"its recipe names {path}, which is not" in errors
+
+
+def test_relative_paths_are_read_below_the_working_folder_and_the_data(workdir, here, monkeypatch):
+    data = here.parent / "data"
+    data.mkdir()
+    (here.parent / "corpus.txt").write_text("le chat dort\n")
+    (data / "far.txt").symlink_to(here.parent / "corpus.txt")  # a link of the user's own
+    (here / "near.txt").write_text("le chat\n")
+    (here / "data").symlink_to(data)
+    strangers(
+        workdir, lambda recipe: recipe["data"].update(tests=["far.txt", "near.txt", "data/x"])
+    )
+    monkeypatch.setenv("ZOO_DATA", str(data))
+    run = Run.load(workdir)
+    assert run.read("test1").sentences == [["le", "chat", "dort"]]
+    assert run.read("test2").sentences == [["le", "chat"]]
+    (data / "x").write_text("chat\n")
+    assert run.read("test3").sentences == [["chat"]]  # by way of the working folder
+
+
+def test_ones_made_here_are_read_as_they_are(trained):
+    """Its paths are absolute; so are those of a copy of it."""
+    assert files.find(Workdir(trained).experiment().data.train).is_absolute()
+    assert Run.load(trained).read("test").sentences
+
+
+def test_whose_run_it_is_depends_on_the_whole_recipe(workdir):
+    recipe = json.loads((workdir / "experiment.json").read_text())
+    assert known_runs.modules(recipe) is not None
+    assert known_runs.modules(recipe | {"init_from": "x"}) is None
+    strangers(workdir)
+    with pytest.raises(UserError, match="was not trained here by you"):
+        Run.load(workdir).read("test")
+    # Training it further with one's own config makes it one's own.
+    experiment = Workdir(workdir).experiment()
+    Workdir(workdir).claim(experiment)
+    permissions._named.clear()
+    assert Run.load(workdir).read("test").sentences
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"modules": 3}'])
+def test_a_spoilt_note_is_a_note(workdir, content):
+    recipe = json.loads((workdir / "experiment.json").read_text())
+    note = known_runs._note(recipe)
+    kept = note.read_text()
+    note.write_text(content)
+    assert known_runs.modules(recipe) == []
+    note.write_text(kept)
+
+
+def test_training_goes_on_where_no_note_can_be_kept(tmp_path, monkeypatch, caplog):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    # A test that ran train.py before this one has sent the zoo's log to standard output alone.
+    monkeypatch.setattr(logging.getLogger("zoo"), "propagate", True)
+    with caplog.at_level(logging.WARNING, "zoo"):
+        Workdir(tmp_path / "run").claim(small.experiment())
+    assert (tmp_path / "run" / "experiment.json").exists()
+    (record,) = caplog.records
+    message = record.getMessage()
+    assert message.startswith(f"{tmp_path / 'run'} is not noted as your own run (")
+    assert "--trust-paths" in message and "\n" not in message
+    assert (
+        known_runs.modules(json.loads((tmp_path / "run" / "experiment.json").read_text())) is None
+    )
+
+
+def test_notes_lie_in_the_users_own_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to pass over
+    assert known_runs.folder() == tmp_path / ".local" / "state" / "zoo" / "runs"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert known_runs.folder() == tmp_path / "state" / "zoo" / "runs"
+
+
+@pytest.mark.parametrize("component", [Trained, WithWordsOf])
+def test_a_strangers_background_elsewhere_is_not_read(workdir, trained, component):
+    permissions.close({str(trained)}, "runs/theirs")
+    with pytest.raises(UserError, match=rf"runs/theirs .* names {trained}, which is not below"):
+        if component is Trained:
+            Trained(str(trained)).prepare(None, {})
+        else:
+            WithWordsOf(small.RandomWords(), str(trained)).lexicon_entries()
+
+
+def test_a_run_that_one_starts_from_is_not_run(workdir, here):
+    mark = plant(here)
+    strangers(workdir, with_head("planted:Head"))
+    with pytest.raises(UserError, match=r"^init_from: .*add --trust planted:Head"):
+        warm_start.read(str(workdir), small.MODEL, None)
+    assert not mark.exists()
+
+
+CONFIG = """
+from zoo import Experiment, priors
+from zoo.data import Text, Vocabulary
+
+def get_config():
+    return Experiment(
+        Text("train.txt", "train.txt"),
+        Vocabulary(features=(priors.WordFunction("beside_config:suffix"),)),
+    )
+"""
+
+
+def test_a_function_beside_its_config_is_found(here, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    mark, other = plant(elsewhere, "beside_config"), plant(here, "beside_config")
+    (elsewhere / "my_config.py").write_text(CONFIG)
+    (here / "train.txt").write_text("aa ba\n")
+    experiment = configs.load(str(elsewhere / "my_config.py"))
+    assert not mark.exists()
+    Workdir("run").check(experiment)
+    lexicon, _ = experiment.build()
+    assert mark.exists() and not other.exists()
+    assert set(lexicon.feature_names) >= {"Suffix:a"}

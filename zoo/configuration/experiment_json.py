@@ -1,0 +1,134 @@
+"""Recipes as JSON, and as text; where two of them differ."""
+
+import dataclasses
+import typing
+from typing import Any
+
+from zoo.configuration import component_walk, field_types
+from zoo.errors import UserError
+from zoo.trust import permissions, public_names
+
+
+def to_json(value: Any) -> Any:
+    """The recipe as JSON: a dataclass becomes {"component": "zoo.heads:NCE", field: ...}.
+
+    Fields that do not count when components are compared are no part of the recipe.
+
+    Example:
+      >>> configuration.to_json(embeddings.Lookup(8))
+      {'component': 'zoo.embeddings:Lookup', 'size': 8, 'initial_scale': 0.05}
+    """
+    if dataclasses.is_dataclass(value):
+        fields = {name: to_json(getattr(value, name)) for name in component_walk.field_names(value)}
+        return {"component": public_names.name_of(type(value)), **fields}
+    if isinstance(value, tuple):
+        return [to_json(item) for item in value]
+    return value
+
+
+def from_json(value: Any, path: str = "") -> Any:
+    """Makes the recipe that `to_json` saved; the inverse of it.
+
+    Args:
+      value: JSON, in which every component has all of its fields.
+      path: the value's place within a recipe, for messages.
+
+    Raises:
+      UserError: for a component that may not be used (see `zoo.trust.permissions`) or cannot be
+        imported, that has other fields, or one of whose fields has another type.
+
+    Example:
+      >>> configuration.from_json(configuration.to_json(model)) == model
+      True
+    """
+    if isinstance(value, dict):
+        component = _component(value)
+        fields = {
+            name: from_json(item, f"{path}.{name}" if path else name)
+            for name, item in value.items()
+            if name != "component"
+        }
+        unknown = set(fields) - set(component_walk.field_names(component))
+        if unknown:
+            raise UserError(
+                f"{value['component']} has no longer the fields {', '.join(sorted(unknown))} of "
+                "the saved recipe: use the version that saved it."
+            )
+        _check_fields(component, fields, value["component"], path)
+        return component(**fields)
+    if isinstance(value, list):
+        return tuple(from_json(item, f"{path}.{i}") for i, item in enumerate(value))
+    return value
+
+
+def _check_fields(component, fields, name, path):
+    """UserError unless the fields of a component are there and of their types: before it is made,
+    for it may look at them as what they should be."""
+    kinds = typing.get_type_hints(component)
+    needed = {*component_walk.field_names(component), *component_walk.required_fields(component)}
+    for field in dataclasses.fields(component):
+        where = f"{path}.{field.name}" if path else field.name
+        if field.name in fields:
+            field_types.check_value(fields[field.name], kinds[field.name], where)
+        elif field.name in needed:
+            raise UserError(
+                f"{name} has no field {where} in the saved recipe: write its value there, put back "
+                "a copy of the recipe, or use the version that saved it."
+            )
+
+
+def _component(value):
+    """The class of a dataclass in JSON."""
+    name = value.get("component")
+    if not isinstance(name, str):
+        raise UserError(
+            f"the saved recipe has the component {name!r}, which is no name: put back a copy of it."
+        )
+    component = permissions.component(name)
+    if not dataclasses.is_dataclass(component):
+        raise UserError(f"the saved recipe has the component {name}, which is no dataclass.")
+    return component
+
+
+def describe(value: Any, indent: str = "") -> str:
+    """The recipe as text, a field a line, components with their fields below them.
+
+    Example:
+      >>> print(configuration.describe(cores.NGram(size=4)))
+      NGram
+        size = 4
+        order = 3
+        layers = 1
+        dropout = 0.0
+        input_dropout = 0.0
+    """
+    lines = [type(value).__name__]
+    for name in component_walk.field_names(value):
+        item = getattr(value, name)
+        if dataclasses.is_dataclass(item) and component_walk.field_names(item):
+            lines.append(f"{indent}  {name}: {describe(item, indent + '  ')}")
+        else:
+            lines.append(f"{indent}  {name} = {item!r}")
+    return "\n".join(lines)
+
+
+def first_difference(old: Any, new: Any, path: str = "") -> str | None:
+    """'field: old against new' of the first field in which two JSON recipes differ, or None.
+
+    Example:
+      >>> other = configuration.changed(model, {"head.samples": 6})
+      >>> configuration.first_difference(configuration.to_json(model), configuration.to_json(other))
+      'head.samples: 5 against 6'
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(name for name in new if name not in old)]:
+            below = f"{path}.{name}" if path else name
+            difference = first_difference(old.get(name), new.get(name), below)
+            if difference:
+                return difference
+        return None
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = zip(map(str, range(len(old))), old, new, strict=True)
+        differences = (first_difference(a, b, f"{path}.{name}") for name, a, b in pairs)
+        return next(filter(None, differences), None)
+    return None if old == new else f"{path}: {old!r} against {new!r}"

@@ -1,0 +1,126 @@
+"""`--set field=value`: recipes changed by text.
+
+A component of a kind is found by its name among those of the zoo: `model.head` is annotated with
+`zoo.heads.Head`, so `--set model.head=LogLinear` looks for heads.
+"""
+
+import math
+import re
+import types
+import typing
+from typing import Any
+
+from zoo.configuration import component_walk
+from zoo.configuration.field_paths import Change, all_replaced, nearest, with_article
+from zoo.errors import UserError
+from zoo.trust import public_names
+
+_QUOTED = re.compile(r"'.*'|\".*\"")
+_TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+def apply_settings(recipe: Any, settings: list[str]) -> Any:
+    """The recipe after each 'a.b.c=value', in order; see `paths.all_replaced`.
+
+    Raises:
+      UserError: for a setting without "=", an unknown field (the nearest are listed) or a value
+        that is not of the field's type.
+
+    Example:
+      >>> configuration.apply_settings(model, ["head.samples=7", "core.layers=2"]).head.samples
+      7
+    """
+    changes = []
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        if not equals:
+            raise UserError(f"--set {setting}: write it as field=value, as in training.batch=16.")
+
+        def new_value(kind, where, text=value.strip()):
+            return parse(text, kind, where)
+
+        changes.append(Change(path.strip(), f"--set {setting}", new_value))
+    return all_replaced(recipe, changes)
+
+
+def parse(text: str, kind: Any, where: str) -> Any:
+    """The value of type `kind` that `text` spells.
+
+    Numbers, true/false, strings; comma-separated tuples, in parentheses where one is within
+    another, their strings quoted or not; "none" for an optional field; a component of the kind by
+    its class name, with its defaults.
+
+    Example:
+      >>> configuration.parse("(1, 2)", tuple[int, ...], "--set sizes")
+      (1, 2)
+    """
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        if text.lower() == "none" and type(None) in arguments:
+            return None
+        (kind,) = (argument for argument in arguments if argument is not type(None))
+        return parse(text, kind, where)
+    if origin is tuple:
+        items = _items(text)
+        if arguments[-1] is ...:
+            arguments = (arguments[0],) * len(items)
+        if len(items) != len(arguments):
+            raise UserError(f"{where}: {text!r} should have {len(arguments)} parts.")
+        return tuple(parse(item, kind, where) for item, kind in zip(items, arguments, strict=True))
+    if kind is bool:
+        if text.lower() not in (*_TRUE, *_FALSE):
+            raise UserError(f"{where}: {text!r} is neither true nor false.")
+        return text.lower() in _TRUE
+    if kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            noun = "a whole number" if kind is int else "a number"
+            raise UserError(f"{where}: {text!r} is not {noun}.") from None
+        if kind is float and not math.isfinite(value):
+            raise UserError(f"{where}: {text!r} is not a finite number.")
+        return value
+    if kind is str:
+        return text
+    return _default_component(text, kind, where)
+
+
+def _items(text: str) -> list[str]:
+    """The items of a tuple, without quotes: parted by the commas that are not within parentheses or
+    quotes."""
+    items, depth, quote = [""], 0, ""
+    for letter in _within_parentheses(text):
+        if quote:
+            quote = quote.replace(letter, "")  # closed by its like
+        elif letter in "'\"" and not items[-1].strip():
+            quote = letter
+        else:
+            depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0 and not quote:
+            items.append("")
+        else:
+            items[-1] += letter
+    items = [item.strip() for item in items]
+    return [item[1:-1] if _QUOTED.fullmatch(item) else item for item in items if item]
+
+
+def _within_parentheses(text):
+    """The text without the pair of parentheses around all of it, if there is one."""
+    text, depth = text.strip(), 0
+    for position, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth <= 0:  # of the first letter, or where its parenthesis is closed
+            return text[1:-1] if position and position == len(text) - 1 else text
+    return text
+
+
+def _default_component(text, kind, where):
+    known = public_names.components(kind)
+    if text not in known:
+        raise UserError(f"{where}: {text!r} is not {with_article(kind)}; {nearest(text, known)}.")
+    if required := component_walk.required_fields(known[text]):
+        raise UserError(
+            f"{where}: {text} has fields without defaults ({', '.join(required)}); write a config "
+            "with them."
+        )
+    return known[text]()

@@ -1,0 +1,139 @@
+"""Sentences from sentences: a search over many sources, in batches of few shapes.
+
+Sources of about one length are searched side by side, so that little is computed on padding, and
+their lengths are rounded up to few sizes, so that few programs are compiled. What a source becomes
+does not depend on those beside it, but for the rounding of sums in products of other shapes.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from zoo.data.buckets import source_batch
+from zoo.decoding.batched_sampling import Sampling
+from zoo.decoding.beam import BeamSearch, Hypotheses
+from zoo.decoding.steps import Step
+from zoo.errors import UserError
+
+# Source words int32 [B, S], padded on the left, and how many there are int32 [B] -> (a step, the
+# carry before the first word, every leaf [B, ...]).
+Start = Callable[[np.ndarray, np.ndarray], tuple[Step, Any]]
+# Sizes to which lengths are rounded up: multiples of so many words, and of more from 4 times it on.
+_WORDS = 8
+# Tokens of a hypothesis at most, of each source word, and as many more.
+LONGEST_RATIO, LONGEST_MORE = 2.0, 10
+
+
+class Hypothesis(NamedTuple):
+    """A translation, as a search gives it.
+
+    Attributes:
+      words: ids, without the boundary.
+      log_probs: of each token given those before, the boundary among them, nats.
+      log_prob: their sum, nats.
+      score: what hypotheses are ranked by.
+      complete: whether it ended by the boundary, and not at the greatest length.
+    """
+
+    words: list[int]
+    log_probs: list[float]
+    log_prob: float
+    score: float
+    complete: bool
+
+
+def size_of(length: int) -> int:
+    """The size that a length is rounded up to: 8, 16, 24, 32, 48, 64, 96, 128, 192 ..."""
+    unit = _WORDS
+    while length > 4 * unit:
+        unit *= 2
+    return max(unit, -(-length // unit) * unit)
+
+
+def translate(
+    start: Start,
+    sources: Sequence[Sequence[int]],
+    search: BeamSearch | Sampling,
+    *,
+    boundary: int,
+    batch: int = 32,
+    ratio: float = LONGEST_RATIO,
+    extra: int = LONGEST_MORE,
+    done: Callable[[int], Any] = lambda sentences: None,
+    numbers: Sequence[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """The best hypotheses of each source, or those drawn, in the order of the sources.
+
+    Args:
+      start: a pure function of arrays; compile it with `jax.jit` if it is slow otherwise.
+      sources: word ids, at least one each, in the order in which the model reads them.
+      boundary: the word that begins and ends hypotheses.
+      batch: sources side by side.
+      ratio: a hypothesis of n source words has at most ratio * n + extra tokens, besides
+        `search.longest`, which bounds all.
+      extra: see `ratio`.
+      done: is told the number of sources that are done, after each batch.
+      numbers: which source each is, 0, 1, 2 ... by default: what is drawn for it depends on that.
+
+    Returns:
+      For each source at most `search.nbest` hypotheses, the best first, or as they were drawn.
+      There are fewer where there are no more of probability above 0.
+
+    Raises:
+      UserError: `ratio` is no number above 0.
+      ValueError: a source is empty.
+    """
+    if not 0 < ratio < math.inf:
+        raise UserError(f"the ratio of the longest translation is {ratio}: give one above 0.")
+    ratio = min(ratio, float(search.longest))  # a word more for each token is all there can be
+    lengths = np.array([*map(len, sources)], np.int64)
+    if not lengths.all():
+        raise ValueError(f"source {np.argmin(lengths)} is empty: a step starts from some word")
+    limits = np.minimum(np.floor(ratio * lengths + extra), search.longest).astype(np.int64)
+    limits = np.maximum(limits, search.shortest)
+    named = np.arange(len(sources)) if numbers is None else np.asarray(numbers)
+    order = np.argsort(lengths, kind="stable")
+    rows = min(batch, 1 << max(0, len(sources) - 1).bit_length())
+    translations: list[list[Hypothesis]] = [[] for _ in sources]
+    for first in range(0, len(order), rows):
+        # A batch that is not full has the last source again and again.
+        chosen = order[np.minimum(np.arange(first, first + rows), len(order) - 1)]
+        size = size_of(int(lengths[chosen].max()))
+        longest = min(int(ratio * size + extra), search.longest)
+        settings = dataclasses.replace(search, longest=max(longest, search.shortest))
+        step, carry = start(*source_batch([sources[row] for row in chosen], size))
+        drawn = {"numbers": named[chosen]} if isinstance(search, Sampling) else {}
+        batched = settings.search(
+            step, np.full(rows, boundary), carry, boundary=boundary, longest=limits[chosen], **drawn
+        )
+        real = len(order) - first
+        for row, hypotheses in zip(chosen[:real], of_batch(batched, boundary), strict=False):
+            translations[row] = hypotheses
+        done(min(real, rows))
+    return translations
+
+
+def of_batch(batched: Hypotheses, boundary: int) -> list[list[Hypothesis]]:
+    """The hypotheses of each sentence of a batch, those that there are."""
+    arrays = jax.device_get(batched)
+    sentences = []
+    for sentence, lengths in enumerate(arrays.lengths):
+        hypotheses = []
+        for rank in np.flatnonzero(lengths):
+            at, length = (sentence, rank), lengths[rank]
+            words = arrays.words[at][:length].tolist()
+            hypotheses.append(
+                Hypothesis(
+                    words[:-1] if arrays.complete[at] else words,
+                    arrays.log_probs[at][:length].tolist(),
+                    float(arrays.log_prob[at]),
+                    float(arrays.score[at]),
+                    bool(arrays.complete[at]),
+                )
+            )
+        sentences.append(hypotheses)
+    return sentences

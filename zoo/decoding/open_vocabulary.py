@@ -1,0 +1,164 @@
+"""Text whose words are spelled letter by letter, whether a lexicon has them or not.
+
+A head that spells says any string, and an embedding of letters reads it again. Neither depends on
+how many words there are, nor does a step of this.
+"""
+
+import dataclasses
+import functools
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.data.vocabulary import Vocabulary
+from zoo.decoding.beam import BeamSearch
+from zoo.decoding.generation import words_of
+from zoo.errors import UserError
+from zoo.lexicon import Lexicon, spelling
+from zoo.lexicon.spelling import BEGIN, END, PADDING
+
+# Of the beam that looks for the most probable spelling.
+BEAM = 32
+
+
+def generate(
+    model,
+    params,
+    lexicon: Lexicon,
+    vocabulary: Vocabulary,
+    *,
+    prompt: str = "",
+    count: int = 5,
+    length: int = 30,
+    temperature: float = 1.0,
+    seed: int = 0,
+) -> list[list[str]]:
+    """`count` texts that begin with the prompt, as words, which may be any strings.
+
+    Each starts from an empty state and the boundary word, and ends before the next boundary or
+    after `length` words beside the prompt's. Words that the embedding knows by their identity
+    alone are read as the unknown word.
+
+    Args:
+      temperature: 1 draws spellings from the model; 0 takes the most probable one that a beam
+        search finds, so that all texts are the same.
+
+    Raises:
+      UserError: the head does not spell, the embedding cannot read new words, or what `words_of`
+        raises.
+    """
+    head = model.head
+    if not head.spells:
+        raise UserError(
+            f"a {type(head).__name__} says words of the lexicon alone: leave --spell out, which is "
+            "for heads.CharLSTM."
+        )
+    if temperature not in (0, 1):
+        raise UserError(f"the temperature is {temperature}: spellings are drawn at 1, or at 0.")
+    prompted = words_of(prompt, count, length, seed, lexicon, vocabulary)
+    given = ([lexicon.boundary] if lexicon.boundary else []) + prompted
+    longest = max(head.spelling.longest, *(len(word.encode()) for word in given))
+    read = functools.partial(_read, model, params, lexicon, longest)
+    spell = _compiled(head, temperature == 0)
+
+    carry = model.initial_carry(count)
+    for word in given:
+        hidden, carry = read([word] * count, carry)
+    texts, open_texts = [list(prompted) for _ in range(count)], set(range(count))
+    for position in range(length):
+        key = jax.random.fold_in(jax.random.key(seed), position)
+        letters = np.asarray(spell(params["head"], hidden, key))
+        words = [spelling.word(row, lexicon, head.spelling) for row in letters]
+        open_texts -= set(np.flatnonzero(letters[:, 0] == spelling.BOUNDARY).tolist())
+        for row in open_texts:
+            texts[row].append(words[row])
+        if not open_texts:
+            break
+        hidden, carry = read(words, carry)
+    return texts
+
+
+@functools.cache
+def _compiled(head, greedy):
+    """(params, hidden [B, D], key) -> spellings int32 [B, longest]."""
+    if greedy:
+        return jax.jit(
+            lambda params, hidden, key: most_probable(head, params, hidden, 1, BEAM)[1][:, 0]
+        )
+    return jax.jit(head.sample_spellings)
+
+
+@functools.cache
+def _compiled_states(model):
+    def states(params, tables, words, carry):
+        hidden, carry = model.hidden(params, tables, words[:, None], carry)
+        return hidden[:, 0], carry
+
+    return jax.jit(states)
+
+
+def _read(model, params, lexicon, longest, words, carry):
+    """(hidden [B, D], carry) after these words, strings each, as a lexicon of their own."""
+    marks = [mark for mark in (lexicon.boundary, lexicon.unknown) if mark is not None]
+    # Words that are alike have one row. The rows that are left have as many letters as any word can
+    # have, so that tables of all steps have one shape.
+    rows = dict.fromkeys((*marks, *words))
+    others = ("x" * size for size in itertools.count(longest))
+    while len(rows) <= len(marks) + len(words):
+        rows[next(others)] = None
+    of_words = Lexicon(
+        tuple(rows),
+        np.zeros(len(rows), np.int64),
+        unknown=lexicon.unknown,
+        boundary=lexicon.boundary,
+        alphabet=lexicon.letters,
+    )
+    embedding = model.embedding
+    params = {**params, "embedding": embedding.for_lexicon(params["embedding"], lexicon, of_words)}
+    tables = {"embedding": embedding.tables(of_words)}
+    word_ids = np.array([of_words.ids[word] for word in words], np.int32)
+    return _compiled_states(model)(params, tables, word_ids, carry)
+
+
+@dataclasses.dataclass(frozen=True)
+class _NextLetter:
+    """A step whose words are letters, counted from the end mark."""
+
+    head: Any
+
+    def __call__(self, params, projected, symbols, carry):
+        state, rows = carry
+        log_probs, state = self.head.spelling_step(params, projected[rows], END + symbols, state)
+        return log_probs, (state, rows)
+
+
+def most_probable(head, params, hidden, k: int, width: int = 32):
+    """The k most probable spellings, of words or of anything, that a beam search finds.
+
+    Args:
+      head: a heads.CharLSTM.
+      params: its parameters.
+      hidden: [N, D].
+      k: at most `width`, the unfinished spellings kept at each letter.
+
+    Returns:
+      (log-probabilities over all spellings [N, k], nats, falling; spellings int32 [N, k, longest],
+      PADDING after END; missed [N], nats: no spelling that the beam let go is more probable. Where
+      that is not above the last log-probability, the k are the most probable of all).
+
+    Raises:
+      UserError: k is above the width.
+    """
+    settings = BeamSearch(width, k, longest=head.spelling.longest, every_end=True)
+    projected = head.hidden_projection(params, hidden)
+    hypotheses = settings.search(
+        jax.tree_util.Partial(_NextLetter(head), params, projected),
+        jnp.full(len(hidden), BEGIN - END),
+        (head.spelling_start(projected), jnp.arange(len(hidden))),
+        boundary=0,
+    )
+    there = jnp.arange(head.spelling.longest)[None, None] < hypotheses.lengths[..., None]
+    return hypotheses.log_prob, jnp.where(there, END + hypotheses.words, PADDING), hypotheses.missed

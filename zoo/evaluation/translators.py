@@ -1,0 +1,200 @@
+"""Translations by trained encoder-decoders, one or an ensemble, perhaps with a language model."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from zoo.data import Corpus
+from zoo.decoding import BeamSearch, Sampling, average, ensembles, fuse, steps
+from zoo.decoding.batched_search import LONGEST_RATIO, Hypothesis, translate
+from zoo.errors import UserError
+from zoo.evaluation.perplexity import PRECISION
+from zoo.evaluation.run import Run
+from zoo.models import SequenceToSequence
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translator:
+    """Runs that translate together.
+
+    Attributes:
+      runs: encoder-decoders over the same words.
+      of: what is averaged, "probabilities" or "logs"; see `zoo.decoding.average`.
+      language_model: a run over the same target words, or None.
+      weight: of its log-probabilities; see `zoo.decoding.fuse`.
+
+    Raises:
+      UserError: a run is no encoder-decoder, or not of the words of the first.
+    """
+
+    runs: tuple[Run, ...]
+    of: str = "probabilities"
+    language_model: Run | None = None
+    weight: float = 0.0
+
+    def __post_init__(self):
+        for run in self.runs:
+            if not isinstance(run.experiment.model, SequenceToSequence):
+                raise UserError(
+                    f"{run.path} is a run of a {type(run.experiment.model).__name__}, which does "
+                    "not translate: give runs of models.SequenceToSequence."
+                )
+        names = [run.path for run in self.runs]
+        ensembles.check_same_words([run.lexicon for run in self.runs], names)
+        ensembles.check_same_words([run.others[0] for run in self.runs], names)
+        turned = {self._turned(run) for run in self.runs}
+        if len(turned) > 1:
+            raise UserError(
+                f"of {', '.join(map(str, names))} some say a sentence from its last word to its "
+                "first (model.order=target_reversed): combine runs of one order."
+            )
+        if self.language_model is not None:
+            other = self.language_model
+            ensembles.check_weight(self.weight)
+            _ = other.experiment.language_model  # a UserError where it is none
+            if turned == {True}:
+                raise UserError(
+                    f"{names[0]} says a sentence from its last word to its first "
+                    f"(model.order=target_reversed), and {other.path} reads it from the first: "
+                    "leave --language-model out."
+                )
+            ensembles.check_same_words(
+                [self.runs[0].lexicon, other.lexicon], [names[0], other.path]
+            )
+
+    @staticmethod
+    def _turned(run):
+        """Whether its translations come out from the last word to the first."""
+        return run.experiment.model.order == "target_reversed"
+
+    @property
+    def boundary(self) -> int:
+        """The id of the word that begins and ends translations."""
+        word_id = self.runs[0].lexicon.boundary_id
+        assert word_id is not None, "a run of pairs is not trained without"
+        return word_id
+
+    def read(self, line: str) -> list[str]:
+        """The words of a source, in the case in which the runs read it."""
+        reading = self.runs[0].experiment.reading_of_sources
+        return (line.lower() if reading.lower_case else line).split()
+
+    def pairs(self, split: str) -> Corpus:
+        """The pairs of a split of the first run's data, unknown words as they are written."""
+        experiment = self.runs[0].experiment
+        return experiment.vocabulary.read(experiment.data.as_written(), split)
+
+    def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
+        """{source word that the runs do not know: how often}, the most frequent first."""
+        run = self.runs[0]
+        return run.experiment.reading_of_sources.missing(sentences, run.others[0])
+
+    def translate(
+        self,
+        sentences: Sequence[list[str]],
+        search: BeamSearch | Sampling,
+        batch: int = 32,
+        done: Callable[[int], Any] = lambda sentences: None,
+        name: str = "the text",
+        ratio: float = LONGEST_RATIO,
+        first_number: int = 0,
+    ) -> list[list[Hypothesis]]:
+        """The best hypotheses of each source, or those drawn, in the order of the sources; none of
+        an empty one.
+
+        Args:
+          sentences: as `read` gives them.
+          done: is told how many are done, after each batch.
+          name: where they come from, for messages.
+          ratio: a hypothesis of n source words has at most ratio * n + 10 tokens.
+          first_number: of the first sentence, on which depends what is drawn.
+
+        Raises:
+          UserError: a vocabulary refuses a word, or the memory is too small.
+        """
+        numbers = [number for number, words in enumerate(sentences) if words]
+        sources = self._encoded([sentences[number] for number in numbers], name)
+        hypotheses_of: list[list[Hypothesis]] = [[] for _ in sentences]
+        try:
+            with jax.default_matmul_precision(PRECISION):
+                translations = translate(
+                    self._start(),
+                    sources,
+                    search,
+                    boundary=self.boundary,
+                    batch=batch,
+                    ratio=ratio,
+                    done=done,
+                    numbers=[first_number + number for number in numbers],
+                )
+        except jax.errors.JaxRuntimeError as error:
+            if "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            if isinstance(search, Sampling):
+                kept, needs, fewer = f"{search.nbest} samples", "need", "fewer samples"
+            else:
+                kept, needs, fewer = f"a beam of {search.beam}", "needs", "a narrower beam"
+            raise UserError(
+                f"{kept} over {batch} sentences side by side {needs} more memory than there is: "
+                f"give {fewer}, or a smaller batch."
+            ) from error
+        for number, hypotheses in zip(numbers, translations, strict=True):
+            hypotheses_of[number] = hypotheses
+        return hypotheses_of
+
+    def words(self, hypothesis: Hypothesis) -> list[str]:
+        """The words of a hypothesis, from the first to the last."""
+        words = [self.runs[0].lexicon.words[word] for word in hypothesis.words]
+        return words[::-1] if self._turned(self.runs[0]) else words
+
+    def _encoded(self, sentences, name):
+        if not sentences:
+            return []
+        run = self.runs[0]
+        text = run.experiment.reading_of_sources.encode(Corpus(name, sentences), run.others[0])
+        return np.split(text.words, text.starts[1:])
+
+    def _start(self):
+        """See `zoo.decoding.batched_search`; sources are in the order of the text."""
+        members = [_member(run) for run in self.runs]
+        other = self.language_model
+        language = None if other is None else _language_member(other)
+
+        def start(sources, lengths):
+            started = [member(sources, lengths) for member in members]
+            step, carry = started[0]
+            if len(started) > 1:
+                step = average([step for step, _ in started], of=self.of)
+                carry = tuple(carry for _, carry in started)
+            if language is not None:
+                language_step, language_carry = language(len(sources))
+                step, carry = fuse(step, language_step, self.weight), (carry, language_carry)
+            return step, carry
+
+        return start
+
+
+def _member(run):
+    """start(sources, lengths) of a run, which reads them in its own order."""
+    model = run.experiment.model
+    prepared = model.prepared(run.params, run.tables)
+
+    def start(sources, lengths):
+        if model.order == "source_reversed":
+            sources = sources.copy()
+            for row, length in zip(sources, lengths, strict=True):
+                row[len(row) - length :] = row[len(row) - length :][::-1].copy()
+        return steps.of_sequence_to_sequence(
+            model, run.params, run.tables, sources, lengths, prepared
+        )
+
+    return start
+
+
+def _language_member(run):
+    model = run.experiment.language_model
+    step = steps.of_language_model(model, run.params, run.tables)
+    return lambda rows: (step, model.initial_carry(rows))

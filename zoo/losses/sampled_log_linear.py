@@ -1,0 +1,112 @@
+"""The expected features of a log-linear model by sampling, where all words are too many.
+
+The gradient of -log p(x) with respect to the adaptor a is E_p[phi] - phi(x) (Dymetman and Xiao
+2016, section 2.3), p proportional to w(v) = b(v) exp(a . phi(v)). For large or infinite V the paper
+names two ways to approximate E_p[phi]. Both draw words v from a proposal q and need no Z:
+
+    importance sampling       sum_k u_k phi(v_k), u = w(v_k) / q(v_k) divided by its sum; biased by
+                              O(1 / K), consistent
+    contrastive divergence    phi of the last state of a Markov chain of a few steps that starts at
+                              the observed x and leaves p invariant (Hinton 2002); biased by what
+                              the chain has not forgotten
+
+`log_weights` are log w(v) - log q(v) in nats: a . phi(v) alone if q is the background.
+
+Trained on, importance sampling needs the observed x among its slots, with the weight w(x) / q(x).
+From draws alone u_v is at most 1, and 0 in the steps that do not draw v: the mean of the estimate
+of p(v) is at most 1 - (1 - q(v))^K, about K q(v). Where the data's p(v) is above that, no score
+makes the gradient 0, and the score of v rises as long as training lasts. With x among them u is a
+posterior over the slots, and the expected gradient is 0 at the truth for every K: see
+  zoo.losses.importance.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from zoo.arrays import layouts
+from zoo.losses import value_checks
+from zoo.losses.shape_checks import check_shapes
+
+
+def importance_weights(log_weights):
+    """Computes u_k = exp(log_weights_k) / sum_j exp(log_weights_j) of K draws from q.
+
+    sum_k u_k f(v_k) estimates E_p[f] for any f (self-normalised importance sampling).
+
+    Args:
+      log_weights: log w(v_k) - log q(v_k), [..., K], nats; any constant may be missing.
+
+    Returns:
+      [..., K], with the sum 1.
+
+    Example:
+      >>> print(losses.importance_weights(jnp.log(jnp.array([1.0, 3.0]))))
+      [0.25 0.75]
+
+    Source: Dymetman and Xiao (2016), section 2.3.
+    """
+    return jax.nn.softmax(log_weights, axis=-1)
+
+
+def metropolis_choice(key, log_weights):
+    """Computes the last state of an independence chain over given proposals.
+
+    The chain stands at the observed word, slot 0. Each step goes to the next draw v' of q with
+    probability min(1, w(v') q(v) / (w(v) q(v'))), v being where it stands: the rule of Hastings
+    (1970), under which p stays p.
+
+    Args:
+      key: a key of `jax.random`.
+      log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
+
+    Returns:
+      Slots in 0 ... n, int32 [...]. Contrastive divergence takes phi of that word for E_p[phi].
+
+    Example:
+      >>> log_weights = jnp.array([-90.0, 90.0, -90.0])  # the first draw is far more probable
+      >>> print(losses.metropolis_choice(jax.random.key(0), log_weights))
+      1
+
+    Source: Hastings (1970); Hinton (2002); Dymetman and Xiao (2016), section 2.3.
+    """
+    thresholds = jnp.log(jax.random.uniform(key, log_weights.shape, log_weights.dtype))
+    return metropolis_walk(thresholds, log_weights)
+
+
+def metropolis_walk(log_thresholds, log_weights):
+    """Computes the last state of `metropolis_choice` with these random numbers.
+
+    Args:
+      log_thresholds: log u, [..., 1 + n], u uniform in (0, 1); the first is not looked at.
+      log_weights: log w(v) - log q(v), [..., 1 + n], nats, of the observed word and n draws from q.
+
+    Returns:
+      Slots in 0 ... n, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree, or a log u is above 0.
+
+    Example:
+      >>> thresholds = jnp.log(jnp.array([0.5, 0.5, 0.5]))
+      >>> print(losses.metropolis_walk(thresholds, jnp.log(jnp.array([1.0, 0.4, 0.6]))))
+      2
+
+    Source: Hastings (1970).
+    """
+    check_shapes(log_thresholds=(log_thresholds, "... K"), log_weights=(log_weights, "... K"))
+    value_checks.check_log_probs(log_thresholds=log_thresholds)
+
+    def step(state, proposal):
+        slot, log_weight = state
+        new_slot, new_log_weight, threshold = proposal
+        accepted = threshold < new_log_weight - log_weight
+        return (
+            jnp.where(accepted, new_slot, slot),
+            jnp.where(accepted, new_log_weight, log_weight),
+        ), None
+
+    first, *rest = (jnp.moveaxis(x, -1, 0) for x in (log_weights, log_thresholds))
+    slots = jnp.arange(1, first.shape[0], dtype=jnp.int32)
+    initial = (layouts.zeros(first.shape[1:], jnp.int32, like=first[0]), first[0])
+    (slot, _), _ = jax.lax.scan(step, initial, (slots, first[1:], rest[0][1:]))
+    return slot

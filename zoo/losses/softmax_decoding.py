@@ -1,0 +1,153 @@
+"""The most probable words of a softmax and draws from it, by one walk over the vocabulary."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from zoo.arrays import layouts, row_blocks
+from zoo.arrays.layouts import over_tokens
+from zoo.losses import softmax
+
+
+class Pass(NamedTuple):
+    """The results of one walk over the vocabulary.
+
+    Attributes:
+      log_z: log Z of each token, [N], nats.
+      values: the k highest logits, [N, k], falling.
+      words: their words, int32 [N, k].
+      sample: words drawn from the softmax, int32 [N]; None without a key.
+    """
+
+    log_z: jax.Array
+    values: jax.Array
+    words: jax.Array
+    sample: jax.Array | None
+
+
+def blocked_pass(hidden, weights, bias, block, *, k=0, key=None) -> Pass:
+    """log Z, the k best words and a draw, in one walk over blocks of the vocabulary.
+
+    The draw is the argmax of o_v + g_v with standard Gumbel noise g (Gumbel 1954), which is
+    distributed as the softmax of o.
+
+    Args:
+      hidden: [N, D].
+      weights: [V, D].
+      bias: [V].
+      block: at most V; need not divide V.
+      k: at most V.
+    """
+    hidden, weights, bias = layouts.alike((hidden, weights, bias))
+    tokens, dtype = hidden.shape[0], softmax.accumulator(hidden)
+    cut = row_blocks.Cut.of(weights.shape[0], block)
+
+    def step(carry, number):
+        sums, highest_words, highest, sample = carry
+        block_logits, _ = softmax.logits_of_rows(hidden, weights, bias, cut, number)
+        block_words = cut.row_numbers(number).astype(jnp.int32)
+        sums = sums.plus(block_logits)
+        if k:
+            values, columns = jax.lax.top_k(block_logits, min(k, cut.size))
+            words = cut.masked(number, block_words, cut.rows)  # behind all words
+            highest_words = best(k, highest_words, (values, words[columns]))
+        if key is not None:
+            noise_key = jax.random.fold_in(key, number * cut.size)
+            noisy = block_logits + jax.random.gumbel(noise_key, block_logits.shape, dtype)
+            drawn = block_words[noisy.argmax(-1)]
+            sample = jnp.where(noisy.max(-1) > highest, drawn, sample)
+            highest = jnp.maximum(highest, noisy.max(-1))
+        return (sums, highest_words, highest, sample), None
+
+    initial = (
+        softmax.Exponentials.none(hidden),
+        (
+            layouts.filled((tokens, k), -jnp.inf, dtype, hidden),
+            layouts.filled((tokens, k), cut.rows, jnp.int32, hidden),
+        ),
+        layouts.filled(tokens, -jnp.inf, dtype, hidden),
+        layouts.zeros(tokens, jnp.int32, hidden),
+    )
+    (sums, (values, words), _, sample), _ = jax.lax.scan(step, initial, cut.numbers())
+    return Pass(sums.log(), values, words, None if key is None else sample)
+
+
+def check_k(k, vocabulary: int):
+    """Checks that k is a number of words: ValueError if it is not."""
+    if hasattr(k, "dtype") and not isinstance(k, np.integer):
+        raise TypeError(f"k is an array, {k}: give a whole number, which is known as it is traced")
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if not whole or not 1 <= k <= vocabulary:
+        some = f"1 to {vocabulary:,}"
+        raise ValueError(f"k is {k!r}, and there are {vocabulary:,} words: give {some}")
+
+
+def best(k, *found):
+    """The k best of some (values [N, ?], words [N, ?]), of equal ones the words that come first."""
+    values, words = (jnp.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    falling, words = jax.lax.sort((-values, words), num_keys=2)
+    return -falling[:, :k], words[:, :k]
+
+
+@over_tokens("hidden")
+def softmax_top_k(hidden, weights, bias, k):
+    """Finds the k most probable words of the softmax, in blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      k: at most V.
+
+    Returns:
+      (log-probabilities [..., k], nats; words int32 [..., k]), best first.
+
+    Raises:
+      ValueError: shapes do not agree, or k is above V.
+
+    Example:
+      >>> bias = jnp.log(jnp.array([0.2, 0.5, 0.3]))
+      >>> log_probs, words = losses.softmax_top_k(jnp.ones(4), jnp.zeros((3, 4)), bias, 2)
+      >>> print(words, jnp.exp(log_probs).round(2))
+      [1 2] [0.5 0.3]
+    """
+    softmax.check_softmax(hidden, weights, bias)
+    check_k(k, weights.shape[0])
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
+    walk = blocked_pass(flat, weights, bias, block, k=k)
+    shape = (*hidden.shape[:-1], k)
+    return (walk.values - walk.log_z[:, None]).reshape(shape), walk.words.reshape(shape)
+
+
+@over_tokens("hidden")
+def softmax_sample(hidden, weights, bias, key):
+    """Draws words from the softmax, in blocks of the vocabulary.
+
+    Args:
+      hidden: h, [..., D].
+      weights: W, [V, D].
+      bias: c, [V].
+      key: a key of `jax.random`.
+
+    Returns:
+      Words, int32 [...].
+
+    Raises:
+      ValueError: shapes do not agree.
+
+    Example:
+      >>> table = jnp.zeros((3, 4)), jnp.array([0.0, 90.0, 0.0])  # word 1 has all the mass
+      >>> print(losses.softmax_sample(jnp.ones((2, 4)), *table, jax.random.key(0)))
+      [1 1]
+
+    Source: Gumbel (1954): the best word, after noise.
+    """
+    softmax.check_softmax(hidden, weights, bias)
+    flat = hidden.reshape(-1, hidden.shape[-1])
+    block = softmax.vocabulary_block(flat.shape[0], weights.shape[0])
+    drawn = blocked_pass(flat, weights, bias, block, key=key).sample
+    assert drawn is not None  # a key was given
+    return drawn.reshape(hidden.shape[:-1])

@@ -1,0 +1,17 @@
+"""Papers: readers and judgements that serve the data of a single paper each.
+
+The questions of Overnight (Wang, Berant and Liang 2015), the meanings and texts of the E2E
+challenge (Novikova, Dusek and Rieser 2017) with their slot errors, and questions about a table of
+facts. No other part of zoo but its commands imports them.
+
+The examples begin in a folder of their own with
+
+    >>> import pathlib
+    >>> from zoo import papers
+"""
+
+from zoo.papers.facts import Facts
+from zoo.papers.overnight import Overnight
+from zoo.papers.realisations import Realisations
+
+__all__ = ["Facts", "Overnight", "Realisations"]

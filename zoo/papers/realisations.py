@@ -1,0 +1,94 @@
+"""Meanings and the sentences that say them, character by character."""
+
+import dataclasses
+import re
+
+from zoo.errors import UserError
+from zoo.sources import csv_rows, files
+from zoo.sources.file_source import FileSource, ranged
+from zoo.sources.source import Corpus, Form
+
+# What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
+_SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
+# A slot with its value, which may have commas.
+_SLOT = re.compile(r"[^\s,\[\]][^,\[\]]*\[[^\]]*\]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Realisations(FileSource):
+    """CSV files with a meaning and a sentence a row, as those of the E2E challenge (Novikova, Dusek
+    and Rieser 2017): "name[Alimentum], area[riverside]" and "Alimentum is near the river."
+
+    Every character is a word of the model. The meaning and the separator are a prefix: read, but
+    neither trained nor counted. The spaces that tokenisers put before full stops and the like are
+    taken out, so that files with and without tokens go together.
+
+    Attributes:
+      train: paths, each perhaps with a range of its rows.
+      validation: as `train`.
+      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
+      meaning: the name of a column.
+      sentence: the name of the other column.
+      separator: the character between meaning and sentence, which neither has.
+      last_first: whether the slots of a meaning are read from the last to the first: the name, with
+        which most sentences begin, then stands right before them, which a state carries more easily
+        (Sutskever, Vinyals and Le 2014 turn their sources round).
+
+    Example:
+      >>> text = 'mr,ref\\n"name[One], food[two]",One has two .\\n'
+      >>> _ = pathlib.Path("meanings.csv").write_text(text)
+      >>> corpus = papers.Realisations(train="meanings.csv", validation="meanings.csv")
+      >>> corpus = corpus.read("train")
+      >>> "".join(corpus.sentences[0]), corpus.prefixes
+      ('name[One], food[two]|One has two.', [21])
+    """
+
+    of_characters = True
+
+    meaning: str = "mr"
+    sentence: str = "ref"
+    separator: str = "|"
+    last_first: bool = False
+
+    def __post_init__(self):
+        if len(self.separator) != 1:
+            raise UserError(f"data.separator is {self.separator!r}: give a single character.")
+
+    @property
+    def form(self):
+        """What is learnt comes after the separator."""
+        return Form(separator=self.separator)
+
+    def read(self, split):
+        """The rows of a split; UserError with the row where a part is missing."""
+        part = self.part(split)
+        path = files.find(part.path)
+        names, rows = csv_rows.rows(files.read_text(path), path)
+        for column in (self.meaning, self.sentence):
+            if column not in names:
+                raise UserError(
+                    f"{path} has no column {column!r}, but {', '.join(names)}: set data.meaning "
+                    "and data.sentence."
+                )
+        sentences, prefixes = [], []
+        for number, row in enumerate(rows, 1):
+            meaning, sentence = (
+                " ".join(_SPACED.sub("", row.get(column) or "").split())
+                for column in (self.meaning, self.sentence)
+            )
+            if not meaning or not sentence or self.separator in meaning + sentence:
+                raise UserError(
+                    f"{path}, row {number}: write a meaning and a sentence, neither with "
+                    f"{self.separator!r}, the data.separator."
+                )
+            if self.last_first:
+                slots = _SLOT.findall(meaning)
+                if ", ".join(slots) != meaning:
+                    raise UserError(
+                        f"{path}, row {number}: {meaning!r} is not of the form a[b], c[d], so that "
+                        "its slots cannot be turned round: mend it, or set data.last_first=false."
+                    )
+                meaning = ", ".join(reversed(slots))
+            sentences.append([*meaning, self.separator, *sentence])
+            prefixes.append(len(meaning) + 1)
+        return Corpus(part.path, ranged(part, sentences), prefixes=prefixes[part.range])

@@ -1,0 +1,151 @@
+"""Slot errors: names that a realisation leaves out, and names for which there is no evidence.
+
+For models of papers.Realisations: each condition of a split is realised once, character by
+character, and the names in the result are put beside those of the condition.
+"""
+
+import dataclasses
+import re
+
+import numpy as np
+
+from zoo.data import Corpus
+from zoo.errors import UserError
+from zoo.evaluation import overlap, passport
+from zoo.evaluation.judgements import exact_match
+
+# The slots whose values are names, as the E2E challenge has them.
+SLOTS = ("name", "near")
+
+
+def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
+    """The values of the slots in a meaning such as "name[Zizzi], area[riverside]"."""
+    return [
+        value
+        for slot in slots
+        for value in re.findall(rf"(?:^|[\s,]){re.escape(slot)}\[([^\]]*)\]", meaning)
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class SlotErrors:
+    """Of one text: names of the condition that it leaves out, and others that it has."""
+
+    missing: list[str]
+    wrong: list[str]
+
+
+def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
+    """The slot errors of a text.
+
+    A name is in a text if it stands there between other characters than letters, and not within a
+    longer name that stands there.
+
+    Args:
+      names: all names that there are.
+    """
+    wanted, named, rest = names_of(meaning), set(), text
+    for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
+        rest, count = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "#", rest)
+        if count:
+            named.add(name)
+    missing = [name for name in wanted if name not in named]
+    return SlotErrors(missing, sorted(named.difference(wanted)))
+
+
+def conditions(corpus: Corpus) -> Corpus:
+    """The corpus with one sentence for each condition, its first."""
+    if corpus.prefixes is None:
+        raise UserError(
+            f"slot errors are of texts with a condition, and {corpus.name} has none: give a run "
+            "whose data are papers.Realisations."
+        )
+    first: dict = {}
+    for number, (sentence, prefix) in enumerate(
+        zip(corpus.sentences, corpus.prefixes, strict=True)
+    ):
+        if prefix:
+            first.setdefault(tuple(sentence[:prefix]), number)
+    return dataclasses.replace(
+        corpus,
+        sentences=[corpus.sentences[number] for number in first.values()],
+        prefixes=[corpus.prefixes[number] for number in first.values()],
+    )
+
+
+def judge(
+    run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
+) -> tuple[dict, None]:
+    """(The passport of the slot errors in what a run says for each condition of a split, None, for
+    no scores are kept).
+
+    Args:
+      temperature: of the draws; 0 is greedy.
+      length: characters of a realisation at most.
+      seed: of the draws.
+
+    Raises:
+      UserError: the texts have no condition, or these have no names.
+    """
+    source = run.experiment.data
+    names = set()
+    for name in source.splits():
+        text = run.read(name)
+        if text.prefixes is None:
+            continue  # a text of a mixture that has no conditions
+        for meaning in {meaning for meaning, _ in _pairs(conditions(text))}:
+            names.update(names_of(meaning))
+    if not names:
+        raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: there are no names.")
+    corpus = conditions(run.read(split))
+    answers = exact_match.answer(run, corpus, length, temperature, seed)
+    meanings = [meaning for meaning, _ in _pairs(corpus)]
+    texts = ["".join(characters) for characters, _ in answers]
+    of_texts = [errors(*pair, names) for pair in zip(meanings, texts, strict=True)]
+    missing_by_slot, slots_by_slot = (dict.fromkeys(SLOTS, 0) for _ in range(2))
+    for meaning, of_text in zip(meanings, of_texts, strict=True):
+        for slot in SLOTS:
+            values = names_of(meaning, (slot,))
+            slots_by_slot[slot] += len(values)
+            missing_by_slot[slot] += sum(value in of_text.missing for value in values)
+    slots, missing = sum(slots_by_slot.values()), sum(missing_by_slot.values())
+    wrong = sum(len(of_text.wrong) for of_text in of_texts)
+    figures = {
+        "temperature": temperature,
+        "seed": seed,
+        "texts": len(texts),
+        "complete": int(np.sum([complete for _, complete in answers])),
+        "slots": slots,
+        "slots_by_slot": slots_by_slot,
+        "missing": missing,
+        "missing_by_slot": missing_by_slot,
+        "wrong": wrong,
+        "slot_error_rate": (missing + wrong) / max(1, slots),
+        "without_error": sum(not e.missing and not e.wrong for e in of_texts),
+        "examples": [f"{m} -> {t}" for m, t in zip(meanings[:3], texts[:3], strict=True)],
+    }
+    return passport.of_slot_errors(run, split, corpus, figures), None
+
+
+def _pairs(corpus):
+    """(condition, text) of each sentence, as strings, without the separator."""
+    for sentence, prefix in zip(corpus.sentences, corpus.prefixes, strict=True):
+        yield "".join(sentence[: prefix - 1]), "".join(sentence[prefix:])
+
+
+def describe(record: dict) -> str:
+    """The figures of a passport of `judge` as text, with its examples."""
+    figures = record["figures"]
+    of_slots = [
+        f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"
+        for slot, count in figures["slots_by_slot"].items()
+    ]
+    lines = [
+        f"{record['split']}, temperature {figures['temperature']:g}: slot error rate "
+        f"{figures['slot_error_rate']:.1%} ({figures['slots']:,} names in {figures['texts']:,} "
+        f"conditions: {figures['missing']:,} left out ({', '.join(of_slots)}), "
+        f"{figures['wrong']:,} without evidence; "
+        f"{figures['without_error']:,} texts without error, {figures['complete']:,} complete)",
+        *figures["examples"],
+    ]
+    return "\n".join(["\n  ".join(lines), *overlap.warnings(record)])

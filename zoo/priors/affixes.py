@@ -1,0 +1,110 @@
+"""Parts of a word's spelling: how it begins and ends, and its letter n-grams."""
+
+import collections
+import dataclasses
+
+from zoo.errors import UserError, check_least
+from zoo.priors.prior import FeaturePrior
+from zoo.sources.source import Corpus
+
+
+@dataclasses.dataclass(frozen=True)
+class Affixes(FeaturePrior):
+    """ "Prefix:x" and "Suffix:x" for the first and last letters of a word.
+
+    An affix is shorter than its word, and has to be that of several words, or it would be a word's
+    identity under another name.
+
+    Attributes:
+      prefixes: lengths of prefixes in letters.
+      suffixes: lengths of suffixes in letters.
+      minimum_words: words that have to share one.
+
+    Example:
+      >>> prior = priors.Affixes(prefixes=(2,), suffixes=(1,), minimum_words=2)
+      >>> prior.features(("cats", "cars", "us"), {}, {})
+      [{'Prefix:ca': 1.0, 'Suffix:s': 1.0}, {'Prefix:ca': 1.0, 'Suffix:s': 1.0}, {'Suffix:s': 1.0}]
+    """
+
+    prefixes: tuple[int, ...] = (2, 3)
+    suffixes: tuple[int, ...] = (1, 2, 3, 4)
+    minimum_words: int = 5
+
+    def __post_init__(self):
+        check_least(self, "priors.Affixes", minimum_words=1)
+        _check_lengths("priors.Affixes", (*self.prefixes, *self.suffixes))
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """The affixes of each word that are frequent enough among the words."""
+        return _frequent([self._of_word(word) for word in words], self.minimum_words)
+
+    def _of_word(self, word):
+        prefixes = [f"Prefix:{word[:size]}" for size in self.prefixes if size < len(word)]
+        suffixes = [f"Suffix:{word[-size:]}" for size in self.suffixes if size < len(word)]
+        return dict.fromkeys((*prefixes, *suffixes), 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class LetterNgrams(FeaturePrior):
+    """ "Letters:abc" for each run of letters of "^word$", as often as it occurs.
+
+    The marks ^ and $ tell the n-grams at the ends from those within (Bojanowski et al. 2017,
+    section 3.2, has < and >).
+
+    Attributes:
+      sizes: lengths of the n-grams.
+      minimum_words: words that have to share one.
+      scaled: whether values are divided by the number of n-grams of the word, so that the scores of
+        long words do not vary more than those of short ones.
+
+    Example:
+      >>> prior = priors.LetterNgrams()
+      >>> prior.features(("cat", "chat"), {}, {})
+      [{'Letters:at$': 1.0}, {'Letters:at$': 1.0}]
+    """
+
+    sizes: tuple[int, ...] = (3,)
+    minimum_words: int = 2
+    scaled: bool = False
+
+    def __post_init__(self):
+        check_least(self, "priors.LetterNgrams", minimum_words=1)
+        _check_lengths("priors.LetterNgrams", self.sizes)
+
+    def features(
+        self,
+        words: tuple[str, ...],
+        corpora: dict[str, Corpus],
+        entries: dict[str, tuple[str, ...]],
+    ) -> list[dict[str, float]]:
+        """The counts of the n-grams of each word."""
+        return _frequent([self._of_word(word) for word in words], self.minimum_words)
+
+    def _of_word(self, word):
+        marked = f"^{word}$"
+        counts = collections.Counter(
+            f"Letters:{marked[start : start + size]}"
+            for size in self.sizes
+            for start in range(len(marked) - size + 1)
+        )
+        scale = 1 / counts.total() if self.scaled and counts else 1.0
+        return {name: count * scale for name, count in counts.items()}
+
+
+def _check_lengths(name, lengths):
+    if any(length < 1 for length in lengths):
+        raise UserError(f"{name}: lengths of letters are {lengths}: give 1 or more each.")
+
+
+def _frequent(features, minimum):
+    """The features that at least `minimum` words have."""
+    uses = collections.Counter(name for of_word in features for name in of_word)
+    return [
+        {name: value for name, value in of_word.items() if uses[name] >= minimum}
+        for of_word in features
+    ]

@@ -1,0 +1,89 @@
+"""What a recipe says of sizes, held against what is there, before a model of it is built.
+
+A recipe may be a stranger's: a zero too many, or a billion layers, would take hours or all memory
+before the parameters are found to be others. All of it are lower bounds.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from zoo.arrays import memory
+from zoo.configuration import component_walk
+from zoo.errors import UserError
+from zoo.models import LanguageModel
+
+# Fields that say how often something is built: each of it has parameters of its own, and is traced
+# and compiled, which takes more than this of the host's memory (measured: 2.6 MB for each layer of
+# an LSTM of 8 cells).
+REPEATS = ("layers", "highway")
+_PROGRAM = 10**6
+# Fields that are the length of an axis of parameters, or of a sum of such.
+_OF_PARAMETERS = (
+    *("size", "units", "projection", "letter_size", "correction", "components", "filters"),
+    *("widths", "order", "words"),
+)
+# Fields that are the length of some array of float32 or int32, at least.
+_LENGTHS = (*_OF_PARAMETERS, "samples", "classes", "most", "stacks", "depth", "longest")
+_NUMBER = 4  # bytes of a float32 or an int32
+
+
+def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
+    """(dotted path, name, value) of each whole number in a component and those within it."""
+    for path, name, value in component_walk.values(component):
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield path, name, value
+
+
+def of_model(model: Any) -> Iterator[tuple[str, int]]:
+    """(field, bytes that it needs at least) of the sizes of a model."""
+    for path, name, value in whole_numbers(model):
+        if name in _LENGTHS:
+            yield f"model.{path}={value}", value * _NUMBER
+        if name in REPEATS:
+            yield f"model.{path}={value}", value * _PROGRAM
+
+
+def of_batches(model: Any, recipe: Any, where: str, lanes: str) -> tuple[str, int]:
+    """(fields, bytes that they need at least) of the batches of training or evaluation.
+
+    Args:
+      model: of the recipe.
+      recipe: of training or evaluation.
+      where: what it is called in messages.
+      lanes: its field of how many rows there are.
+    """
+    count, length, vector = getattr(recipe, lanes), 1, _NUMBER  # pairs have a word at least
+    of_length = ""
+    if isinstance(model, LanguageModel):
+        length, vector = recipe.length, _NUMBER * model.embedding.size  # into the core
+        of_length = f" x {where}.length={length}"
+    # Words, targets, positions and two masks.
+    needed = count * length * (4 + 4 + 8 + 1 + 1) + count * length * vector
+    return f"{where}.{lanes}={count}{of_length}", needed
+
+
+def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
+    """Compares the sizes of a recipe with the parameters that are stored, and with the memory.
+
+    Args:
+      experiment: the recipe.
+      shapes: of the stored arrays; None if they cannot be told.
+      where: what they are stored in, for messages.
+
+    Raises:
+      UserError: they cannot be of this recipe, or there is too little memory; names the field.
+    """
+    model = experiment.model
+    if shapes is not None:
+        numbers = sum(map(math.prod, shapes))
+        for path, name, value in whole_numbers(model):
+            most = len(shapes) if name in REPEATS else numbers
+            if name in (*REPEATS, *_OF_PARAMETERS) and value > most:
+                raise UserError(
+                    f"{where} has {len(shapes)} arrays of {numbers:,} numbers in all, and the "
+                    f"recipe has model.{path}={value}: put back a copy of the run."
+                )
+    for what, needed in of_model(model):
+        memory.check(what, needed, memory.of_host())
+    memory.check(*of_batches(model, experiment.evaluation, "evaluation", "lanes"))

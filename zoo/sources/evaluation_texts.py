@@ -1,0 +1,390 @@
+"""Texts that are given to be judged, of any kind whatever the run was trained on.
+
+Plain text, CoNLL-U, or a table of items; which of these a file is, its name or its content says.
+Each token keeps its position in the line as it was given, in code points, and the words that
+the model reads for it: French "du" is "de" "le" for a model of a treebank's syntactic words.
+"""
+
+import dataclasses
+import re
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
+
+from zoo.errors import UserError
+from zoo.sources import conllu, files, folders
+from zoo.sources.file_source import ranged
+from zoo.sources.source import Corpus, Source
+from zoo.sources.text import READERS, Text
+
+_TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
+# Columns of a table that tell one item from another.
+_KEYS = ("item", "id", "sentence", "condition", "sent_id")
+
+
+class Token(NamedTuple):
+    """A token of a given text.
+
+    Attributes:
+      text: as it was given.
+      start: its first letter in the line, in code points from 0.
+      end: behind its last letter, in code points.
+      words: what the model reads for it, one as a rule.
+      extra: see `GivenText.columns`.
+    """
+
+    text: str
+    start: int
+    end: int
+    words: tuple[str, ...]
+    extra: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentence:
+    """A sentence of a given text.
+
+    Attributes:
+      line: of the file, from 1, where it begins.
+      id: its name, None in plain text.
+      tokens: its tokens, in order.
+      length: code points of the line.
+      extra: see `GivenText.columns`.
+    """
+
+    line: int
+    id: str | None
+    tokens: list[Token]
+    length: int
+    extra: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> list[str]:
+        """The words that the model reads."""
+        return [word for token in self.tokens for word in token.words]
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenText:
+    """A text whose tokens keep their positions in its lines.
+
+    Attributes:
+      name: where it comes from.
+      sentences: those without words too.
+      columns: names of what a table says of its items beside their words; each token has as many
+        values, and each sentence those that all its tokens share, "" for the others.
+      source: the corpus, if it was made of one.
+      blank_lines: "skipped" or "kept", as `Text` has it.
+    """
+
+    name: str
+    sentences: list[Sentence]
+    columns: tuple[str, ...] = ()
+    source: Corpus | None = None
+    blank_lines: str = "skipped"
+
+    @property
+    def judged(self) -> list[Sentence]:
+        """The sentences that have words, and the others too if blank lines are kept."""
+        kept = self.blank_lines == "kept"
+        return [sentence for sentence in self.sentences if sentence.tokens or kept]
+
+    @property
+    def corpus(self) -> Corpus:
+        """The words of the judged sentences; UserError if there are none."""
+        if self.source is not None:
+            return self.source
+        return Corpus(self.name, [sentence.words for sentence in self.judged])
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How a run reads a token.
+
+    Attributes:
+      lower_case: as `Vocabulary` has it.
+      fused: as `Conllu` has it; None for a run of plain text, which reads what is written.
+      parts: {fused form: its words} of the training text, in the vocabulary's case.
+      known: words of the lexicon; others are looked up in `parts` in lower case, too.
+    """
+
+    lower_case: bool = False
+    fused: str | None = None
+    parts: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    known: Container[str] = ()
+
+    def words(self, token: str) -> tuple[str, ...]:
+        """The words that the model reads for a token of text that is no treebank."""
+        word = token.lower() if self.lower_case else token
+        form = word if word in self.parts or word in self.known else word.lower()
+        return self._joined(word, self.parts.get(form, (word,)))
+
+    def words_of(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
+        """The words that the model reads for a form of a treebank, which has these words in it,
+        itself if it is one."""
+        form, *parts = (word.lower() if self.lower_case else word for word in (form, *parts))
+        return self._joined(form, tuple(parts))
+
+    def _joined(self, form, parts):
+        if parts == (form,) or self.fused not in ("split", "kept"):
+            return (form,)
+        return parts if self.fused == "split" else (form, *parts)
+
+
+def read(
+    path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
+) -> GivenText:
+    """The text of a file, whose path may have a range of its sentences, 'a.conllu[:100]'.
+
+    CoNLL-U is what is called .conllu or .conll or begins as such; a table of items has tabs and a
+    header with "word" (a word a row; rows with the same item, id, sentence and condition, as far as
+    there are such columns, are a sentence) or "sentence" or `column` (a sentence a row). All else
+    is plain text, a sentence a line, words between white space.
+
+    Raises:
+      UserError: the file cannot be read as what it is; the line is named.
+    """
+    content = files.read_text(files.find(files.Part.parse(path).path))
+    return of_content(content, path, reading, column, blank_lines)
+
+
+def is_plain(path: str, head: str, column: str = "text") -> bool:
+    """Whether `read` takes a file for plain text, a sentence a line.
+
+    Args:
+      path: of the file.
+      head: its first thousand lines, or all.
+      column: see `read`.
+    """
+    suffix = folders.kind(files.find(path))
+    others = suffix in (".conllu", ".conll", ".tsv")
+    return not others and not _begins_as_conllu(head) and not _header_of(head, column)
+
+
+def of_content(
+    content: str,
+    path: str,
+    reading: Reading,
+    column: str = "text",
+    blank_lines: str = "skipped",
+) -> GivenText:
+    """What `read` makes of the content of the file at a path."""
+    part = files.Part.parse(path)
+    file = files.find(part.path)
+    text = content.replace("\r\n", "\n").replace("\r", "\n")
+    suffix = folders.kind(file)
+    if suffix in (".conllu", ".conll") or _begins_as_conllu(text):
+        given = _of_treebank(text, file, part.path, reading)
+    elif suffix == ".tsv" or _header_of(text, column):
+        given = _of_table(text, file, part.path, reading, column)
+    else:
+        given = of_text(text, part.path, reading)
+    given = dataclasses.replace(given, blank_lines=blank_lines)
+    if part.range == slice(None):
+        return given
+    return dataclasses.replace(given, sentences=ranged(part, given.judged))
+
+
+def is_one(path: str) -> bool:
+    """Whether a path is that of a file which `read` reads; others are for `Text` to read."""
+    path = files.Part.parse(path).path
+    try:
+        file = files.find(path)
+    except UserError:  # a pattern, a data set of a hub, or nothing
+        return False
+    return not file.is_dir() and folders.kind(file) not in {*READERS} - {".tsv"}
+
+
+def table(path: str, source: Source) -> Source:
+    """The source of the items of a file that `read` does not read: `source` if that is of text."""
+    if isinstance(source, Text):
+        return source
+    return Text(train=path, validation=path, tests=(path,))
+
+
+def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
+    """A corpus as if its words had been given with `joint` between them.
+
+    Args:
+      reading: how they are read; None if the corpus has them as the model reads them.
+    """
+    sentences = []
+    for number, words in enumerate(corpus.sentences, 1):
+        pairs = [(word, reading.words(word) if reading else (word,)) for word in words]
+        sentences.append(_sentence(number, str(number), _placed(pairs, [joint] * len(words))))
+    source = None if reading else corpus
+    return GivenText(corpus.name, sentences, source=source, blank_lines="kept")
+
+
+def tokens_of(line: str, reading: Reading) -> list[Token]:
+    """The tokens of a line, which white space parts."""
+    return [
+        Token(match[0], *match.span(), reading.words(match[0]))
+        for match in re.finditer(r"\S+", line)
+    ]
+
+
+def cells(line: str) -> list[str]:
+    """The values of a line of a table, parted by tabs.
+
+    A value in quotation marks whose inner ones are doubled is taken out of them, as spreadsheets,
+    pandas and R write; any other quotation mark is text.
+    """
+    return [_unquoted(cell) for cell in line.removesuffix("\r").split("\t")]
+
+
+def _unquoted(cell):
+    inner = cell[1:-1]
+    quoted = len(cell) > 1 and cell[0] == cell[-1] == '"'
+    if quoted and '"' not in inner.replace('""', ""):
+        return inner.replace('""', '"')
+    return cell
+
+
+def _sentence(line, name, tokens, length=None):
+    end = tokens[-1].end if tokens else 0
+    return Sentence(line, name, tokens, end if length is None else length)
+
+
+def of_text(text: str, name: str, reading: Reading) -> GivenText:
+    """Plain text, a sentence a line, words between white space."""
+    sentences = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))
+    return GivenText(name, sentences)
+
+
+def _begins_as_conllu(text):
+    for line in text.split("\n", 1000)[:1000]:
+        if line.strip() and not line.startswith("#"):
+            return bool(_TOKEN_LINE.match(line)) and line.count("\t") == conllu.COLUMNS - 1
+    return False
+
+
+def _of_treebank(text, path, name, reading):
+    sentences = []
+    for number, parsed in enumerate(conllu.parse(text, path), 1):
+        forms, within = [], set()
+        for token in parsed.tokens:
+            if token["id"] in within:
+                continue
+            parts = token.get("parts", (token,))
+            within |= {part["id"] for part in parts}
+            words = reading.words_of(token["form"], [part["form"] for part in parts])
+            forms.append((token["form"], words, token["misc"] or {}))
+        comments = parsed.comments
+        line = comments.get("text") or comments.get("sentence-text") or ""
+        spaces = ["" if misc.get("SpaceAfter") == "No" else " " for _, _, misc in forms]
+        pairs = [(form, words) for form, words, _ in forms]
+        tokens = _found_in(line, pairs)
+        length = None if tokens is None else len(line)
+        tokens = _placed(pairs, spaces) if tokens is None else tokens
+        label = comments.get("sent_id") or comments.get("sentid") or str(number)
+        sentences.append(_sentence(parsed.line, label, tokens, length))
+    return GivenText(name, sentences)
+
+
+def _found_in(line, pairs):
+    """The tokens where they stand in the line; None if it has other text between them."""
+    tokens, end = [], 0
+    for form, words in pairs:
+        start = line.find(form, end)
+        if start < 0 or line[end:start].strip():
+            return None
+        end = start + len(form)
+        tokens.append(Token(form, start, end, words))
+    return None if line[end:].strip() else tokens
+
+
+def _placed(pairs, spaces):
+    """The tokens one after the other, each with what comes after it."""
+    tokens, begin = [], 0
+    for (form, words), space in zip(pairs, spaces, strict=True):
+        tokens.append(Token(form, begin, begin + len(form), words))
+        begin += len(form) + len(space)
+    return tokens
+
+
+def _header_of(text, column):
+    """Whether the first line is the header of a table of items."""
+    line = text.partition("\n")[0]
+    return "\t" in line and bool({"word", "sentence", column} & {*cells(line)})
+
+
+def _of_table(text, path, name, reading, column):
+    header, *lines = text.removesuffix("\n").split("\n")
+    header = cells(header)
+    rows = []
+    for number, line in enumerate(lines, 2):
+        if not line.strip():
+            continue
+        values = cells(line)
+        if len(values) != len(header):
+            raise UserError(
+                f"{path}, line {number}: {len(values)} values where the header has {len(header)}, "
+                "separated by tabs: correct the line."
+            )
+        rows.append((number, dict(zip(header, values, strict=True))))
+    if len({*header}) < len(header):
+        raise UserError(f"{path}, line 1: two columns have the same name: rename one.")
+    if "word" in header:
+        return _of_words(rows, path, name, reading, header)
+    for chosen in (column, "sentence", "text"):
+        if chosen in header:
+            return _of_sentences(rows, name, reading, header, chosen)
+    raise UserError(
+        f"{path}, line 1: no column is called 'word', nor 'sentence': name one so, or call the "
+        "file .txt if it is plain text."
+    )
+
+
+def _of_sentences(rows, name, reading, header, column):
+    label = next((key for key in ("item", "id", "sent_id") if key in header), None)
+    columns = tuple(key for key in header if key not in (column, label))
+    sentences = []
+    for count, (number, row) in enumerate(rows, 1):
+        extra = tuple(row[key] for key in columns)
+        tokens = [token._replace(extra=extra) for token in tokens_of(row[column], reading)]
+        title = row[label] if label else str(count)
+        sentences.append(Sentence(number, title, tokens, len(row[column]), extra))
+    return GivenText(name, sentences, columns)
+
+
+def _of_words(rows, path, name, reading, header):
+    keys = [key for key in _KEYS if key in header]
+    if not keys:
+        raise UserError(
+            f"{path}, line 1: a table with a word a row needs a column 'item', which says of each "
+            "whose it is."
+        )
+    columns = tuple(key for key in header if key not in ("word", keys[0]))
+    items: dict = {}
+    previous = None
+    for number, row in rows:
+        key = tuple(row[key] for key in keys)
+        if key != previous and key in items:
+            raise UserError(
+                f"{path}, line {number}: words of {' '.join(key)!r} stand apart from those before: "
+                "put the rows of an item together, or tell two items apart in 'condition'."
+            )
+        if not row["word"].strip():
+            raise UserError(f"{path}, line {number}: there is no word: give one, or leave it out.")
+        items.setdefault(key, []).append((number, row))
+        previous = key
+    sentences = []
+    for item in items.values():
+        # A region may be of several words.
+        pairs = [
+            (row["word"], tuple(w for t in row["word"].split() for w in reading.words(t)))
+            for _, row in item
+        ]
+        extras = [tuple(row[key] for key in columns) for _, row in item]
+        tokens = [
+            token._replace(extra=extra)
+            for token, extra in zip(_placed(pairs, [" "] * len(pairs)), extras, strict=True)
+        ]
+        shared = tuple(
+            values[0] if len({*values}) == 1 else "" for values in zip(*extras, strict=True)
+        )
+        number, row = item[0]
+        sentences.append(Sentence(number, row[keys[0]], tokens, tokens[-1].end, shared))
+    return GivenText(name, sentences, columns)

@@ -1,0 +1,221 @@
+"""Reports of a run while it trains: JSON lines, TensorBoard, and a progress bar."""
+
+import errno
+import io
+import math
+import os
+import sys
+import time
+from typing import Any
+
+from zoo import lazy, strict_json, temporary_files
+from zoo.runs import atomic_files, location
+from zoo.runs.workdir import METRICS
+
+with lazy.extra():
+    import tensorboardX
+    import tqdm
+
+# A line of metrics every so many steps.
+EVERY = 100
+# Without a terminal: a line of the log every so many seconds.
+SECONDS = 60.0
+
+
+class Metrics:
+    """`metrics.jsonl` and TensorBoard events in a work directory.
+
+    Training losses are never turned into perplexities, for a head's loss may be sampled; if it has
+    a name of its own, lines have it as "loss_name" and TensorBoard in the name of the curve. Lines
+    after the step that a run resumes from are dropped, for they will come again, and so is a last
+    line that a kill cut short. In a bucket the file is written anew at each checkpoint.
+    """
+
+    def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
+        """Opens both for a run that stands after `step`; `log` is told of lines that are none."""
+        self._loss_name = loss_name
+        path = workdir / METRICS
+        text = path.read_bytes() if path.exists() else b""
+        kept = b"".join(line + b"\n" for line in _until(step, text, path, log))
+        if kept != text:
+            atomic_files.write_whole(path, lambda path: path.write_bytes(kept))
+        self._path = path
+        self._file = self._opened(kept)
+        self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
+
+    def _opened(self, kept):
+        """The file, to add to; a bucket's is held in memory between two checkpoints."""
+        if not location.is_bucket(self._path):
+            return self._path.open("a", encoding="utf-8")
+        file = io.StringIO()
+        file.write(kept.decode("utf-8", "replace"))
+        return file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        try:
+            with location.reaching(self._path):
+                if location.is_bucket(self._path) and error[0] is None:
+                    self.sync()
+                self._file.close()
+                self._board.close()
+        except OSError:
+            if error[0] is None:  # else what ended the run is the thing to tell
+                raise
+
+    def _write(self, step, values):
+        line = {"step": step, **values}
+        if self._loss_name != "loss":
+            line["loss_name"] = self._loss_name
+        with temporary_files.naming(self._path):
+            self._file.write(strict_json.dumps(line) + "\n")
+            self._file.flush()
+        own_name = self._loss_name.replace(" ", "_")
+        for name, value in values.items():
+            if math.isfinite(value):
+                self._board.add_scalar(name.replace("loss", own_name), value, step)
+
+    def sync(self):
+        """Has the disk, or the bucket, keep all lines, so that they outlast a loss of power."""
+        if location.is_bucket(self._path):
+            with location.reaching(self._path):
+                self._path.write_text(self._file.getvalue())
+            return
+        with temporary_files.naming(self._path):
+            os.fsync(self._file.fileno())
+
+    def step(self, step, progress, results):
+        """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the
+        mean penalty, where there is one."""
+        if step % EVERY == 0:
+            values = {
+                "epoch": progress.epoch,
+                "training_loss": float(results.loss / max(results.tokens, 1)),
+                "gradient_norm": float(results.gradient_norm),
+            }
+            if results.penalty:
+                values["penalty"] = float(results.penalty / max(results.tokens, 1))
+            self._write(step, values)
+
+    def validation(self, step, progress, figures):
+        """A line a validation: mean loss since the epoch's start, mean penalty, where there is one,
+        and the figures of the task, {name: number}."""
+        tokens = max(progress.tokens, 1)
+        values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
+        if progress.penalty:
+            values["epoch_penalty"] = progress.penalty / tokens
+        values |= {**figures, "seconds": progress.seconds}
+        self._write(step, values)
+
+
+class Unwritten:
+    """What further processes of a run have in the place of `Metrics` and `ProgressBar`: process 0
+    reports for all."""
+
+    def sync(self):
+        """Nothing."""
+
+    def step(self, *reported):
+        """Nothing."""
+
+    def validation(self, step, progress, figures):
+        """Nothing."""
+
+    def log(self, line):
+        """Nothing."""
+
+
+def _until(step, text, path, log):
+    """The lines of a file up to a step, those that are none left out."""
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        at = (strict_json.object_or_none(line) or {}).get("step")
+        if isinstance(at, int):
+            if at <= step:
+                yield line
+        elif number < len(lines):  # the last one has no end: it was cut short
+            log(f"{path}, line {number} is no object with a step, and is left out: {line[:80]!r}.")
+
+
+class ProgressBar:
+    """Steps, tokens per second, loss and time left: a bar on a terminal, elsewhere a line a minute,
+    among the other lines of text."""
+
+    def __init__(self, total: int, step: int, loss_name: str = "loss", clock=time.perf_counter):
+        """Shows `total` steps, of which `step` are done; `clock` tells seconds."""
+        self._loss_name, self._total, self._clock = loss_name, total, clock
+        self._bar = tqdm.tqdm(
+            total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
+        )
+        self._tokens, self._since, self._shown = 0.0, clock(), 0.0
+        self._first: tuple[int, float] | None = None  # the step that was reported first, and when
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        try:
+            self._bar.close()
+        except OSError as failed:
+            _check_unread(failed)
+
+    def step(self, step, share, progress, results):
+        """One step further, after which `share` of the epoch is done."""
+        self._tokens += float(results.tokens)
+        now = self._clock()
+        if self._bar.disable:
+            self._step_of_log(step, share, progress, now)
+            return
+        if now - self._shown > 0.5:
+            self._shown = now
+            rate = self._tokens / (now - self._since)
+            self._bar.set_postfix_str(
+                f"epoch {progress.epoch + 1}, {rate:,.0f} tokens/s, {self._loss(progress)}",
+                refresh=False,
+            )
+        try:
+            self._bar.update(1)
+        except OSError as error:
+            _check_unread(error)
+            self._bar.disable = True
+
+    def _step_of_log(self, step, share, progress, now):
+        """Logs the tokens per second since the line before, and the time left at the speed of all
+        steps but the first, which is compiled."""
+        if self._first is None:
+            self._first = step, now
+            self._tokens, self._since = 0.0, now
+        elif now - self._since >= SECONDS:
+            first, begun = self._first
+            rate = self._tokens / (now - self._since)
+            steps = max(0, self._total - step)  # of a mixture it is not known exactly
+            left = tqdm.tqdm.format_interval((now - begun) / (step - first) * steps)
+            self.log(
+                f"epoch {progress.epoch + 1}, {share:.0%} of it, step {step} of {self._total}: "
+                f"{self._loss(progress)}, {rate:,.0f} tokens/s, {left} left"
+            )
+            self._tokens, self._since = 0.0, now
+
+    def _loss(self, progress):
+        """The mean since the epoch's start, with its name."""
+        return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
+
+    def log(self, line):
+        """A line above the bar."""
+        try:
+            if self._bar.disable:
+                print(line, flush=True)
+            else:
+                self._bar.write(line, file=sys.stdout)
+        except OSError as error:
+            _check_unread(error)
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _check_unread(error):
+    """Nothing, if nobody reads any more, as behind "| head" or on a terminal that is closed: the
+    run goes on in silence. Any other error is raised."""
+    if error.errno not in (errno.EPIPE, errno.EIO):
+        raise error

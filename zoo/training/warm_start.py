@@ -1,0 +1,151 @@
+"""Start values from another run, for training in stages.
+
+Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.3, train a word
+model until it converges, freeze it, and put a head that spells in the place of its softmax. Here
+the second stage is an experiment of its own, with `init_from` and `training.frozen`.
+"""
+
+import jax
+import numpy as np
+
+from zoo.arrays.partition import path_name
+from zoo.configuration import component_walk
+from zoo.embeddings import Embedding
+from zoo.errors import UserError
+from zoo.heads import Head
+from zoo.lexicon import Lexicon
+from zoo.runs.workdir import Workdir
+from zoo.training.task import Start
+
+# Parts whose words are those of a model's second lexicon.
+_OF_SOURCES = ("source_embedding", "encoder")
+
+
+def read(
+    path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
+) -> Start:
+    """Reads the parts of a run's best parameters that fit a model: the same names and shapes.
+
+    A part with parameters of words is taken only if the words are the same.
+
+    Args:
+      path: the work directory of the run.
+      model: of the run that is to start.
+      lexicon: of the run that is to start.
+      frozen: parts that have to be taken, for nothing else gives them values.
+      *others: the model's further lexicons.
+
+    Raises:
+      UserError: there is no run or no checkpoint at `path`; a part fits, but was trained on other
+        words or letters; no part fits, or one of `frozen` does not.
+    """
+    taken, lines = {}, []
+    try:
+        source = Workdir(path)
+        experiment, theirs = source.experiment(), source.lexicon()
+        their_others = source.other_lexicons(experiment)
+        step, arrays, progress = source.best(
+            experiment, theirs, log=lambda line: lines.append(f"init_from: {line}")
+        )
+    except UserError as error:
+        raise UserError(f"init_from: {error}") from error
+    wanted = jax.eval_shape(lambda key: model.init(key, lexicon, *others), jax.random.key(0))
+    for name, part in wanted.items():
+        if not jax.tree.leaves(part):
+            continue
+        difference = _difference(arrays.get(name, {}), part)
+        if difference is None:
+            component = model.component(name)
+            difference = _other_rows(experiment.model.component(name), component)
+        if difference is None:
+            lexicons = theirs, lexicon
+            if name in _OF_SOURCES:
+                lexicons = their_others[0], others[0]
+            _check_words(path, name, component, arrays[name], *lexicons)
+            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(arrays[name])]
+            taken[name] = jax.tree.unflatten(jax.tree.structure(part), leaves)
+            lines.append(f"{name}: taken from {path}, step {step:,}.")
+            continue
+        if name in frozen:
+            raise UserError(
+                f"training.frozen names {name!r}, which cannot be taken from {path} ({difference}) "
+                "and would stay as it was drawn: make it equal to that run's, or train it."
+            )
+        lines.append(f"{name}: initialised anew ({difference}).")
+    if not taken:
+        raise UserError(
+            f"init_from={path}: no part of that model fits this one ({' '.join(lines)[:-1]}): give "
+            "this model the embedding, the core or the head of that one."
+        )
+    record = {
+        "workdir": path,
+        "checkpoint": step,
+        "parts": list(taken),
+        "lexicon": {"hash": theirs.digest(), "words_hash": theirs.words_digest()},
+        "data": progress.get("data"),
+        "init_from": source.start(),
+    }
+    return Start(taken, record, lines)
+
+
+def _difference(theirs, ours) -> str | None:
+    """The first parameter in which two parts differ, in words; None if they have the same."""
+    here, there = _shapes(ours), _shapes(theirs)
+    for name in [*here, *there]:
+        if here.get(name) != there.get(name):
+            return f"{name} is {there.get(name, 'missing')} there, {here.get(name, 'missing')} here"
+    return None
+
+
+def _other_rows(theirs, ours) -> str | None:
+    """In which way rows of equal shapes are of other things: of words, or of some features."""
+    there, here = (", ".join(_rows(component)) for component in (theirs, ours))
+    if there == here:
+        return None
+    return f"its rows are of {there or 'words'} there, of {here or 'words'} here"
+
+
+def _rows(component) -> list[str]:
+    """What a component, or those in it, have rows of, if it is not of words."""
+    inner = (value for _, _, value in component_walk.values(component))
+    return [
+        " ".join(("features", *part.kinds))
+        for part in (component, *inner)
+        if isinstance(part, (Head, Embedding)) and part.kinds is not None
+    ]
+
+
+def _shapes(part):
+    leaves = jax.tree_util.tree_leaves_with_path(part)
+    return {path_name(path): f"{leaf.dtype}{[*leaf.shape]}" for path, leaf in leaves}
+
+
+def _check_words(path, name, component, params, theirs, ours):
+    """UserError if parameters of one lexicon mean something else with another."""
+    if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
+        if component.ordered_by_frequency:
+            _check_counts(path, name, component, theirs, ours)
+        return
+    try:
+        moved = component.for_lexicon(params, theirs, ours)
+        # What is the same for all words comes back as it is.
+        leaves = zip(jax.tree.leaves(params), jax.tree.leaves(moved), strict=True)
+        of_words = any(old is not new for old, new in leaves)
+    except UserError:
+        of_words = True
+    if of_words:
+        raise UserError(
+            f"init_from={path}: its {name} has parameters of its words, and the words, features or "
+            f"letters of this run are others ({len(theirs):,} words there, {len(ours):,} here): "
+            f"give this run the data and the vocabulary of that one, or another model.{name}."
+        )
+
+
+def _check_counts(path, name, component, theirs, ours):
+    """UserError if words that are ordered by their frequencies have another order."""
+    old, new = component.tables(theirs), component.tables(ours)
+    if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
+        raise UserError(
+            f"init_from={path}: its {name} orders words by their frequencies, which are others in "
+            f"this run: give this run the data of that one, or another model.{name}."
+        )
