@@ -1,4 +1,6 @@
-"""Counts habits of English in docstrings, messages and documents: python -m tests.repository.english
+"""Counts of habits of English in docstrings, messages and documents.
+
+    python -m tests.repository.english [FOLDER ...]
 
 The limits of `PATTERNS`, uses in a thousand words, are measured over optax's docstrings. Function
 docstrings begin with a verb in the third person, "Returns", or with "Whether"; docstrings of
@@ -59,9 +61,9 @@ def documents() -> list[pathlib.Path]:
 def of_code(path: pathlib.Path) -> Iterator[Text]:
     """Yields docstrings and messages: literals of four words and more."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if words(node.value) >= 4:
-                yield Text(path, node.lineno, node.value)
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(value, str) and words(value) >= 4:
+            yield Text(path, node.lineno, value)
 
 
 def of_document(path: pathlib.Path) -> Iterator[Text]:
