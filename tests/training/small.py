@@ -93,6 +93,8 @@ def run_in(folder, recipe: Experiment):
     workdir.claim(recipe)
     training = trainer(recipe, workdir.path)
     workdir.keep_lexicons(training.task.lexicons)
+    if (seen := training.task.seen_texts({})) is not None:
+        workdir.keep_texts(seen)
     training.train()
     return workdir.path
 

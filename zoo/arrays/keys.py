@@ -34,7 +34,3 @@ def fold_in(keys: Keys, data: int) -> Keys:
     """Keys for another use of the same batch."""
     rows = jax.vmap(lambda key: jax.random.fold_in(key, data))(keys.rows)
     return Keys(jax.random.fold_in(keys.batch, data), rows)
-
-
-# Former names, for one release.
-of, folded = for_batch, fold_in
