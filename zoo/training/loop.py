@@ -213,8 +213,8 @@ class Trainer:
                 arrays = {"params": params}
             if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
-            metrics.sync()  # a resumed run does not write the lines before its checkpoint again
             with ownership.kept() if ownership else contextlib.nullcontext():
+                metrics.sync()  # a resumed run does not write lines before its checkpoint again
                 checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
         def tell(step, share, results):
