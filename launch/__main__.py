@@ -13,7 +13,11 @@ WAYS = {"slurm": slurm, "jobset": jobset}
 
 
 def main(words: Sequence[str] | None = None):
-    """Runs a command line, by default the command line of the process."""
+    """Runs a command line, by default the command line of the process.
+
+    Args:
+      words: the words of the command line.
+    """
     parser = argparse.ArgumentParser(prog="python -m launch", description=__doc__)
     ways = parser.add_subparsers(required=True, metavar="WAY")
     for name, module in WAYS.items():

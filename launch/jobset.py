@@ -37,7 +37,11 @@ _WAIT = (
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of Kubernetes."""
+    """Adds the options of Kubernetes.
+
+    Args:
+      parser: the parser of the command `jobset`.
+    """
     add = parser.add_argument
     image = runs_file.word(
         r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255

@@ -39,6 +39,9 @@ class Run(NamedTuple):
 def read(path: str) -> list[Run]:
     """Reads the runs of a file.
 
+    Args:
+      path: the file.
+
     Raises:
       UserError: the file cannot be read or has no runs, a line is not a command line of
         `zoo train`, its config or a setting is wrong, or two runs have the same folder.
@@ -90,7 +93,11 @@ def _run(words) -> Run:
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options that all ways to start runs have."""
+    """Adds the options that all ways to start runs have.
+
+    Args:
+      parser: the parser of a command.
+    """
     add = parser.add_argument
     add(
         "runs",

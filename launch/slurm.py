@@ -52,7 +52,11 @@ if [ "$code" -eq 255 ]; then code=2; fi"""
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of SLURM."""
+    """Adds the options of SLURM.
+
+    Args:
+      parser: the parser of the command `slurm`.
+    """
     add = parser.add_argument
     time = runs_file.word(
         r"([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2}", "[days-]hours:minutes:seconds, or minutes"

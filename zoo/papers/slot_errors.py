@@ -19,7 +19,12 @@ SLOTS = ("name", "near")
 
 
 def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
-    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]"."""
+    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]".
+
+    Args:
+      meaning: the meaning representation.
+      slots: the names of the slots.
+    """
     return [
         value
         for slot in slots
@@ -61,7 +66,11 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
 
 
 def conditions(corpus: Corpus) -> Corpus:
-    """Returns the corpus with one sentence for each condition, its first."""
+    """Returns the corpus with one sentence for each condition, its first.
+
+    Args:
+      corpus: a corpus whose prefixes are the conditions.
+    """
     if corpus.prefixes is None:
         raise UserError(
             f"slot errors need texts with conditions, and {corpus.name} has none: give a run whose "
@@ -145,7 +154,11 @@ def _pairs(corpus):
 
 
 def describe(record: dict) -> str:
-    """Formats a passport of `judge` as text: its figures and examples."""
+    """Formats a passport of `judge` as text: its figures and examples.
+
+    Args:
+      record: the passport.
+    """
     figures = record["figures"]
     of_slots = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"

@@ -60,12 +60,19 @@ def read_alignments(
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """Formats the links of a pair as a line, without a line break."""
+    """Formats the links of a pair as a line, without a line break.
+
+    Args:
+      links: (source position, target position) of each link.
+    """
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def read_dictionary(path: str) -> dict[str, str]:
     """Reads a dictionary file as {source word: target word}.
+
+    Args:
+      path: a file with a source word, a tab and a target word on each line.
 
     Raises:
       UserError: a line is not two words with a tab between them, or a source word occurs twice.
@@ -89,7 +96,11 @@ def read_dictionary(path: str) -> dict[str, str]:
 
 
 def dictionary_lines(dictionary: Mapping[str, str]) -> list[str]:
-    """Formats a dictionary as the lines of a file, with line breaks."""
+    """Formats a dictionary as the lines of a file, with line breaks.
+
+    Args:
+      dictionary: {source word: target word}.
+    """
     return [f"{source}\t{target}\n" for source, target in dictionary.items()]
 
 

@@ -152,6 +152,9 @@ def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
 
     A form that is split in several ways has its most frequent words. Forms that occur more often as
     a single word, as French "des" may, are left out.
+
+    Args:
+      sentences: lists of tokens, as `read_conllu` reads them.
     """
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
@@ -185,7 +188,11 @@ class Sentence(NamedTuple):
 
 
 def read_conllu(path) -> list[list[dict]]:
-    """Reads the tokens of each sentence of a file; see `parse`."""
+    """Reads the tokens of each sentence of a file; see `parse`.
+
+    Args:
+      path: a file in CoNLL-U, perhaps compressed.
+    """
     return [sentence.tokens for sentence in parse(files.read_text(path), path)]
 
 

@@ -33,7 +33,11 @@ def rows(path, *arguments, **options) -> Iterator[dict]:
 
 
 def hub_name(path: str) -> list[str]:
-    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub"."""
+    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub".
+
+    Args:
+      path: the path as given by the user.
+    """
     parts = path.split(":")[1:]
     if len(parts) not in (2, 3) or not all(parts):
         raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")

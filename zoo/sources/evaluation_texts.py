@@ -177,7 +177,15 @@ def of_content(
     column: str = "text",
     blank_lines: str = "skipped",
 ) -> GivenText:
-    """Parses the content of the file at `path`; see `read`."""
+    """Parses the content of the file at `path`; see `read`.
+
+    Args:
+      content: the text of the file.
+      path: the file, perhaps with a range of its sentences.
+      reading: how the model reads a token.
+      column: the column with the sentences of a table.
+      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
+    """
     part = files.Part.parse(path)
     file = files.find(part.path)
     text = content.replace("\r\n", "\n").replace("\r", "\n")
@@ -205,7 +213,12 @@ def is_one(path: str) -> bool:
 
 
 def table(path: str, source: Source) -> Source:
-    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`."""
+    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`.
+
+    Args:
+      path: the table.
+      source: the source of the run's data.
+    """
     if isinstance(source, Text):
         return source
     return Text(train=path, validation=path, tests=(path,))
@@ -228,7 +241,12 @@ def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) 
 
 
 def tokens_of(line: str, reading: Reading) -> list[Token]:
-    """Splits a line at white space into tokens."""
+    """Splits a line at white space into tokens.
+
+    Args:
+      line: the line.
+      reading: how the model reads a token.
+    """
     return [
         Token(match[0], *match.span(), reading.words(match[0]))
         for match in re.finditer(r"\S+", line)
@@ -258,7 +276,13 @@ def _sentence(line, name, tokens, length=None):
 
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
-    """Parses plain text, a sentence a line, words between white space."""
+    """Parses plain text, a sentence a line, words between white space.
+
+    Args:
+      text: the content of a file.
+      name: the path of the file.
+      reading: how the model reads a token.
+    """
     sentences = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))

@@ -122,9 +122,9 @@ def _there(path) -> bytes | None:
 
 _HOW = {
     "there": "already there",
-    "known": "as it has to be",
+    "known": "as expected",
     "recorded": f"as recorded in {RECORD}",
-    "first": f"believed at this first download, and recorded in {RECORD}",
+    "first": f"trusted at this first download, and recorded in {RECORD}",
 }
 
 
@@ -239,6 +239,9 @@ def _write(path, content):
 
 def read_record(folder: pathlib.Path) -> dict:
     """Reads {path: {"sha256", "urls", "release"}} of the files fetched into a folder.
+
+    Args:
+      folder: the folder of data.
 
     Raises:
       UserError: the record cannot be read.

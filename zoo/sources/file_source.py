@@ -41,7 +41,12 @@ class FileSource(Source):
 
 
 def ranged(part: files.Part, sentences: Sentences) -> Sentences:
-    """Selects the sentences in the range of a path; raises UserError if there are none."""
+    """Selects the sentences in the range of a path; raises UserError if there are none.
+
+    Args:
+      part: the path and the range.
+      sentences: all sentences of the file.
+    """
     chosen: Any = sentences[part.range]
     if sentences and not chosen:
         start, stop = ("" if end is None else end for end in (part.range.start, part.range.stop))

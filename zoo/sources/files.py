@@ -59,6 +59,9 @@ class Part:
     def parse(cls, text: str) -> "Part":
         """Parses 'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]', as in Python slices.
 
+        Args:
+          text: a path, perhaps with a range.
+
         Raises:
           UserError: the range is malformed, such as 'path[-:]' or 'path[1:9:2]'.
         """
@@ -127,7 +130,11 @@ def locate(path: str) -> pathlib.Path:
 
 
 def candidates(path: str) -> list[pathlib.Path]:
-    """Lists where a path may lie: in the working folder, then in `data_folder` if it is set."""
+    """Lists where a path may lie: in the working folder, then in `data_folder` if it is set.
+
+    Args:
+      path: a path without a range.
+    """
     folder = data_folder()
     return [pathlib.Path(path), *([] if folder is None else [folder / path])]
 
@@ -173,7 +180,11 @@ def _lies_elsewhere(file):
 
 
 def names_in(text: str) -> set[str]:
-    """Returns the paths that a string may name: itself, and itself without a range."""
+    """Returns the paths that a string may name: itself, and itself without a range.
+
+    Args:
+      text: any string of a recipe.
+    """
     try:
         return {text, Part.parse(text).path}
     except UserError:
@@ -182,6 +193,9 @@ def names_in(text: str) -> set[str]:
 
 def read_text(path: pathlib.Path) -> str:
     """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
+
+    Args:
+      path: the file.
 
     Raises:
       UserError: the file cannot be read, is empty, binary or not UTF-8, or a line of a compressed
@@ -200,6 +214,9 @@ def opener(start: bytes) -> Callable[[Any], Any] | None:
     """Returns the function that decompresses an open file, by its first bytes.
 
     Returns None if the file is not compressed.
+
+    Args:
+      start: the first 16 bytes of the file.
     """
     return next((opens for magic, opens in _OPEN if magic.match(start)), None)
 
@@ -225,7 +242,12 @@ def _decompressed(content, path):
 
 
 def check_readable(content: bytes, path: pathlib.Path):
-    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`."""
+    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`.
+
+    Args:
+      content: the first bytes of the file.
+      path: the file, for messages.
+    """
     for prefix, what in OTHERS:
         if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
@@ -246,7 +268,12 @@ def _pieces(file, path) -> Iterator[bytes]:
 
 
 def check_utf8(content: bytes, path: pathlib.Path):
-    """Raises UserError unless the bytes are UTF-8 text."""
+    """Raises UserError unless the bytes are UTF-8 text.
+
+    Args:
+      content: the content of the file.
+      path: the file, for messages.
+    """
     if not content.strip():
         raise UserError(f"{path} is empty: give a file with text.")
     if b"\0" in content:
@@ -262,14 +289,23 @@ def check_utf8(content: bytes, path: pathlib.Path):
 
 
 def test_names(tests: Sequence) -> tuple[str, ...]:
-    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ..."""
+    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ...
+
+    Args:
+      tests: the paths of the tests.
+    """
     if len(tests) == 1:
         return ("test",)
     return tuple(f"test{number}" for number in range(1, len(tests) + 1))
 
 
 def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
-    """Returns the path of a split, or its paths; raises UserError for an unknown split."""
+    """Returns the path of a split, or its paths; raises UserError for an unknown split.
+
+    Args:
+      paths: {split: path or paths}.
+      split: the name of a split.
+    """
     if split not in paths:
         raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
     return paths[split]

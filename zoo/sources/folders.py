@@ -21,7 +21,11 @@ _SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
 
 
 def kind(path: pathlib.Path) -> str:
-    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
+    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9".
+
+    Args:
+      path: the file.
+    """
     name = path.name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)

@@ -49,7 +49,13 @@ class NBestList:
 
 
 def number_of(text: object, where: str, what: str) -> float:
-    """Parses a finite number; otherwise raises UserError naming `where` and `what`."""
+    """Parses a finite number; otherwise raises UserError naming `where` and `what`.
+
+    Args:
+      text: the number.
+      where: the file and line.
+      what: the name of the number, such as "the score".
+    """
     try:
         value = float(text) if isinstance(text, str | int | float) else math.nan
         # Refuse Python's own 1_000, and digits of other scripts.

@@ -46,7 +46,11 @@ def read_lists(
 
 
 def lines_of(path: str) -> Iterator[tuple[int, str]]:
-    """Reads the numbered lines of a file of lists; raises UserError for a line that is too long."""
+    """Reads the numbered lines of a file of lists; raises UserError for a line that is too long.
+
+    Args:
+      path: the file, or /dev/stdin.
+    """
     return streams.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
@@ -83,6 +87,9 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
 
     The format is "fields" if it is neither "json" nor "kaldi". The readers refuse lines of another
     format.
+
+    Args:
+      lines: (number, text) of each line.
     """
     seen: list[tuple[int, str]] = []
     for line in itertools.islice(lines, _BLANK):
@@ -99,7 +106,11 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
 
 
 def fields(line: str) -> list[str]:
-    """Splits a line of the format "fields"; the blanks around the fields are kept."""
+    """Splits a line of the format "fields"; the blanks around the fields are kept.
+
+    Args:
+      line: the line.
+    """
     return line.split(SEPARATOR)
 
 
@@ -243,7 +254,13 @@ def _grouped(hypotheses) -> Iterator[NBestList]:
 
 
 def comes_again(id: str, path: str, line: int) -> UserError:
-    """Returns the error of a list that continues after another one."""
+    """Returns the error of a list that continues after another one.
+
+    Args:
+      id: the id of the list.
+      path: the file.
+      line: the line of the file.
+    """
     return UserError(
         f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
         "list together."

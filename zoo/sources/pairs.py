@@ -84,7 +84,11 @@ class Pairs(Source):
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
-        """Makes a source whose test is a table, or two files "SOURCE,TARGET"."""
+        """Makes a source whose test is a table, or two files "SOURCE,TARGET".
+
+        Args:
+          path: the path of the table, or the two paths with a comma.
+        """
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
@@ -97,7 +101,11 @@ class Pairs(Source):
         return ("train", "validation", *files.test_names(self.tests))
 
     def paths_of(self, split: str) -> tuple[str, ...]:
-        """Returns the one or two paths of a split; raises UserError for an unknown split."""
+        """Returns the one or two paths of a split; raises UserError for an unknown split.
+
+        Args:
+          split: the name of the split.
+        """
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
         return files.path_of(paths, split)
 
@@ -224,7 +232,11 @@ def _has(names, columns) -> bool:
 
 
 def read_lines(path):
-    """Reads (the file, its lines); the last line may lack its line break."""
+    """Reads (the file, its lines); the last line may lack its line break.
+
+    Args:
+      path: the file, perhaps compressed.
+    """
     file = files.find(path)
     text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
     return file, text.removesuffix("\n").split("\n")
@@ -259,12 +271,21 @@ def _of_cells(text, path) -> Iterator[Row]:
 
 
 def are_two(path: str) -> bool:
-    """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma."""
+    """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma.
+
+    Args:
+      path: the path as given by the user.
+    """
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
 
 
 def most_frequent(sentences: Sequence[Sequence[str]], size: int) -> frozenset[str]:
-    """Returns the `size` most frequent words; ties are broken in order of code points."""
+    """Returns the `size` most frequent words; ties are broken in order of code points.
+
+    Args:
+      sentences: the words of each sentence.
+      size: the number of words.
+    """
     counts = collections.Counter(word for sentence in sentences for word in sentence)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return frozenset(word for word, _ in ranked[:size])

@@ -38,7 +38,11 @@ _AT_ONCE = 1 << 20
 
 
 def is_one(folder: pathlib.Path) -> bool:
-    """Whether a folder holds shards."""
+    """Whether a folder holds shards.
+
+    Args:
+      folder: the folder.
+    """
     return (folder / RECORD).is_file()
 
 
@@ -168,7 +172,11 @@ class Shards:
         return self.record["blank_lines"]
 
     def ids(self, positions: np.ndarray) -> np.ndarray:
-        """Returns the ids of the words at some positions among all words, int32 of their shape."""
+        """Returns the ids of the words at some positions among all words, int32 of their shape.
+
+        Args:
+          positions: integers of any shape.
+        """
         shard, within = np.divmod(positions, self._size)
         found = np.empty(positions.shape, np.int32)
         for number in np.unique(shard):
@@ -177,7 +185,12 @@ class Shards:
         return found
 
     def slice(self, first: int, last: int) -> np.ndarray:
-        """Returns the ids of the words at the positions first, ..., last - 1, int32."""
+        """Returns the ids of the words at the positions first, ..., last - 1, int32.
+
+        Args:
+          first: the first position among all words.
+          last: the position after the last one.
+        """
         parts = [
             self._ids[number][max(first - number * self._size, 0) : last - number * self._size]
             for number in range(first // self._size, -(-last // self._size))
@@ -276,7 +289,7 @@ class ShardedSentences(Sequence):
         if isinstance(index, slice):
             numbers = self.numbers[index]
             if numbers.step != 1 and len(numbers) > 1:
-                raise ValueError("sentences of shards are taken one after the other")
+                raise ValueError("sentences of shards are sliced with step 1 alone")
             return dataclasses.replace(self, numbers=numbers)
         number = self.numbers[index]
         first = int(self.shards.starts[number])
@@ -324,7 +337,12 @@ class ShardedCorpus(Corpus):
 
     @classmethod
     def of(cls, name: str, folder: pathlib.Path) -> "ShardedCorpus":
-        """Makes the corpus of all sentences in a folder of shards."""
+        """Makes the corpus of all sentences in a folder of shards.
+
+        Args:
+          name: the name of the corpus, for messages.
+          folder: the folder.
+        """
         shards = Shards(folder)
         numbers = range(len(shards.lengths))
         return cls(name, ShardedSentences(shards, shards.types, (), numbers))
@@ -354,7 +372,11 @@ class ShardedCorpus(Corpus):
 
 
 def found_at(path: str) -> pathlib.Path | None:
-    """Returns the folder at a path if it holds shards, else None."""
+    """Returns the folder at a path if it holds shards, else None.
+
+    Args:
+      path: a path without a range.
+    """
     try:
         folder = files.find(path)
     except UserError:

@@ -30,6 +30,9 @@ class Mixture:
 
         The text of each sentence is drawn independently. The sentences of a text are drawn without
         replacement, in a new random order whenever all have been drawn.
+
+        Args:
+          generator: the source of random numbers.
         """
         shares = np.array(self.weights, np.float64) / np.sum(self.weights)
         texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
@@ -155,7 +158,11 @@ class Source:
         return Form()
 
     def with_test(self, path: str) -> "Source":
-        """Returns the source with `path` as its only test; plain text if it has no test files."""
+        """Returns the source with `path` as its only test; plain text if it has no test files.
+
+        Args:
+          path: the path of a file, as in the source's own fields.
+        """
         if any(field.name == "tests" for field in dataclasses.fields(self)):
             changed: Any = dataclasses.replace(self, **{"tests": (path,)})
             return changed
@@ -168,7 +175,11 @@ class Source:
         raise TypeError(f"{type(self).__name__} does not implement splits")
 
     def read(self, split: str) -> Corpus:
-        """Reads the corpus of a split."""
+        """Reads the corpus of a split.
+
+        Args:
+          split: one of `splits()`, or one of its `parts`.
+        """
         raise TypeError(f"{type(self).__name__} cannot read {split}")
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
@@ -176,7 +187,11 @@ class Source:
         return {}
 
     def parts(self, split: str) -> tuple[str, ...]:
-        """Returns the names under which `read` reads parts of a split; by default none."""
+        """Returns the names under which `read` reads parts of a split; by default none.
+
+        Args:
+          split: one of `splits()`.
+        """
         return ()
 
     def within(self) -> "Source":

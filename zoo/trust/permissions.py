@@ -21,12 +21,21 @@ _paths_are_open = False
 
 
 def name(names: Iterable[str]):
-    """Opens names that the user names: components and functions as "module:name", and paths."""
+    """Opens names that the user names: components and functions as "module:name", and paths.
+
+    Args:
+      names: the names.
+    """
     _named.update(names)
 
 
 def close(names: Iterable[str], workdir: str | pathlib.Path):
-    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages."""
+    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages.
+
+    Args:
+      names: the names in the recipe.
+      workdir: the folder of the run.
+    """
     _closed.update(dict.fromkeys(names, str(workdir)))
 
 
@@ -49,7 +58,11 @@ def stranger(name: str, *, path: bool = False) -> str | None:
 
 
 def check_function(name: str):
-    """Raises UserError for a function "module:name" that only another person's recipe names."""
+    """Raises UserError for a function "module:name" that only another person's recipe names.
+
+    Args:
+      name: "module:name".
+    """
     workdir = stranger(name)
     if workdir is not None:
         raise UserError(

@@ -64,7 +64,11 @@ COMPONENTS = {
 
 
 def name_of(component: type) -> str:
-    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class"."""
+    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class".
+
+    Args:
+      component: the class.
+    """
     name = component.__qualname__
     for package, names in COMPONENTS.items():
         if name in names and getattr(sys.modules.get(package), name, None) is component:
@@ -76,6 +80,9 @@ def component(name: str) -> type | None:
     """Returns the class of zoo with a name in recipes; None for any other name.
 
     Imports only packages in `COMPONENTS`.
+
+    Args:
+      name: "package:Class".
     """
     package, _, of_class = name.partition(":")
     if of_class not in COMPONENTS.get(package, ()):
@@ -88,6 +95,9 @@ def imported(name: str) -> type | None:
 
     Returns None if the module is not imported, or if the class is not a component: a dataclass
     derived from a class of zoo.
+
+    Args:
+      name: "module:Class".
     """
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
@@ -97,7 +107,11 @@ def imported(name: str) -> type | None:
 
 
 def in_zoo(module: str) -> bool:
-    """Whether a module belongs to zoo."""
+    """Whether a module belongs to zoo.
+
+    Args:
+      module: its dotted name.
+    """
     return module.partition(".")[0] == "zoo"
 
 
@@ -105,6 +119,9 @@ def components(kind: type) -> dict[str, type]:
     """Returns {name: class} of the components derived from a class.
 
     They are taken from `COMPONENTS`, and for a class outside zoo also from its own module.
+
+    Args:
+      kind: the base class.
     """
     classes = [
         component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]

@@ -16,7 +16,11 @@ _NOWHERE = ("", ".", "..")
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name is absolute, or has a part that is empty, "." or ".."."""
+    """Whether a name is absolute, or has a part that is empty, "." or "..".
+
+    Args:
+      name: a name relative to a folder.
+    """
     return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
 
 
@@ -36,7 +40,12 @@ def check(names: Iterable[str], where: str):
 
 
 def refusal(where: str, name: str) -> UserError:
-    """Returns the error of an object whose name `leads_out`."""
+    """Returns the error of an object whose name `leads_out`.
+
+    Args:
+      where: the origin of the object.
+      name: the name of the object.
+    """
     return UserError(
         f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
         ". or .., so that it could be written outside the folder of the run: delete or rename that "

@@ -17,7 +17,11 @@ _folders: list[str] = []
 
 
 def look_in(folder: str | pathlib.Path):
-    """Adds a folder with the user's own modules, without importing any."""
+    """Adds a folder with the user's own modules, without importing any.
+
+    Args:
+      folder: the folder.
+    """
     name = str(pathlib.Path(folder).resolve())
     if name not in _folders:
         _folders.append(name)
@@ -38,7 +42,11 @@ def open_path():
 
 
 def is_own(module: str) -> bool:
-    """Whether a module lies in one of the folders and does not belong to zoo."""
+    """Whether a module lies in one of the folders and does not belong to zoo.
+
+    Args:
+      module: the dotted name of the module.
+    """
     top = module.partition(".")[0]
     return top not in ("zoo", bundled_configs.NAME) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
@@ -52,6 +60,9 @@ class Missing(Exception):
 
 def value(name: str) -> Any:
     """Imports a module and returns its function or class, by "module:name".
+
+    Args:
+      name: "module:name", where the name may have points.
 
     Raises:
       Missing: the module or the name does not exist. Errors raised by the module itself are passed
@@ -67,7 +78,11 @@ def value(name: str) -> Any:
 
 
 def load(name: str) -> ModuleType:
-    """Imports a module; raises `Missing` if it does not exist, and passes on its own errors."""
+    """Imports a module; raises `Missing` if it does not exist, and passes on its own errors.
+
+    Args:
+      name: the dotted name of the module.
+    """
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
     if bundled_configs.has(name):

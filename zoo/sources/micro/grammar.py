@@ -44,7 +44,12 @@ class WordForms:
         self._generator = np.random.default_rng((seed, 0))
 
     def add(self, forms: Iterable[str], *features: str) -> list[str]:
-        """Adds forms that share `features`; raises ValueError if one has an analysis already."""
+        """Adds forms that share `features`; raises ValueError if one has an analysis already.
+
+        Args:
+          forms: the word forms.
+          *features: their features.
+        """
         forms = list(forms)
         for form in forms:
             if form in self.features:
@@ -53,7 +58,12 @@ class WordForms:
         return forms
 
     def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
-        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
+        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",).
+
+        Args:
+          forms: {inflection: form}.
+          *features: the features that all forms share.
+        """
         for inflection, form in forms.items():
             self.add([form], *features[:1], *inflection, *features[1:])
             for rival, twin in forms.items():
@@ -103,7 +113,12 @@ class WordForms:
 def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
     """Returns {word: p}, with p of the word of rank r proportional to r^-exponent.
 
-    Raises UserError if a probability is too small for a float.
+    Args:
+      words: the words, by rank.
+      exponent: the exponent of Zipf's law.
+
+    Raises:
+      UserError: a probability is too small for a float.
     """
     weights = np.arange(1, len(words) + 1) ** -float(exponent)
     probabilities = weights / weights.sum()
@@ -182,7 +197,11 @@ class Grammar:
         return float(self._uses @ np.array(emits))
 
     def sample(self, generator: np.random.Generator) -> list[str]:
-        """Draws one sentence."""
+        """Draws one sentence.
+
+        Args:
+          generator: the source of random numbers.
+        """
         words = []
         stack = [self.start]
         while stack:
@@ -199,6 +218,9 @@ class Grammar:
         """Parses `words`: returns a step per accepted word, and whether they are a sentence.
 
         The steps end before the first word that cannot follow the preceding words.
+
+        Args:
+          words: the words of a sentence, without boundary.
         """
         steps, stack = self._follow(words)
         return steps, len(steps) == len(words) and not stack
@@ -207,22 +229,34 @@ class Grammar:
         """Returns the exact log p(w_t | w_<t) of each word, in nats.
 
         From the first impossible word on, the values are -inf. The boundary after the final word is
-        certain and has no entry. `words` may also be a prefix of a sentence.
+        certain and has no entry.
+
+        Args:
+          words: the words of a sentence or of a prefix of one.
         """
         steps, _ = self._follow(words)
         impossible = [-math.inf] * (len(words) - len(steps))
         return [step.log_prob for step in steps] + impossible
 
     def log_prob(self, words: Sequence[str]) -> float:
-        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical."""
+        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical.
+
+        Args:
+          words: the words of the sentence, without boundary.
+        """
         steps, complete = self.trace(words)
         return math.fsum(step.log_prob for step in steps) if complete else -math.inf
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
         """Returns the exact distribution p(w | prefix) over the possible next words.
 
-        After a whole sentence only the boundary can follow, and the result is empty. Raises
-        ValueError if no sentence begins with `prefix`.
+        After a whole sentence only the boundary can follow, and the result is empty.
+
+        Args:
+          prefix: the first words of a sentence.
+
+        Raises:
+          ValueError: no sentence begins with `prefix`.
         """
         steps, stack = self._follow(prefix)
         if len(steps) < len(prefix):

@@ -82,7 +82,14 @@ class _Rules:
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
-        """Adds rules by which `symbol` begins with a determiner and a noun in `role`."""
+        """Adds rules by which `symbol` begins with a determiner and a noun in `role`.
+
+        Args:
+          symbol: the symbol to rewrite.
+          share: the probability of these rules in all.
+          role: the role of the noun, which decides its continuation.
+          *rest: the symbols after the noun phrase.
+        """
         for (gender, number), kind in DETERMINER_KINDS.items():
             words = dict(zip(DETERMINERS[gender, number], DETERMINER_SHARES, strict=True))
             self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)
@@ -167,11 +174,18 @@ class Micro(Source):
         The tokens include one boundary per sentence if `count_boundary`; it adds no entropy,
         because a sentence ends in a full stop found nowhere else. This is the limit of
         -log p(corpus) / tokens as the corpus grows: the least mean loss a model can reach.
+
+        Args:
+          count_boundary: whether the boundary counts as a token.
         """
         return self.entropy_per_sentence() / (self.expected_length() + count_boundary)
 
     def log_prob(self, sentence: Sequence[str]) -> float:
-        """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical."""
+        """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical.
+
+        Args:
+          sentence: the words, without boundary.
+        """
         return self.grammar.log_prob(sentence)
 
     def token_log_probs(self, sentence: Sequence[str]) -> list[float]:
@@ -182,7 +196,11 @@ class Micro(Source):
         return self.grammar.token_log_probs(sentence)
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Returns the exact p(w | prefix); ValueError if no sentence begins with `prefix`."""
+        """Returns the exact p(w | prefix); ValueError if no sentence begins with `prefix`.
+
+        Args:
+          prefix: the first words of a sentence.
+        """
         return self.grammar.next_words(prefix)
 
     def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
