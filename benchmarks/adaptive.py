@@ -1,7 +1,7 @@
 """The adaptive softmax against the exact one at V = 100,000: a whole training step.
 
-Forward, backward, clipping and SGD for one LSTM layer of 256 on words by Zipf's law, B = 32,
-T = 35; cutoffs 2,000, 10,000 and 40,000, vectors four times smaller from tail to tail.
+Forward, backward, clipping and SGD for one LSTM layer of 256 on words drawn by Zipf's law, B = 32,
+T = 35; cutoffs 2,000, 10,000 and 40,000, with vectors four times smaller from tail to tail.
 
     python -m benchmarks.adaptive
 """

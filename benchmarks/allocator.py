@@ -1,8 +1,8 @@
-"""Training steps with freed memory kept for the next step, against glibc's own way.
+"""Training steps with freed memory kept for the next step, against glibc's default.
 
 Steps of ptb_softmax (LSTM of 256 cells, V = 10,000, B T = 20 x 35) and of ptb_char_lstm with the
-same batch. What the C library does is fixed when a process starts to allocate, so each side is a
-process of its own that times some steps; the sides take turns.
+same batch. The C library's behaviour is fixed when a process starts to allocate, so that each side
+is timed in its own processes; the sides take turns.
 
     python -m benchmarks.allocator
 """
@@ -43,8 +43,8 @@ def time_steps(name: str, steps: int):
 def main():
     """Prints a table a config."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each side")
-    parser.add_argument("--steps", type=int, default=30, help="in each process")
+    parser.add_argument("--rounds", type=int, default=3, help="processes for each side")
+    parser.add_argument("--steps", type=int, default=30, help="steps in each process")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside:

@@ -1,10 +1,10 @@
 """Beam search in sentences a second, against a beam in a Python loop over the same jitted step.
 
 A beam of 12, an LSTM of 2 x 512 cells with a softmax over V = 10,000, sentences of 4 to 24 words,
-as those of Multi30k are. The step is that of a language model with random parameters, as peaked as
-a trained translator's, which ends a sentence after as many words as its source has. The loop goes
-sentence by sentence, or with 32 sentences side by side; it finds and reorders hypotheses by numpy,
-and stops as early. All sides find the same.
+as in Multi30k. A language model with random parameters makes the steps; its distributions are as
+peaked as a trained translator's, and it ends a sentence after as many words as its source has. The
+loop decodes one sentence at a time, or 32 side by side. It selects and reorders hypotheses with
+numpy, and stops as early as the jitted search. All sides find the same scores.
 
     python -m benchmarks.beam_search
 """
@@ -26,15 +26,14 @@ from zoo.lexicon import Lexicon
 from zoo.models import LanguageModel
 
 VOCABULARY, SIZE, LAYERS, BEAM, BATCH, BOUNDARY = 10_000, 512, 2, 12, 32, 0
-# Of the embedding's and the head's parameters: the most probable word has a probability of about
-# 0.5.
+# Initial scales of the embedding and the head: the most probable word has p of about 0.5.
 SCALES = 1.0, 12.0
-# log p of the end before and after its time.
+# log p of the boundary before and after the given length.
 BEFORE, AFTER = np.log(1e-6), np.log(0.9)
 
 
 def ending(step, words, carry):
-    """The step's words but the boundary, whose probability is given by the length."""
+    """Replaces the boundary's probability in a step by one that depends on the length left."""
     carry, left = carry
     log_probs, carry = step(words, carry)
     end = jnp.where(left > 0, BEFORE, AFTER)[:, None]
@@ -44,7 +43,7 @@ def ending(step, words, carry):
 
 
 def starting():
-    """start(sources, lengths) -> (step, carry), as translators have it."""
+    """Returns start(sources, lengths) -> (step, carry), as for a translator."""
     embedding, head = Lookup(SIZE, initial_scale=SCALES[0]), Softmax(initial_scale=SCALES[1])
     model = LanguageModel(embedding, LSTM(SIZE, layers=LAYERS), head)
     lexicon = Lexicon(tuple(map(str, range(VOCABULARY))), np.ones(VOCABULARY, np.int64))
@@ -69,7 +68,7 @@ def reordered(carry, rows):
 
 
 def in_a_loop(start, lengths, longest):
-    """The best score of each of some sentences, side by side."""
+    """Returns the best score of each sentence, decoded side by side in a Python loop."""
     step, carry = start(np.zeros((len(lengths), 1), np.int32), np.asarray(lengths, np.int32))
     count = len(lengths)
     carry = jax.tree.map(lambda leaf: jnp.repeat(leaf, BEAM, axis=0), carry)
@@ -84,7 +83,7 @@ def in_a_loop(start, lengths, longest):
         rows = np.zeros((count, BEAM), np.int64)
         for sentence in range(count):
             flat = scores[sentence].ravel()
-            # There are as many ends as hypotheses at most.
+            # At most one end per hypothesis.
             chosen = np.argpartition(-flat, 2 * BEAM)[: 2 * BEAM]
             chosen = chosen[np.argsort(-flat[chosen])]
             ends = chosen % VOCABULARY == BOUNDARY
@@ -109,7 +108,7 @@ def main():
     """Prints two tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--sentences", type=int, default=64, help="of the comparison")
+    parser.add_argument("--sentences", type=int, default=64, help="sentences of the comparison")
     chosen = parser.parse_args()
     lengths = np.random.default_rng(0).integers(4, 24, size=4 * chosen.sentences)
     start, settings = starting(), BeamSearch(BEAM, longest=60)
@@ -120,7 +119,7 @@ def main():
         return [hypotheses[0].score for hypotheses in found]
 
     def loop(side_by_side):
-        # In the order of their lengths, as `translate` takes them.
+        # Sorted by length, as in `translate`.
         wanted = np.sort(lengths[: chosen.sentences])
         found = []
         for first in range(0, len(wanted), side_by_side):

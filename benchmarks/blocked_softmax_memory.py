@@ -1,9 +1,8 @@
 """Memory of the blocked softmax at a vocabulary of 800,000, and its time at one of 50,000.
 
-Peak temporary memory of loss and gradients (of hidden, weights and bias), N = 1,024, D = 256, as
-XLA's memory analysis gives it for the compiled function: arguments and results are not in it, and
-nothing is run. It is compared with the [N, V] float32 logits. The times are of the same functions
-at V = 50,000.
+Peak temporary memory of loss and gradients (of hidden, weights and bias), N = 1,024, D = 256, from
+XLA's memory analysis of the compiled function, without arguments and results; nothing is run. It is
+compared with the size of the [N, V] float32 logits. The times are measured at V = 50,000.
 
     python -m benchmarks.blocked_softmax_memory
 """
@@ -21,17 +20,17 @@ TOKENS, SIZE, VOCABULARY, TIMED_VOCABULARY = 1_024, 256, 800_000, 50_000
 
 
 def plain(hidden, weights, bias, targets):
-    """Mean loss with all logits held."""
+    """Computes the mean loss with all logits in memory."""
     return softmax.plain_softmax_loss(hidden, weights, bias, targets)[0].mean()
 
 
 def vocabulary_blocks(hidden, weights, bias, targets):
-    """Mean loss in blocks of the vocabulary."""
+    """Computes the mean loss in blocks of the vocabulary."""
     return softmax.softmax_loss(hidden, weights, bias, targets)[0].mean()
 
 
 def weighted_sum(hidden, weights, bias, targets):
-    """The mean as a weighted sum, which takes blocks of tokens or of the vocabulary."""
+    """Computes the mean loss as a weighted sum, in blocks of tokens or of the vocabulary."""
     weight = jnp.full(targets.shape, 1 / targets.size)
     return softmax.weighted_softmax_loss(hidden, weights, bias, targets, weight)
 
@@ -44,14 +43,14 @@ SIDES = {
 
 
 def step(loss):
-    """Loss and gradients, jitted."""
+    """Jits loss and gradients."""
     return jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
 
 
 def main():
     """Prints the two tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9, help="of the timing; 0: memory only")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of timing; 0: memory only")
     rounds = parser.parse_args().rounds
 
     def shapes(vocabulary):

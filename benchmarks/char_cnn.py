@@ -1,9 +1,9 @@
-"""Word vectors by convolution: distinct words, cut to their letters, against all positions.
+"""Word vectors by character convolution: each distinct word once, against every position.
 
 `CharCNN.apply` against the same network over the padded spelling of every position; forward and
-backward with gradients of all parameters.
-B = 32, T = 35, the sizes of Labeau and Allauzen (mean) and the small ones of Kim et al. (maximum),
-on a batch of the Penn Treebank in $ZOO_DATA, or of Zipf's law where there is none.
+backward with gradients of all parameters. B = 32, T = 35, with the sizes of Labeau and Allauzen
+(mean) and the small sizes of Kim et al. (maximum), on a batch of the Penn Treebank in $ZOO_DATA, or
+of words drawn by Zipf's law without it.
 
     python -m benchmarks.char_cnn
 """
@@ -36,7 +36,7 @@ NETWORKS = {
 
 
 def treebank():
-    """(its lexicon, the words of a batch [B, T], what they are)."""
+    """Returns (lexicon, words [B, T], description) for a batch of the Penn Treebank."""
     source = Text(train="ptb/ptb.train.txt", validation="ptb/ptb.valid.txt")
     vocabulary = Vocabulary()
     lexicon, corpora = vocabulary.build(source)
@@ -46,7 +46,7 @@ def treebank():
 
 
 def zipf(random, size=10_000):
-    """The same of made words of 1 to 18 letters, the frequent ones short, as in treebank()."""
+    """Returns the same for generated words of 1 to 18 letters, frequent words being short."""
     lengths = np.minimum(1 + np.log2(1 + np.arange(size)) / 2 + random.poisson(1, size), 18)
     words = {}
     for place, length in enumerate(lengths.astype(int)):
@@ -73,7 +73,7 @@ def main():
 
 
 def compare(name, network, lexicon, words, random, rounds):
-    """Prints the times of one network, and how far the gradients are apart."""
+    """Prints the times of a network, and the largest difference between the gradients."""
     embedding = CharCNN(size=128, network=network)
     params, tables = embedding.init(jax.random.key(0), lexicon), embedding.tables(lexicon)
     cotangent = jnp.asarray(random.normal(size=(BATCH, LENGTH, embedding.size)), jnp.float32)

@@ -1,12 +1,12 @@
-"""The char-LSTM head against the size of the vocabulary: its training step does not know it.
+"""The char-LSTM head at growing vocabularies: the time of a training step does not depend on them.
 
 A step of loss and gradients on the same tokens, for lexicons of 10,000, 100,000 and 1,000,000 words
-of which they are the first: B T = 640, D = 256, 128 cells. Then the scores of all of 10,000 words,
-as renormalising needs them: beginnings that words share once, against each word by itself.
+that begin with the same words: B T = 640, D = 256, 128 cells. Then the scores of all of 10,000
+words, as needed for renormalisation: with shared prefixes computed once, against each word alone.
 
     python -m benchmarks.char_lstm [--text ptb/ptb.train.txt]
 
-With a text its words take the place of random ones in the second table.
+With a text, the second table scores its words instead of random ones.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--text", help="a file whose words are all scored, for the second table")
+    parser.add_argument("--text", help="a text whose words the second table scores")
     options = parser.parse_args()
     rounds = options.rounds
 

@@ -1,7 +1,7 @@
-"""Judging with a CNN softmax, its vectors prepared once, against a softmax.
+"""Evaluation with a CNN softmax against a softmax.
 
-log p of 512 tokens over V = 10,000 words, D = 256; and beside it what a CNN softmax costs that
-computes its vectors anew for each batch.
+log p of 512 tokens over V = 10,000 words, D = 256, with the CNN softmax's word vectors prepared
+once, and with the vectors computed anew for each batch.
 
     python -m benchmarks.cnn_softmax
 """

@@ -1,4 +1,4 @@
-"""The transfers between devices and the products in a compiled program's text."""
+"""Counts of transfers between devices and of matrix products in a compiled program's text."""
 
 import collections
 import dataclasses
@@ -16,8 +16,10 @@ class Collective:
     """One transfer between devices in a compiled program.
 
     Attributes:
-      kind: one of KINDS. size: bytes of its results on a device. devices: how many take part in it,
-        each group by itself. times: how often it runs.
+      kind: one of KINDS.
+      size: bytes of its results on a device.
+      devices: number of devices in each group that exchanges data.
+      times: how often it runs.
     """
 
     kind: str
@@ -27,10 +29,10 @@ class Collective:
 
     @property
     def sent(self) -> float:
-        """Bytes that each device sends, each time, where the devices of a group form a ring."""
+        """Bytes that each device sends each time, if the devices of a group form a ring."""
         others = self.devices - 1
         match self.kind:
-            case "all-reduce":  # every part is summed around the ring, then handed around
+            case "all-reduce":  # every part is summed around the ring, then passed around
                 return 2 * self.size * others / self.devices
             case "reduce-scatter":  # the result is one of as many parts as there are devices
                 return self.size * others
@@ -40,11 +42,10 @@ class Collective:
 
 
 def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product]]:
-    """(collectives, {product of matrices: how often it runs}) of a compiled program's text.
+    """Returns (collectives, {matrix product: how often it runs}) of a compiled program's text.
 
-    Loops count as often as they run, of the branches of a condition the one with the most of each.
-
-    A loop whose values decide how often it runs counts once.
+    The body of a loop counts as often as it runs, or once if that depends on values. A condition
+    counts as its branch with the most bytes sent, and with the most operations.
     """
     bodies: dict[str, list[str]] = {}
     name = entry = ""
@@ -58,7 +59,7 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
 
     @functools.cache
     def of(name):
-        """({(kind, size, devices): times}, products) of a computation with all that it calls."""
+        """Returns ({(kind, size, devices): times}, products) of a computation with its callees."""
         sent: collections.Counter[tuple[str, int, int]] = collections.Counter()
         products = _products(bodies[name])
         for line in bodies[name]:
@@ -77,7 +78,7 @@ def read(text: str) -> tuple[tuple[Collective, ...], collections.Counter[Product
 
 
 def _group(line, everywhere) -> int:
-    """How many devices take part in each group of a transfer; all where its line does not say."""
+    """Returns the number of devices in each group of a transfer; by default all."""
     if match := re.search(r"replica_groups=\{\{([\d,]+)\}", line):
         return len(match[1].split(","))
     if match := re.search(r"replica_groups=\[\d+,(\d+)\]", line):
@@ -93,7 +94,7 @@ def _sent(counted) -> int:
 
 
 def _calls(line):
-    """(computations of which one is called, how often) in a line."""
+    """Yields (computations of which one is called, how often) for the calls in a line."""
     if " while(" in line:
         trips = re.search(r'known_trip_count":\{"n":"(\d+)"', line)
         called = re.search(r"body=%?([\w.\-]+)", line)
@@ -116,13 +117,13 @@ def _sizes(shape: str) -> list[int]:
 
 
 def _bytes(shapes: str) -> int:
-    """Bytes of the arrays of a type such as "(f32[5,7], pred[])"."""
+    """Counts the bytes of the arrays of a type such as "(f32[5,7], pred[])"."""
     found = re.findall(r"(?:pred|[a-z]+(\d+)\w*)\[([\d,]*)\]", shapes)
     return sum(max(1, int(bits or 8) // 8) * math.prod(_sizes(shape)) for bits, shape in found)
 
 
 def _products(lines) -> collections.Counter[Product]:
-    """The products of matrices in the lines of a computation."""
+    """Counts the matrix products in the lines of a computation."""
     arrays: dict[str, tuple[list[int], int]] = {}  # sizes and bytes
     found: collections.Counter[Product] = collections.Counter()
     for line in lines:

@@ -1,8 +1,8 @@
-"""A log-linear head over a background with a context against the same over a unigram background.
+"""A log-linear head over a contextual background against the same head over a unigram background.
 
 One step forward and backward with the sizes of the Penn Treebank: V = 10,000 words, 887,521 tokens
-of a text whose words and their followers are about as skewed, a batch of 20 x 35 positions,
-D = 256. The features are the identity of the M most frequent words, one tag for the others.
+of a text with similarly skewed words and bigrams, a batch of 20 x 35 positions, D = 256. The
+features are the identity of the M most frequent words, and one tag for all other words.
 
     python -m benchmarks.contextual_background            synthetic text
     python -m benchmarks.contextual_background --text ptb/ptb.train.txt
@@ -30,7 +30,7 @@ BATCH, TIME, SIZE, VOCABULARY, TOKENS = 20, 35, 256, 10_000, 887_521
 
 @dataclasses.dataclass(frozen=True)
 class Skewed(Text):
-    """A text of Zipf's law in which half of the words follow from the word before."""
+    """A text of Zipf's law in which half of the words depend on the preceding word."""
 
     def read(self, split):
         random = np.random.default_rng(0)
@@ -46,20 +46,20 @@ class Skewed(Text):
 
 @dataclasses.dataclass(frozen=True)
 class Untrained(Trained):
-    """A model that would be a background in the same time, were it trained."""
+    """A background that takes as long as a trained model, with random parameters."""
 
     model: LanguageModel = LanguageModel(Lookup(SIZE), LSTM(SIZE), Softmax())
 
     def initial_carry(self, batch):
-        """The model's own."""
+        """Returns the model's initial carry."""
         return self.model.initial_carry(batch)
 
     def prepare(self, lexicon, texts):
-        """Nothing."""
+        """Returns no tables."""
         return {}
 
     def tables(self, lexicon):
-        """Drawn parameters; the words are the same, as in adaptation of a run with its words."""
+        """Returns random parameters; the words are the same as in `adaptation.WithWordsOf`."""
         return {
             "model": Static(self.model),
             "params": self.model.init(jax.random.key(0), lexicon),
@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--order", type=int, default=3)
     parser.add_argument("--trained", action="store_true", help="over a trained model, no n-grams")
-    parser.add_argument("--text", help="a file to take in place of the synthetic text")
+    parser.add_argument("--text", help="a file to read instead of the synthetic text")
     arguments = parser.parse_args()
     path = arguments.text
     source = Text(path, path) if path else Skewed("", "")
@@ -91,7 +91,7 @@ def main():
 
 
 def compare(source, vocabulary, named, top_words, rounds):
-    """One table."""
+    """Prints one table."""
     contextual, background = named
     lexicon, corpora = vocabulary.build(source)
     text = vocabulary.encode(corpora["train"], lexicon)

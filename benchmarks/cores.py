@@ -1,9 +1,9 @@
-"""The recurrent cores, their backward passes by hand against autodiff, and PyTorch's layers.
+"""The recurrent cores: hand-written backward passes against autodiff and PyTorch's layers.
 
 Forward and backward of layers on given inputs, with the gradients of parameters and inputs: B = 32,
-T = 35, D = 256, two layers; once with freed memory kept, once without. Autodiff is that of a plain
-scan over the same products. PyTorch's side (`pip install torch==2.13.0`) is left out without it;
-its layers have two biases a gate, ours one, and its GRU is the same function as ours.
+T = 35, D = 256, two layers; once with freed memory kept, once without. Autodiff differentiates a
+plain scan over the same products. PyTorch (`pip install torch==2.13.0`) is compared if installed;
+its layers have two biases a gate, zoo's have one, and its GRU is the same function as zoo's.
 
     python -m benchmarks.cores [--size 512 --batch 64]
 """
@@ -40,7 +40,7 @@ PLAIN = {
 
 
 def zoo_side(core, inputs, cotangent):
-    """A function that does one step."""
+    """Returns a function that does one step."""
     params, carry = core.init(jax.random.key(0), inputs.shape[-1]), core.initial_carry(len(inputs))
 
     def objective(params, inputs, carry):
@@ -53,7 +53,7 @@ def zoo_side(core, inputs, cotangent):
 
 
 def autodiff_side(name, core, inputs, cotangent):
-    """The same with the recurrence replaced by its plain scan."""
+    """Returns the same with the recurrence replaced by its plain scan."""
     module, attribute, plain = PLAIN[name]
     by_hand = getattr(module, attribute)
     setattr(module, attribute, plain)
@@ -64,7 +64,7 @@ def autodiff_side(name, core, inputs, cotangent):
 
 
 def torch_side(name, size, inputs, cotangent):
-    """The same of PyTorch's layers."""
+    """Returns the same for PyTorch's layers."""
     kind = {"LSTM": torch.nn.LSTM, "GRU": torch.nn.GRU, "Elman": torch.nn.RNN}[name]
     layers = kind(size, size, LAYERS, batch_first=True)
     inputs = torch.from_numpy(np.array(inputs)).requires_grad_()

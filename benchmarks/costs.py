@@ -1,7 +1,7 @@
 """Operations and bytes of a traced function, counted product by product.
 
-XLA's own count takes the body of a loop once, whatever its length, and an LSTM is a loop; here a
-`scan` counts as often as it runs. A `while` loop, whose length nobody knows, counts once.
+XLA's own analysis counts the body of a loop once, whatever its length, and an LSTM is a loop; here
+the body of a `scan` counts as often as it runs. A `while` loop, of unknown length, counts once.
 """
 
 import collections
@@ -15,11 +15,11 @@ import jax
 
 @dataclasses.dataclass(frozen=True)
 class Product:
-    """A product of matrices, a convolution, or rows that are taken or put.
+    """A matrix product, a convolution, a gather, or a scatter.
 
     Attributes:
-      operations: multiplications and additions, each one.
-      bytes: of the operands and of the result, each once.
+      operations: number of multiplications and additions.
+      bytes: bytes of the operands and the result.
     """
 
     operations: float
@@ -27,7 +27,7 @@ class Product:
 
 
 def of(function, *shapes) -> collections.Counter:
-    """{product: how often it runs} of a function of these shapes."""
+    """Returns {product: how often it runs} of a function, traced for some shapes."""
     found: collections.Counter = collections.Counter()
     for product, times in _of(jax.make_jaxpr(function)(*shapes).jaxpr, 1):
         found[product] += times
@@ -35,12 +35,12 @@ def of(function, *shapes) -> collections.Counter:
 
 
 def operations(products: collections.Counter) -> float:
-    """All operations."""
+    """Returns the total number of operations."""
     return sum(product.operations * times for product, times in products.items())
 
 
 def seconds(products: collections.Counter, a_second: float, bytes_a_second: float) -> float:
-    """The time of the products one after the other, each bound by arithmetic or by memory."""
+    """Returns the time of the products in sequence, each bound by arithmetic or by memory."""
     return sum(
         times * max(product.operations / a_second, product.bytes / bytes_a_second)
         for product, times in products.items()

@@ -1,7 +1,7 @@
-"""The log-linear head through signatures against its dense formula and against a softmax.
+"""The log-linear head with signatures against its dense formula and against a softmax.
 
 One step forward and backward, gradients of the head's parameters and the hidden states, N = 256
-tokens, D = 256, and a vocabulary with the counts of French UD at M = 2,500: 42,894 words, 2,500 of
+tokens, D = 256, and a vocabulary with the sizes of French UD at M = 2,500: 42,894 words, 2,500 of
 them with an identity feature, the others with one of 409 sets of 52 tags, 2,909 signatures in all.
 
     python -m benchmarks.log_linear
@@ -22,7 +22,7 @@ TOKENS, SIZE, VOCABULARY, TOP_WORDS, TAGS, TAG_SETS = 256, 256, 42_894, 2_500, 5
 
 
 def synthetic_lexicon(random: np.random.Generator) -> lexicons.Lexicon:
-    """Words with Zipf counts; the tag sets have 1 to 6 tags and are all in use."""
+    """Makes a lexicon with Zipf counts and tag sets of 1 to 6 tags, all in use."""
     tag_sets = set()
     while len(tag_sets) < TAG_SETS:
         tag_sets.add(tuple(sorted(random.choice(TAGS, random.integers(1, 7), replace=False))))
@@ -41,7 +41,7 @@ def synthetic_lexicon(random: np.random.Generator) -> lexicons.Lexicon:
 
 
 def dense_features(lexicon: lexicons.Lexicon) -> np.ndarray:
-    """phi, float32 [V, F]."""
+    """Returns the feature matrix phi, float32 [V, F]."""
     features = np.zeros((len(lexicon), len(lexicon.feature_names)), np.float32)
     word = np.repeat(np.arange(len(lexicon)), np.diff(lexicon.feature_offsets))
     features[word, lexicon.feature_ids] = lexicon.feature_values

@@ -3,15 +3,15 @@
 The gradient of -log p(x) with respect to the adaptor is E_p[phi] - phi(x). Here E_p[phi] is
 estimated by importance sampling (K draws and x, as the head does, or the draws alone) or by
 contrastive divergence (K steps), with draws from the background or uniform ones; see
-zoo.losses.sampled_log_linear. Words, counts and tag sets are those of benchmarks.log_linear; x is
-drawn from the model; adaptors are random, small or large, which moves the model a little or a lot
-away from its background.
+zoo.losses.sampled_log_linear. The lexicon is `benchmarks.log_linear.synthetic_lexicon`, and x is
+drawn from the model. Adaptors are random, small or large, so that the model is close to its
+background or far from it.
 
-For R estimates g of a gradient G: bias |mean g - G| / |G|, of which chance alone makes about the
-"noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|. The last column is of x
-drawn anew from p for each estimate, where the mean of the exact gradient is 0:
-|mean g| / sqrt(mean |G|^2), by which training would leave the truth; chance makes about
-1 / sqrt(R) of it.
+For R estimates g of a gradient G: bias |mean g - G| / |G|, of which chance alone causes about the
+"noise" column, |std| / sqrt(R) / |G|; spread sqrt(sum_f var g_f) / |G|. For the last column, "at
+p", x is drawn anew from p for each estimate, so that the mean of the exact gradient is 0:
+|mean g| / sqrt(mean |G|^2) is the bias that would drive training away from the true model; chance
+causes about 1 / sqrt(R) of it.
 
     python -m benchmarks.log_linear_gradients
 """
@@ -30,8 +30,10 @@ METHODS = ("importance", "draws alone", "contrastive")
 
 
 def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
-    """Words and weights of each estimate of E_p[phi]: int [R, slots] and float [R, slots]; `target`
-    is x, or one x of each estimate."""
+    """Draws the words, int [R, slots], and weights, float [R, slots], of R estimates of E_p[phi].
+
+    `target` is x, or an x for each estimate.
+    """
     words = random.choice(len(log_proposal), size=(repeats, draws), p=np.exp(log_proposal))
     log_weights = log_scores - log_proposal
     if method != "draws alone":
@@ -47,7 +49,7 @@ def estimates(method, log_scores, log_proposal, target, draws, repeats, random):
 
 
 def row(method, draws, case, log_proposal, repeats, random):
-    """(bias, noise, spread, bias at the truth) relative to the norm of the exact gradient."""
+    """Computes (bias, noise, spread, bias at p) relative to the norm of the exact gradient."""
     log_scores, features, probabilities, target = case
     gradient = probabilities @ features - features[target]
     total, squares = np.zeros_like(gradient), np.zeros_like(gradient)
@@ -66,7 +68,7 @@ def row(method, draws, case, log_proposal, repeats, random):
 
 
 def at_truth(method, draws, case, log_proposal, repeats, random):
-    """|mean of estimates of x drawn from p|, relative to the root of the mean of |G|^2."""
+    """Computes |mean of estimates| / sqrt(mean |G|^2), with x drawn from p for each estimate."""
     log_scores, features, probabilities, _ = case
     mean = probabilities @ features
     squares = probabilities @ ((features - mean) ** 2).sum(-1)
@@ -89,7 +91,7 @@ def main():
     random = np.random.default_rng(0)
     lexicon = synthetic_lexicon(random)
     _, members = lexicon.signatures
-    # Signatures stand for their words: a word's features are its signature's.
+    # Signatures represent their words: a word has the features of its signature.
     features = np.zeros((len(members), len(lexicon.feature_names)))
     for place, (ids, values) in enumerate(members):
         features[place, ids] = values

@@ -1,9 +1,9 @@
 """The log-linear head over rich features against a softmax over the words.
 
 One step forward and backward, gradients of the head's parameters and the hidden states. Words are
-random strings of letters with the frequencies of French, 2 to 14 long; their features are the
-trigrams, so that nearly every word has a signature of its own; or the identities of all words and
-their affixes; or identities and three of 600 features that words share.
+random strings of 2 to 14 letters with French letter frequencies. Their features are letter
+trigrams, so that nearly every word has its own signature; or word identities and affixes; or word
+identities and three of 600 shared features.
 
     python -m benchmarks.log_linear_letters
 """
@@ -29,7 +29,7 @@ FREQUENCIES += [0.6, 0.4, 0.3, 0.1]
 def spelled_lexicon(
     random: np.random.Generator, size: int, kind: str = "letter trigrams"
 ) -> lexicons.Lexicon:
-    """Different strings of letters, with features of a kind and Zipf counts."""
+    """Makes a lexicon of distinct strings of letters, with features of a kind and Zipf counts."""
     share = np.array(FREQUENCIES) / sum(FREQUENCIES)
     words = {}
     while len(words) < size:

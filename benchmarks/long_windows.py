@@ -1,8 +1,8 @@
-"""Memory that a training step takes as its window grows, with all states kept and with some.
+"""Memory of a training step at growing windows, with all states kept or rematerialised.
 
-Steps are compiled for a CPU and not run; the compiler says what a step needs besides the state and
-the batch. With `model.core.rematerialise` the inputs of each layer are kept, and what is between is
-computed again in the backward pass.
+Steps are compiled for a CPU and not run; the compiler reports the memory that a step needs besides
+the state and the batch. With `model.core.rematerialise`, only the inputs of each layer are kept,
+and the states in between are recomputed in the backward pass.
 
     python -m benchmarks.long_windows
 """
@@ -31,7 +31,7 @@ CORES = {
 
 
 def besides(core, window: int, compute: str = "float32") -> int:
-    """Bytes that a step of a window needs besides the state and the batch."""
+    """Compiles a step and returns the bytes that it needs besides the state and the batch."""
     training = Training(batch=BATCH, length=window, optimizer=SGD(), compute=compute)
     model = LanguageModel(Lookup(SIZE), core, Softmax())
     recipe = Experiment(data=Micro(), model=model, training=training)

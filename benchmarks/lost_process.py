@@ -1,7 +1,7 @@
-"""Seconds from a kill -9 of one process of a run to the end of the others.
+"""Seconds from a kill -9 of one process of a run to the exit of the others.
 
 Each run trains the micro language on this machine's CPU, a device for each process. After its first
-checkpoint one process is killed, another one in each round; the others have to leave with 75.
+checkpoint one process is killed, a different one in each round; the others must exit with code 75.
 
     python -m benchmarks.lost_process
 """
@@ -23,7 +23,7 @@ RECIPE = ["--config", "micro_softmax", "--set", "training.checkpoint_every=20"]
 
 
 def start(folder: pathlib.Path, count: int) -> list[subprocess.Popen]:
-    """The processes of a run."""
+    """Starts the processes of a run."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     place = ["--coordinator", f"127.0.0.1:{port}", "--processes", str(count), "--process"]
@@ -41,7 +41,7 @@ def start(folder: pathlib.Path, count: int) -> list[subprocess.Popen]:
 
 
 def seconds(count: int, killed: int) -> float:
-    """Seconds until the last of the other processes has ended."""
+    """Returns the seconds from a kill until all other processes have ended."""
     with tempfile.TemporaryDirectory() as parent:
         folder = pathlib.Path(parent) / "run"
         started = start(folder, count)

@@ -1,7 +1,7 @@
 """The LSTM's hand-written backward pass against autodiff of the plain scan.
 
-`lstm` against `lstm_reference`, forward and backward with gradients of all arguments
-that have one: B = 32, T = 35, D = 256; once with freed memory kept, once without.
+`lstm` against `lstm_reference`, forward and backward with the gradients of all differentiable
+arguments: B = 32, T = 35, D = 256; once with freed memory kept, once without.
 
     python -m benchmarks.lstm
 """

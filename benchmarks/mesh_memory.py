@@ -1,7 +1,7 @@
-"""Memory that a training step takes of each device as devices share out the words.
+"""Memory of a training step on each device when the vocabulary is sharded over devices.
 
-Steps are compiled for CPU devices and not run; the compiler says what each device holds: the state
-and the batch that come in, and what the step needs besides.
+Steps are compiled for CPU devices and not run; the compiler reports for each device the size of the
+state and the batch, and the memory that the step needs besides.
 
     python -m benchmarks.mesh_memory
 """
@@ -33,7 +33,7 @@ HEADS: dict[str, Head] = {
 
 
 def memory(head: Head, shards: int) -> tuple[int, int]:
-    """(bytes of the state and the batch, bytes besides) of one of the devices."""
+    """Returns (bytes of the state and the batch, bytes besides) of one device."""
     lexicon = steps.zipf_lexicon(VOCABULARY)
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
     optimizer = DenseUpdates(build(Adagrad(0.1), 1.0, 1, 1))

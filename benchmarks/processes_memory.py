@@ -1,11 +1,10 @@
-"""Peak memory of each of several processes that train the largest recipe of the 1 Billion Words.
+"""Peak memory of each process when several train the largest recipe of the 1 Billion Words.
 
-`lm1b_lstm_8192_2048` over all of its 793,471 words, at small widths of its vectors: three steps,
-validation and checkpoints, then the same again after resuming. The words are generated. The peak of
-a process, as Linux keeps it (VmHWM), is reset at the beginning of each phase. It includes
-libraries, compiled programs and the text, and memory that was freed, which `train` keeps; the
-difference between two widths includes the state alone, and is compared with a process's share of
-the state and with one whole table.
+`lm1b_lstm_8192_2048` with all of its 793,471 words, at small vector widths: three steps, validation
+and checkpoints, then the same again after resuming. The words are generated. Linux's peak of a
+process (VmHWM) is reset at the beginning of each phase. It includes libraries, compiled programs,
+the text, and freed memory that `train` keeps. The difference between two widths includes only the
+state; it is compared with a process's share of the state and with one whole table.
 
     python -m benchmarks.processes_memory                              # 4 processes x 4 devices
     python -m benchmarks.processes_memory --processes 1 --widths 32    # 1 x 16: the same figures
@@ -29,15 +28,15 @@ PHASES = "text", "start", "steps, validation", "saving"
 
 
 def write_texts(folder: pathlib.Path, size: int = WORDS):
-    """Writes a text with so many words, each once, and a short one to validate on."""
-    words = [f"w{number}" for number in range(size - 2)]  # and <unk> and </s>
+    """Writes a text with `size` distinct words, each once, and a short validation text."""
+    words = [f"w{number}" for number in range(size - 2)]  # besides <unk> and </s>
     rows = [words[start : start + SENTENCE] for start in range(0, len(words), SENTENCE)]
     for name, some in (("train.txt", rows), ("validation.txt", rows[:64])):
         (folder / name).write_text("".join(" ".join(row) + "\n" for row in some))
 
 
 def settings(width: int, model: int) -> list[str]:
-    """The recipe at a width of its vectors, validated and saved after every third step."""
+    """Returns options for a vector width, with validation and a checkpoint every third step."""
     changed = {
         "data.train": "train.txt",
         "data.validation": "validation.txt",
@@ -68,15 +67,15 @@ class Run:
         until: int,
         devices=DEVICES,
     ):
-        """Starts them.
+        """Starts the processes.
 
         Args:
-          folder: of the texts and the run.
-          width: numbers of a word's vector.
-          model: devices that share the words out.
+          folder: folder of the texts and the run.
+          width: size of the word vectors.
+          model: number of devices that the vocabulary is sharded over.
           processes: number of processes.
-          until: step of the checkpoint after which they stop.
-          devices: that the processes have together.
+          until: step of the checkpoint after which the run is stopped.
+          devices: total number of devices.
         """
         self.folder, self.until = folder / f"run-{width}-{processes}", until
         self.devices = devices
@@ -99,7 +98,7 @@ class Run:
             ]
 
     def peaks(self) -> dict[str, int]:
-        """{phase: peak in bytes of the process with the highest}; ends the processes."""
+        """Returns {phase: highest peak of a process, bytes}; stops the processes."""
         found = dict.fromkeys(PHASES, 0)
         phase, stopped = PHASES[0], False
         while any(process.poll() is None for process in self.processes):
@@ -130,7 +129,7 @@ class Run:
         return PHASES[1] if f"{self.devices} device(s)" in log else PHASES[0]
 
     def _trains(self, process: subprocess.Popen) -> int | None:
-        """The id of the process that trains: of several, a child of the one that was started."""
+        """Returns the id of the process that trains: with several, a child of the started one."""
         if len(self.processes) == 1:
             return process.pid
         try:
@@ -140,7 +139,7 @@ class Run:
         return int(children.split()[0]) if children.strip() else None
 
     def validated(self) -> list[float]:
-        """The log-perplexities of the run's validations, nats."""
+        """Reads the log-perplexities of the run's validations, nats."""
         lines = (self.folder / "metrics.jsonl").read_text().splitlines()
         return [json.loads(line)["validation_log_perplexity"] for line in lines]
 
@@ -155,7 +154,7 @@ def _meetings(processes: int) -> list[list[str]]:
 
 
 def _peak(pid: int) -> int:
-    """VmHWM of a process, in bytes; 0 once it has ended."""
+    """Reads VmHWM of a process, in bytes; returns 0 if it has ended."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -175,9 +174,14 @@ def main():
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
-    add("--processes", type=int, default=4, help="they have 16 devices together")
-    add("--model", type=int, default=DEVICES, help="devices that share the words out")
-    add("--widths", type=int, nargs="+", default=(32, 96), help="of the vectors")
+    add("--processes", type=int, default=4, help="number of processes, with 16 devices in all")
+    add(
+        "--model",
+        type=int,
+        default=DEVICES,
+        help="number of devices that the vocabulary is sharded over",
+    )
+    add("--widths", type=int, nargs="+", default=(32, 96), help="vector widths")
     arguments = parser.parse_args()
     count, widths = arguments.processes, arguments.widths
     print(f"V = {WORDS:,}, {count} processes x {DEVICES // count} devices, ", end="")

@@ -1,8 +1,8 @@
-"""One training step of each Penn Treebank recipe with the same core: what each head costs.
+"""The cost of each head: a training step of each Penn Treebank recipe with the same core.
 
-The recipes `ptb_softmax`, `ptb_is`, `ptb_nce`, `ptb_adaptive`, `ptb_hierarchical` and `ptb_mixture`
-as they stand, V = 10,000, on words by Zipf's law; and `ptb_nce` with a draw of noise words for the
-batch or for each token, instead of for each lane.
+The unchanged recipes `ptb_softmax`, `ptb_is`, `ptb_nce`, `ptb_adaptive`, `ptb_hierarchical` and
+`ptb_mixture`, V = 10,000, on words drawn by Zipf's law; and `ptb_nce` with noise words drawn for
+the whole batch or for each token, instead of for each lane.
 
     python -m benchmarks.ptb_heads [--rounds N]
 """

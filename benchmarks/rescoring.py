@@ -1,8 +1,9 @@
-"""Hypotheses a second: an n-best list as a tree of prefixes, padded batches, one after the other.
+"""Hypotheses a second: n-best lists as prefix trees, in lanes, in padded batches, and one by one.
 
-Of real lists, with an LSTM of 2 x 256 cells and a softmax over the words of the lists, random
-parameters. Padded batches are of 32 hypotheses of about one length, rounded up to a multiple of 8;
-lanes fill each row with one hypothesis after the other. All sides find the same.
+Real lists are scored by an LSTM of 2 x 256 cells with a softmax over the words of the lists, with
+random parameters. Padded batches have 32 hypotheses of similar length, rounded up to a multiple of
+8; in lanes, each row is filled with one hypothesis after the other. All sides compute the same
+scores.
 
     python -m benchmarks.rescoring dev/nbest.txt
 """
@@ -30,7 +31,7 @@ BOUNDARY, UNKNOWN, SIZE, ROWS = "</s>", "<unk>", 256, 32
 
 
 def read(path, lists, words):
-    """(the hypotheses of the first lists as text, a lexicon of their words)."""
+    """Reads the first lists: returns (their hypotheses as text, a lexicon of their words)."""
     found = itertools.islice(nbest.read_lists(path)[1], lists)
     sentences = [one.words for of_list in found for one in of_list.hypotheses]
     known = dict.fromkeys((BOUNDARY, UNKNOWN, *itertools.chain.from_iterable(sentences)))
@@ -42,7 +43,7 @@ def read(path, lists, words):
 
 
 def padded(model, params, tables, text, rows, boundary):
-    """Sums of batches of `rows` hypotheses of about one length."""
+    """Scores hypotheses in padded batches of `rows` with similar lengths; returns their log p."""
     lengths = text.lengths
     order = np.argsort(lengths, kind="stable")
     sums = np.zeros(len(order))

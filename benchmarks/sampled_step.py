@@ -1,9 +1,8 @@
 """A training step with 1,024 noise words, at vocabularies from ten thousand to a million.
 
 Forward, backward, clipping and Adagrad for an LSTM language model: one layer of 256, embedding
-256, B = 32, T = 32, importance sampling with 1,024 shared noise words, tables updated in the rows
-that a step touches. Against it, at V = 10,000 and 100,000, the exact softmax with the dense
-optimiser.
+256, B = 32, T = 32, importance sampling with 1,024 shared noise words, row-sparse updates of the
+tables. At V = 10,000 and 100,000 it is compared with the exact softmax and the dense optimiser.
 
     python -m benchmarks.sampled_step
 """
@@ -23,7 +22,7 @@ ADAGRAD = Adagrad(0.1)
 
 
 def one_step(head, vocabulary, sparse):
-    """See steps.one_step."""
+    """Returns a function that does one step, see `steps.one_step`."""
     model = LanguageModel(Lookup(SIZE), LSTM(SIZE), head)
     return steps.one_step(model, ADAGRAD, CLIP, vocabulary, BATCH, LENGTH, sparse)
 

@@ -1,13 +1,13 @@
 """Time and memory of the recipes of the 1 Billion Word benchmark on accelerators, on paper.
 
     python -m benchmarks.scaling                     # the tables of docs/scaling.md
-    python -m benchmarks.scaling lm1b_lstm_2048_512  # of one recipe
-    python -m benchmarks.scaling --memory            # what the compiled steps take of 16 devices
-    python -m benchmarks.scaling --collectives       # what compiled steps of 1 to 16 devices send
+    python -m benchmarks.scaling lm1b_lstm_2048_512  # the tables of one recipe
+    python -m benchmarks.scaling --memory            # memory of compiled steps on 16 devices
+    python -m benchmarks.scaling --collectives       # data sent by steps on 1 to 16 devices
     python -m benchmarks.scaling --checkpoints       # lost steps against the checkpoint interval
 
 The step of each recipe is traced at its full size for one device's share of the lanes, from shapes
-alone, and counted by `benchmarks.costs`. What is assumed stands in docs/scaling.md.
+alone, and counted by `benchmarks.costs`. The assumptions are in docs/scaling.md.
 """
 
 import argparse
@@ -29,14 +29,21 @@ from zoo.training.mesh import MeshDevices
 from zoo.training.step import STATE_AXES, TrainState
 
 SIZE = 793_471  # words
-EPOCH_TOKENS = 829_250_940  # of the training text, with a boundary after each sentence
+EPOCH_TOKENS = 829_250_940  # tokens of the training text, with a boundary after each sentence
 NUMBER = 4  # bytes of a float32
-REACHED = 0.5  # of the peaks of arithmetic, memory and links
+REACHED = 0.5  # assumed fraction of the peaks of arithmetic, memory and links
 
 
 class Device(NamedTuple):
-    """name. operations: a second, of products of matrices. memory: bytes a second. room: bytes.
-    link: bytes a second to other devices."""
+    """The peak rates of a device.
+
+    Attributes:
+      name: its name.
+      operations: operations a second, in matrix products.
+      memory: bytes a second from and to memory.
+      room: bytes of memory.
+      link: bytes a second to other devices.
+    """
 
     name: str
     operations: float
@@ -52,10 +59,16 @@ LAYOUTS = ((V5E, 16), (V6E, 16), (H100, 1), (H100, 8))
 
 
 class Counts(NamedTuple):
-    """products: of a step on one device, see `costs.of`. params, tables, dense, state: bytes of the
-    parameters, of those with a row a word, of those that every step updates whole, and of the
-    parameters with what the optimiser keeps. rows: bytes of the rows that a step of all devices
-    updates in the tables that it does not update whole."""
+    """The work and memory of a recipe's step.
+
+    Attributes:
+      products: the products of a step on one device, see `costs.of`.
+      params: bytes of all parameters.
+      tables: bytes of the parameters with a row for each word.
+      dense: bytes of the parameters that every step updates whole.
+      state: bytes of the parameters and the optimiser's state.
+      rows: bytes of the rows that a step of all devices updates in row-sparse tables.
+    """
 
     products: dict
     params: int
@@ -66,7 +79,7 @@ class Counts(NamedTuple):
 
 
 def count(name: str, devices: int) -> Counts:
-    """Counts the step of a recipe, for one of so many devices."""
+    """Counts the step of a recipe, for one of `devices` devices."""
     recipe = configs.load(name)
     lexicon = step_shapes.ranked_lexicon(SIZE)
     step = step_shapes.of_language_model(recipe, lexicon, devices)
@@ -78,7 +91,7 @@ def count(name: str, devices: int) -> Counts:
         tokens = recipe.training.batch * recipe.training.length
         for path in recipe.language_model.row_tables(state.params):
             table = _bytes([_at(state.params, path)])
-            # An input's row for each token; a target's, and those of the noise words.
+            # A row for each token, of the input or the target, and a row for each noise word.
             drawn = 0 if path[0] == "embedding" else getattr(recipe.head, "samples", 0)
             by_rows += table
             rows += table * (tokens + drawn) // SIZE
@@ -98,19 +111,20 @@ def _bytes(leaves) -> int:
 
 
 def step_seconds(counts: Counts, device: Device, devices: int) -> tuple[float, float]:
-    """(seconds of a step's work on each device, seconds of the sum of the gradients over them).
+    """Returns (seconds of a step's work on each device, seconds of summing the gradients).
 
-    What is updated whole is read with its gradient and accumulator, and two of them are written.
+    A dense update reads parameters, gradients and accumulators, and writes parameters and
+    accumulators.
     """
     work = costs.seconds(counts.products, device.operations, device.memory)
     work += 5 * counts.dense / device.memory
-    # A ring sends what is whole twice, to be summed and to be known; rows are only gathered.
+    # A ring sends dense gradients twice, to sum and to distribute them; rows are only gathered.
     sent = (2 * counts.dense + counts.rows) * (devices - 1) / devices
     return work / REACHED, sent / device.link / REACHED
 
 
 def memory(counts: Counts, devices: int) -> tuple[float, float]:
-    """Bytes of (all on each device, tables of words shared out), without activations."""
+    """Returns bytes a device, without activations: (all replicated, word tables sharded)."""
     gradients = counts.dense
     shared = counts.tables * (counts.state / counts.params)
     whole = counts.state + gradients
@@ -119,7 +133,7 @@ def memory(counts: Counts, devices: int) -> tuple[float, float]:
 
 
 def table(names) -> str:
-    """The tables as Markdown."""
+    """Renders the tables as Markdown."""
     lines = [
         "| recipe | parameters, billions | operations a token, millions | parameters, optimiser "
         "and gradients, GB |",
@@ -156,8 +170,8 @@ def table(names) -> str:
 # ------------------------------------------------------------ compiled steps
 
 MESHES = ((4, 4), (1, 16))
-# Memory is laid out before machine code is made, which nobody runs here: the least of it. With code
-# made as for a run, convolutions over letters would take the compiler many minutes.
+# Memory is planned before machine code is generated, and the code is not run: it is optimised as
+# little as possible, as convolutions over letters would take the compiler many minutes.
 AS_CHEAP_AS_CAN_BE = {
     "xla_backend_optimization_level": 0,
     "xla_llvm_disable_expensive_passes": True,
@@ -165,11 +179,12 @@ AS_CHEAP_AS_CAN_BE = {
 
 
 def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
-    """Bytes of a device of a mesh, by the compiler: (what a step takes, what it needs besides, what
-    drawing the start values needs), of programs that are compiled for CPUs and not run.
+    """Returns bytes a device: (arguments of a step, its temporary memory, initialisation).
+
+    The programs are compiled for a mesh of CPU devices and not run.
 
     Args:
-      name: of the recipe, which is compiled at its full size.
+      name: name of the recipe, compiled at its full size.
       data: devices along the data axis.
       model: devices along the model axis.
     """
@@ -195,20 +210,20 @@ def compiled_memory(name: str, data: int, model: int) -> tuple[int, int, int]:
 
 
 def mesh_of(recipe, step, data: int, model: int) -> MeshDevices:
-    """The devices of a step, of `step_shapes`, as a mesh of data x model."""
+    """Makes the mesh of data x model devices for a step of `step_shapes`."""
     axes = parameter_groups.axes_of(recipe.model, ("embedding", "head"))
     batch = recipe.training.batch
     return MeshDevices(data * model, batch, model, step.arguments[0], axes, [SIZE])
 
 
 def compiled_on_mesh(step, devices: MeshDevices):
-    """A step compiled for a mesh, from shapes alone."""
+    """Compiles a step for a mesh, from shapes alone."""
     function = devices.compile(step.function.func, STATE_AXES, **step.function.keywords)
     return function.lower(*devices.step_shapes(*step.arguments)).compile(AS_CHEAP_AS_CAN_BE)
 
 
 def memory_table(names) -> str:
-    """What compiled steps take of each of sixteen devices, as Markdown."""
+    """Renders the memory of compiled steps on each of sixteen devices as Markdown."""
     lines = [
         "| recipe | data x model | state and batch, GB | besides, GB | together, GB | "
         "start values, GB |",
@@ -225,15 +240,20 @@ def memory_table(names) -> str:
     return "\n".join(lines)
 
 
-# ------------------------------------------------------------ what compiled steps send
+# ------------------------------------------------------------ data sent by compiled steps
 
 COUNTS = (1, 2, 4, 8, 16)
-LANES = 128  # of a device, in weak scaling
+LANES = 128  # lanes a device, in weak scaling
 
 
 class OfDevice(NamedTuple):
-    """What a compiled step does on each device: products of matrices, bytes that it sends by kind
-    of transfer, and bytes of the state and the batch."""
+    """The work of a compiled step on each device.
+
+    Attributes:
+      products: the matrix products.
+      sent: {kind of transfer: bytes sent}.
+      held: bytes of the state and the batch.
+    """
 
     products: collections.Counter
     sent: dict[str, float]
@@ -244,10 +264,10 @@ def of_device(name: str, data: int, model: int, lanes: int) -> OfDevice:
     """Counts the step of a recipe, as the trainer compiles it for a mesh of data x model devices.
 
     Args:
-      name: of the recipe.
+      name: name of the recipe.
       data: devices along the data axis.
-      model: devices along the model axis; 1 has the step compiled by `jax.pmap`.
-      lanes: of all devices.
+      model: devices along the model axis; with 1, the step is compiled by `jax.pmap`.
+      lanes: total number of lanes.
     """
     recipe = changed(configs.load(name), {"training.batch": lanes})
     step = step_shapes.of_language_model(recipe, step_shapes.ranked_lexicon(SIZE))
@@ -263,7 +283,7 @@ def of_device(name: str, data: int, model: int, lanes: int) -> OfDevice:
 
 
 def compiled_by_pmap(step, devices: PmapDevices):
-    """A step compiled for devices each of which has its own lanes, from shapes alone."""
+    """Compiles a step for devices that each have their own lanes, from shapes alone."""
 
     def split(leaf):
         lanes = leaf.shape[0] // devices.count
@@ -276,20 +296,20 @@ def compiled_by_pmap(step, devices: PmapDevices):
 
 
 def meshes(count: int) -> list[tuple[int, int]]:
-    """Layouts of devices, data x model: by lanes, by words, and by both alike."""
+    """Lists layouts of devices, data x model: lanes split, words split, or both evenly."""
     middle = 2 ** (int(math.log2(count)) // 2)
     return [*dict.fromkeys([(count, 1), (count // middle, middle), (1, count)])]
 
 
 def collectives_table(name: str, device: Device = V5E) -> str:
-    """Strong and weak scaling of a recipe's step, as Markdown."""
+    """Renders strong and weak scaling of a recipe's step as Markdown."""
     recipe = configs.load(name).training
     lines = [
         "| data x model | lanes | GB a device | work, ms | summed, MB | gathered, MB | other, MB | "
         "sending, ms | tokens a second | of even shares |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    alone = 0.0  # tokens a second of one device, which comes first
+    alone = 0.0  # tokens a second of one device, the first layout
     layouts = [mesh for count in COUNTS for mesh in meshes(count)]
     weak = [(mesh, LANES * math.prod(mesh)) for mesh in layouts]
     strong = [(mesh, recipe.batch) for mesh in layouts]
@@ -315,16 +335,15 @@ def collectives_table(name: str, device: Device = V5E) -> str:
 
 
 def lost(interval, saving, between, restart, hours=20_000.0, seed=0) -> float:
-    """The share of the time that does not train, simulated: saving, what is done again after a
-    machine was taken away, and starting again.
+    """Simulates the share of time lost to checkpoints, repeated steps and restarts.
 
     Args:
-      interval: seconds of training from one checkpoint to the next.
+      interval: seconds of training between two checkpoints.
       saving: seconds of a checkpoint.
-      between: mean seconds from one loss of a machine to the next; they come independently.
-      restart: seconds until training goes on.
-      hours: that are simulated.
-      seed: of the random numbers.
+      between: mean seconds between two losses of a machine, a Poisson process.
+      restart: seconds until training resumes.
+      hours: simulated hours.
+      seed: seed of the random numbers.
     """
     random = np.random.default_rng(seed)
     total, done, limit = 0.0, 0.0, hours * 3600
@@ -336,7 +355,7 @@ def lost(interval, saving, between, restart, hours=20_000.0, seed=0) -> float:
 
 
 def checkpoint_table() -> str:
-    """The share of lost time as Markdown, by how often machines are lost."""
+    """Renders the share of lost time as Markdown, by the mean time between machine losses."""
     intervals, saving, restart = (60, 300, 1000, 3600, 4 * 3600), 20.0, 300.0
     lines = [
         "| machine lost every | "
@@ -355,9 +374,13 @@ def checkpoint_table() -> str:
 def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="recipes; default: all of lm1b")
-    parser.add_argument("--memory", action="store_true", help="compile; some minutes each")
-    parser.add_argument("--collectives", action="store_true", help="of one recipe, the largest")
+    parser.add_argument("names", nargs="*", help="recipes; default: all lm1b recipes")
+    parser.add_argument(
+        "--memory", action="store_true", help="memory of compiled steps; some minutes each"
+    )
+    parser.add_argument(
+        "--collectives", action="store_true", help="transfers of one recipe, by default the largest"
+    )
     parser.add_argument("--checkpoints", action="store_true")
     arguments = parser.parse_args()
     if arguments.checkpoints:

@@ -1,9 +1,9 @@
-"""A run on a text of 100 million tokens, mapped from shards: its memory, and its tokens a second.
+"""Memory and tokens a second of training on memory-mapped shards of 100 million tokens.
 
 Words are drawn from a Zipf distribution over 50,000 types, in sentences of about 20. The text is
-written and encoded once, into a folder that is given. Then, each in a process of its own: batches
-of lanes alone, and steps of a small model (LSTM 128, 1,024 noise words), from all the shards, from
-the first million tokens of them, and from the same million in memory.
+written and encoded once, into a given folder. Batches of lanes alone, and steps of a small model
+(LSTM 128, 1,024 noise words), are timed from all shards, from their first million tokens, and from
+the same million in memory, each in its own process.
 
     python -m benchmarks.sharded_text FOLDER [--tokens 100000000]
 """
@@ -41,7 +41,7 @@ def generate(path, tokens):
 
 
 def measure(train, validation, steps):
-    """Prints one line of JSON: seconds, tokens a second of batches and of steps, memory."""
+    """Prints a line of JSON: seconds of preparation, tokens a second, and memory."""
     from zoo import Evaluation, Experiment, Training
     from zoo.cores import LSTM
     from zoo.data import Text, Vocabulary
@@ -81,7 +81,7 @@ def measure(train, validation, steps):
 
 
 def _steps(trainer, batches, steps):
-    """Tokens a second of the trainer's step, batches made as they are taken."""
+    """Measures the tokens a second of the trainer's step, including making the batches."""
     import jax
 
     from zoo.training.step import STATE_AXES, train_step
@@ -108,12 +108,12 @@ def _steps(trainer, batches, steps):
 
 
 def main():
-    """Writes and encodes the text if it is not there, and measures."""
+    """Writes and encodes the text if it does not exist, and prints the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--tokens", type=int, default=100_000_000)
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--measure", help="the training text, in this process")
+    parser.add_argument("--measure", help="the training text to measure in this process")
     arguments = parser.parse_args()
     folder = arguments.folder
     if arguments.measure:

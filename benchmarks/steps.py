@@ -1,4 +1,4 @@
-"""Whole training steps on words by Zipf's law, as the training loop does them."""
+"""Whole training steps of the training loop, on words drawn by Zipf's law."""
 
 import functools
 
@@ -16,13 +16,13 @@ from zoo.training.updates import DenseUpdates
 
 
 def zipf_lexicon(vocabulary: int) -> Lexicon:
-    """Words whose counts fall as their rank grows."""
+    """Makes a lexicon with counts proportional to 1 / rank."""
     counts = (1e9 / np.arange(1, vocabulary + 1)).astype(np.int64)
     return Lexicon(words=tuple(map(str, range(vocabulary))), counts=counts)
 
 
 def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
-    """A full batch of words by Zipf's law."""
+    """Draws a full batch of words by Zipf's law."""
     shape = (batch, length)
     logarithms = np.random.default_rng(0).uniform(0, np.log(vocabulary), (batch, length + 1))
     words = np.exp(logarithms).astype(np.int32) - 1
@@ -31,10 +31,16 @@ def zipf_batch(vocabulary: int, batch: int, length: int) -> Batch:
 
 
 def one_step(model, recipe, clip, vocabulary, batch, length, sparse=False):
-    """A function that does one step and returns when it is done.
+    """Returns a function that does one step and returns its loss when done.
 
     Args:
-      recipe: the optimiser's. sparse: tables are updated in the rows that a step touches.
+      model: the language model.
+      recipe: the optimiser.
+      clip: largest norm of the gradient.
+      vocabulary: number of words.
+      batch: number of lanes.
+      length: tokens a lane.
+      sparse: whether the updates of tables are row-sparse.
     """
     lexicon = zipf_lexicon(vocabulary)
     params = model.init(jax.random.key(0), lexicon)

@@ -1,9 +1,9 @@
 """Interleaved timing: both sides in one process, A B A B ..., medians and their ratio.
 
-A machine that is busy or warm slows both sides alike, so the ratio holds where the times do not.
-What the C library does with freed memory does not: it depends on how a side allocates. A comparison
-is made with the memory kept for both (`zoo.commands.allocator`, as the programs keep it), and
-without.
+A busy or warm machine slows both sides alike, so that the ratio is stable even if the times are
+not. The effect of the C library's handling of freed memory differs between sides, as it depends on
+their allocations. Sides are therefore compared with freed memory kept for both
+(`zoo.commands.allocator`, as in the programs), and without.
 """
 
 import os
@@ -14,30 +14,31 @@ import time
 
 from zoo.commands import allocator
 
-# Thread pools (Eigen's, OpenMP's) spin for a while after their work; a side must not pay for the
-# spinning of the one before it.
+# Thread pools (Eigen's, OpenMP's) spin for a while after their work; the pause keeps one side's
+# spinning out of the next side's time.
 SECONDS_BETWEEN = 0.02
 
 
-# What is added to the environment. Any setting of glibc's makes zoo.commands.allocator leave the
-# memory alone; this one changes nothing here.
+# Additions to the environment. With any glibc setting present, zoo.commands.allocator changes
+# nothing; this setting has no effect of its own here.
 MEMORY = {"memory kept": {}, "glibc's own way": {"MALLOC_ARENA_MAX": "64"}}
 _INSIDE = "ZOO_BENCHMARK_INSIDE"
 
 
 def environment(memory: str) -> dict[str, str]:
-    """That of a process whose memory is treated as MEMORY names it."""
+    """Returns the environment of a process with one of the treatments in `MEMORY`."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     return clean | MEMORY[memory]
 
 
 def in_each_memory(module: str, main):
-    """Runs main() of a benchmark in a process for each treatment of memory, which it prints.
+    """Runs a benchmark's main() in a process for each treatment of memory, and prints its name.
 
-    What the C library does is fixed when a process starts to allocate.
+    The C library's behaviour is fixed when a process starts to allocate.
 
     Args:
-      module: the benchmark's name, as for `python -m`; it calls this with its `main`.
+      module: the benchmark's name, as for `python -m`.
+      main: its main function.
     """
     if os.environ.get(_INSIDE):
         allocator.keep_memory()
@@ -50,11 +51,11 @@ def in_each_memory(module: str, main):
 
 
 def medians(sides: dict, rounds: int) -> dict[str, float]:
-    """The median seconds of one call of each side.
+    """Returns the median seconds of one call of each side.
 
     Args:
       sides: {name: function without arguments that returns when its work is done}.
-      rounds: how often each side is timed, after two calls that are not; at least 9 to report.
+      rounds: how often each side is timed, after two warm-up calls; at least 9 for reports.
     """
     for side in sides.values():
         side()
@@ -70,10 +71,13 @@ def medians(sides: dict, rounds: int) -> dict[str, float]:
 
 
 def print_table(title: str, rows: dict[str, float], baseline: str, unit: str = "ms"):
-    """A line a row: its value, and its value divided by the baseline's.
+    """Prints a table with each row's value and its ratio to the baseline's value.
 
     Args:
-      rows: {name: value}, seconds for "ms" and bytes for "MB". baseline: a row's name.
+      title: the title.
+      rows: {name: value}, seconds for "ms" and bytes for "MB".
+      baseline: the name of the baseline row.
+      unit: "ms" or "MB".
     """
     scale = {"ms": 1e3, "MB": 1e-6}[unit]
     width = max(map(len, rows))

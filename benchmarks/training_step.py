@@ -2,8 +2,8 @@
 
 Forward, backward, clipping of the gradient's norm and SGD for an LSTM language model: 2 layers of
 256, embedding 256, V = 10,000, untied softmax with bias, B = 32, T = 35, no dropout, the carry
-handed from step to step. Both start from the same parameters and see the same batch, once in a
-process that keeps freed memory for the next step and once in one that does not.
+passed from step to step. Both start from the same parameters and see the same batch, once in a
+process that keeps freed memory for the next step, once in a process that does not.
 
     pip install torch==2.13.0
     python -m benchmarks.training_step
@@ -39,12 +39,14 @@ except ImportError:
 
 BATCH, LENGTH, LAYERS, VOCABULARY = 32, 35, 2, 10_000
 LEARNING_RATE, CLIP = 1.0, 5.0
-TABLES = {"embedding": {}, "head": {}}  # neither needs to know anything of the words
+TABLES = {"embedding": {}, "head": {}}  # neither depends on the lexicon
 
 
 def zoo_side(model, params, words, targets):
-    """A function that does one step and returns its loss per token, as the training loop does; the
-    parameters are its own from then on."""
+    """Returns a function that does one step of the training loop and returns the loss per token.
+
+    The function donates `params`, which cannot be used afterwards.
+    """
     devices = Devices(1, BATCH)
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
@@ -66,10 +68,10 @@ def zoo_side(model, params, words, targets):
 
 
 class TorchModel(torch.nn.Module):
-    """The same model of PyTorch's own layers."""
+    """The same model in PyTorch's own layers."""
 
     def __init__(self, params, size):
-        """Takes the zoo's parameters; PyTorch keeps its matrices transposed, gates in our order."""
+        """Copies zoo's parameters; PyTorch's matrices are transposed, with the same gate order."""
         super().__init__()
         self.embedding = torch.nn.Embedding(VOCABULARY, size)
         self.lstm = torch.nn.LSTM(size, size, LAYERS, batch_first=True)
@@ -85,18 +87,18 @@ class TorchModel(torch.nn.Module):
             ours[f"lstm.bias_ih_l{layer}"] = weights["bias"]
             ours[f"lstm.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
         self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
-        # The zoo has one bias a gate; training both of PyTorch's would be another model.
+        # Zoo has one bias a gate; training both biases of PyTorch would be another model.
         for layer in range(LAYERS):
             getattr(self.lstm, f"bias_hh_l{layer}").requires_grad = False
 
     def forward(self, words, carry):
-        """(logits [B, T, V], carry)."""
+        """Computes (logits [B, T, V], carry)."""
         hidden, carry = self.lstm(self.embedding(words), carry)
         return self.head(hidden), carry
 
 
 def torch_side(params, size, words, targets):
-    """A function that does one step and returns its loss per token."""
+    """Returns a function that does one step and returns the loss per token."""
     model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
@@ -122,7 +124,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--size", type=int, default=256, help="cells of a layer")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of PyTorch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
 

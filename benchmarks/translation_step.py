@@ -1,16 +1,16 @@
 """A training step of an encoder-decoder in buckets against the same model in PyTorch.
 
 Forward, backward, clipping of the gradient's norm and SGD: encoder and decoder are LSTMs of 2 x 512
-cells, V = 10,000 on both sides, embeddings of 512, an untied softmax with bias, B = 64, no
-dropout. Sentences have about the lengths of Multi30k's. Both sides start from the same parameters
-and see the same pairs in the same batches, of pairs of about one length. Zoo pads each batch to the
-shape of its bucket, PyTorch to its longest sentences; there the encoder reads packed sequences, as
-it has to if the decoder is to start from the last word's state.
+cells, V = 10,000 for source and target, embeddings of 512, an untied softmax with bias, B = 64, no
+dropout. Sentences have about the lengths of Multi30k. Both frameworks start from the same
+parameters and see the same batches of pairs with similar lengths. Zoo pads each batch to the shape
+of its bucket, PyTorch to its longest sentences. PyTorch's encoder reads packed sequences, so that
+the decoder starts from the state at the last word.
 
     pip install torch==2.13.0
     python -m benchmarks.translation_step
 
-It also prints how long the programs of all buckets take to be compiled.
+It also prints the time to compile the programs of all buckets.
 """
 
 import argparse
@@ -50,7 +50,7 @@ TABLES = {"embedding": {}, "head": {}, "source_embedding": {}}
 
 
 def random_pairs(random) -> BucketedPairs:
-    """Pairs of random words in buckets: lengths are about log-normal, and alike on both sides."""
+    """Makes pairs of random words in buckets, with log-normal and correlated lengths."""
     sources = np.clip(np.round(np.exp(random.normal(2.5, 0.32, PAIRS))), 4, 40).astype(int)
     targets = np.clip(sources + np.round(random.normal(1, 2, PAIRS)), 3, 50).astype(int) + 1
     texts = []
@@ -63,8 +63,10 @@ def random_pairs(random) -> BucketedPairs:
 
 
 def zoo_side(model, params, batches):
-    """A function that does a step on each batch and returns their losses per token; the parameters
-    are its own from then on."""
+    """Returns a function that does a step on each batch and returns their losses per token.
+
+    The function donates `params`, which cannot be used afterwards.
+    """
     devices = Devices(1, BATCH)
     optimizer = DenseUpdates(optimizers.build(optimizers.SGD(LEARNING_RATE), CLIP, 1, 1))
     step_function = devices.compile(
@@ -86,15 +88,15 @@ def zoo_side(model, params, batches):
 
 
 def loss(model, params, tables, inputs, weights, carry, key):
-    """What the trainer's task of translation gives the step."""
+    """Computes the loss as the trainer's translation task does."""
     return *model.weighted_loss(params, tables, *inputs, weights, key=key), carry
 
 
 class TorchModel(torch.nn.Module):
-    """The same model of PyTorch's own layers."""
+    """The same model in PyTorch's own layers."""
 
     def __init__(self, params, size):
-        """Takes the zoo's parameters; PyTorch keeps its matrices transposed, gates in our order."""
+        """Copies zoo's parameters; PyTorch's matrices are transposed, with the same gate order."""
         super().__init__()
         self.source_embedding = torch.nn.Embedding(VOCABULARY, size)
         self.embedding = torch.nn.Embedding(VOCABULARY, size)
@@ -114,12 +116,12 @@ class TorchModel(torch.nn.Module):
                 ours[f"{part}.bias_ih_l{layer}"] = weights["bias"]
                 ours[f"{part}.bias_hh_l{layer}"] = jnp.zeros_like(weights["bias"])
         self.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in ours.items()})
-        # The zoo has one bias a gate; training both of PyTorch's would be another model.
+        # Zoo has one bias a gate; training both biases of PyTorch would be another model.
         for name, parameter in self.named_parameters():
             parameter.requires_grad = "bias_hh" not in name
 
     def forward(self, source, lengths, words):
-        """Logits [B, T, V]."""
+        """Computes the logits [B, T, V]."""
         packed = pack_padded_sequence(
             self.source_embedding(source), lengths, batch_first=True, enforce_sorted=False
         )
@@ -128,7 +130,7 @@ class TorchModel(torch.nn.Module):
 
 
 def torch_side(params, size, batches):
-    """A function that does a step on each batch and returns their losses per token."""
+    """Returns a function that does a step on each batch and returns their losses per token."""
     model = TorchModel(params, size)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.SGD(trained, lr=LEARNING_RATE)
@@ -152,7 +154,7 @@ def torch_side(params, size, batches):
 
 
 def padded_on_the_right(batch):
-    """(source, lengths, words, targets) of a batch for PyTorch, -1 at padding of targets."""
+    """Returns (source, lengths, words, targets) of a batch for PyTorch, targets padded with -1."""
     source, lengths, words, targets = map(np.asarray, batch.inputs)
     turned = np.zeros((len(source), lengths.max()), np.int64)
     for row, length in enumerate(lengths):
@@ -164,8 +166,10 @@ def padded_on_the_right(batch):
 
 
 def compilation(side, batches):
-    """Seconds that the programs of all shapes take to be compiled: the first step on each, less the
-    second."""
+    """Measures (seconds to compile the programs of all shapes, number of shapes).
+
+    Compilation takes the time of the first step on each shape, less the time of a second step.
+    """
     shapes = {(batch.inputs.source.shape, batch.inputs.words.shape): batch for batch in batches}
     seconds = []
     for _ in range(2):
@@ -180,9 +184,9 @@ def main():
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--batches", type=int, default=4, help="of a round")
+    parser.add_argument("--batches", type=int, default=4, help="batches of a round")
     parser.add_argument("--size", type=int, default=512, help="cells of a layer")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="PyTorch's")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of PyTorch")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
 
@@ -207,7 +211,7 @@ def main():
     )
     for name, values in losses.items():
         print(f"  loss of the first steps, {name:7}: " + " ".join(f"{v:.5f}" for v in values))
-    # A side of its own, for which nothing is compiled yet.
+    # A new step function, not compiled for any shape yet.
     fresh = zoo_side(model, model.init(jax.random.key(0), lexicon, lexicon), batches)
     seconds, count = compilation(fresh, everything)
     print(f"  {count} shapes, {pairs.padding:.1%} padding: compiled in {seconds:.1f} s")

@@ -1,4 +1,4 @@
-"""python -m launch WAY RUNS: starts the runs of a file, or prints what would run."""
+"""python -m launch WAY RUNS: starts the runs of a file as batch jobs, or prints the jobs."""
 
 import argparse
 import subprocess
@@ -13,7 +13,11 @@ WAYS = {"slurm": slurm, "jobset": jobset}
 
 
 def main(words: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and does what it says."""
+    """Runs a command line, by default the command line of the process.
+
+    Args:
+      words: the words of the command line.
+    """
     parser = argparse.ArgumentParser(prog="python -m launch", description=__doc__)
     ways = parser.add_subparsers(required=True, metavar="WAY")
     for name, module in WAYS.items():
@@ -32,9 +36,9 @@ def main(words: Sequence[str] | None = None):
     try:
         code = subprocess.run(command, input=script, encoding="utf-8").returncode
     except FileNotFoundError as error:
-        raise UserError(f"there is no program {command[0]} here: see --dry-run.") from error
+        raise UserError(f"{command[0]} is not installed here: see --dry-run.") from error
     if code:
-        raise UserError(f"{' '.join(command)} failed with {code}; what it said stands above.")
+        raise UserError(f"{' '.join(command)} failed with {code}: see its output above.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Kubernetes: a JobSet for each run, on a slice of TPUs or on hosts with GPUs, a pod on each host.
 
-What becomes of a run is told by exit codes, see `runs_file.AGAIN` and launch/jobset.yaml.
+The exit code of a run decides whether it is restarted, see `runs_file.AGAIN` and
+launch/jobset.yaml.
 """
 
 import argparse
@@ -19,16 +20,16 @@ _TEMPLATE = string.Template(pathlib.Path(__file__).with_name("jobset.yaml").read
 # Where the Dockerfile puts this repository.
 _FOLDER = "/zoo"
 _PORT = 8477
-# The label of a kind's nodes.
+# The node label of each kind of TPU.
 _TPUS = {"v5e": "tpu-v5-lite-podslice", "v6e": "tpu-v6e-slice"}
-# Topologies by chips, of either kind: up to 8 chips are on one host, others have hosts of 4.
+# Topologies by number of chips: up to 8 chips are on one host, more are on hosts of 4.
 _TOPOLOGIES = {
     **{1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8"},
     **{64: "8x8", 128: "8x16", 256: "16x16"},
 }
 _SPOT = "cloud.google.com/gke-spot"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-# A process waits for others for some minutes only: nodes that are still made may take longer.
+# Processes wait for each other for some minutes only; starting nodes may take longer.
 _WAIT = (
     "trap 'exit 143' TERM; for host in {{0..{last}}}; do "
     "until getent hosts {job}-$host.{name} >/dev/null; do sleep 2; done; done; "
@@ -36,7 +37,11 @@ _WAIT = (
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of Kubernetes."""
+    """Adds the options of Kubernetes.
+
+    Args:
+      parser: the parser of the command `jobset`.
+    """
     add = parser.add_argument
     image = runs_file.word(
         r"[A-Za-z0-9][A-Za-z0-9_.:/@-]*", "an image such as registry/name:tag", 255
@@ -44,14 +49,18 @@ def add_to(parser: argparse.ArgumentParser):
     name = runs_file.word(
         r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", "a name of small letters, digits, - and .", 253
     )
-    add("--image", type=image, required=True, help="made with the Dockerfile")
-    add("--tpu", choices=_TPUS, help="v5e if not given")
-    add("--chips", type=options.whole(1), help="of a run, 4 if not given; from 16, 4 on each host")
-    add("--gpus", type=options.whole(0), help="of each host, instead of TPUs; 0: CPUs alone")
-    add("--hosts", type=options.whole(1), help="of a run with --gpus")
-    add("--spot", action="store_true", help="spot nodes of GKE alone")
+    add("--image", type=image, required=True, help="image built with the Dockerfile")
+    add("--tpu", choices=_TPUS, help="kind of TPU, v5e if not given")
+    add(
+        "--chips",
+        type=options.whole(1),
+        help="TPU chips of a run, 4 if not given; from 16, 4 on each host",
+    )
+    add("--gpus", type=options.whole(0), help="GPUs of each host, instead of TPUs; 0: CPUs alone")
+    add("--hosts", type=options.whole(1), help="hosts of a run with --gpus")
+    add("--spot", action="store_true", help="uses only spot nodes of GKE")
     add("--queue", type=name, help="local queue of Kueue that admits the runs")
-    add("--service-account", type=name, default="default", help="of the pods")
+    add("--service-account", type=name, default="default", help="service account of the pods")
     add(
         "--volume",
         type=_volume,
@@ -71,7 +80,7 @@ def add_to(parser: argparse.ArgumentParser):
 
 
 def _volume(text: str) -> tuple[str, str]:
-    """(claim, path) of a volume."""
+    """Parses CLAIM:PATH; raises ArgumentTypeError for another form."""
     pattern = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?:/[A-Za-z0-9_./-]*"
     what = "a claim and an absolute path, as in work:/zoo/runs"
     name, _, path = runs_file.word(pattern, what, 500)(text).partition(":")
@@ -85,7 +94,7 @@ def _volume(text: str) -> tuple[str, str]:
 
 
 def _variable(text: str) -> tuple[str, str]:
-    """(name, value) of a variable."""
+    """Parses NAME=VALUE; raises ArgumentTypeError for another form."""
     name, equals, value = text.partition("=")
     if not (equals and name.isascii() and name.isidentifier() and value.isprintable()):
         raise argparse.ArgumentTypeError(
@@ -95,7 +104,12 @@ def _variable(text: str) -> tuple[str, str]:
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
-    """The manifest that kubectl takes."""
+    """Renders the manifest for kubectl.
+
+    Args:
+      runs: the runs, a JobSet each.
+      arguments: the parsed options.
+    """
     hosts, nodes, devices = _place(arguments)
     volumes, mounts = [], []
     for number, (claim, path) in enumerate(arguments.volume):
@@ -112,7 +126,7 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
         nodes[_SPOT] = "true"
         tolerations.append({"key": _SPOT, "operator": "Exists"})
     slices = hosts > 1 and arguments.gpus is None
-    if slices:  # a slice of several hosts is one node pool, which a run has to itself
+    if slices:  # a slice of several hosts is one node pool, used by one run
         annotations[_EXCLUSIVE] = "cloud.google.com/gke-nodepool"
     documents = []
     for number, run in enumerate(runs):
@@ -137,17 +151,17 @@ def render(runs: list[Run], arguments: argparse.Namespace) -> str:
             "mounts": mounts,
             "devices": devices,
         }
-        # JSON is YAML, without its escapes of two halves. "no" and "null" are names, too.
+        # JSON without surrogate escapes is YAML. Quoting matters: "no" and "null" are names, too.
         texts = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
         documents.append(_TEMPLATE.substitute(texts))
     return "".join(documents)
 
 
 def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
-    """(hosts of a run, labels of their nodes, devices of each)."""
+    """Returns (number of hosts of a run, node labels, devices of each host)."""
     if arguments.gpus is not None:
         if arguments.tpu or arguments.chips:
-            raise UserError("--gpus stands in the place of --tpu and --chips: give one of them.")
+            raise UserError("--gpus cannot be combined with --tpu or --chips: give one of them.")
         gpus = {"nvidia.com/gpu": arguments.gpus} if arguments.gpus else {}
         return arguments.hosts or 1, {}, gpus
     if arguments.hosts:
@@ -166,7 +180,7 @@ def _place(arguments) -> tuple[int, dict[str, str], dict[str, int]]:
 
 
 def _check_lasts(folder: str, paths: list[str]):
-    """UserError for a folder neither below a volume's path nor in a bucket."""
+    """Raises UserError for a folder neither on a volume nor in a bucket, which would be lost."""
     if "://" in folder:  # which the training checks
         return
     place = posixpath.normpath(posixpath.join(_FOLDER, folder))
@@ -179,7 +193,7 @@ def _check_lasts(folder: str, paths: list[str]):
 
 
 def _command(run: Run, name: str, hosts: int, slices: bool) -> str:
-    """What the shell of a pod runs."""
+    """Returns the shell command of a pod."""
     command = f"exec {shlex.join(['python', 'train.py', *run.words])}"
     if hosts == 1:
         return command

@@ -25,18 +25,26 @@ AGAIN = (75, 134, 137, 143)
 
 
 class Run(NamedTuple):
-    """words: of the command line of `zoo train`. folder: of the run."""
+    """A run of a file.
+
+    Attributes:
+      words: the command line of `zoo train`.
+      folder: the folder of the run.
+    """
 
     words: list[str]
     folder: str
 
 
 def read(path: str) -> list[Run]:
-    """The runs of a file.
+    """Reads the runs of a file.
+
+    Args:
+      path: the file.
 
     Raises:
-      UserError: the file cannot be read or has no runs, a line is no command line of `zoo train`,
-        its config or a setting is wrong, or two runs have one folder.
+      UserError: the file cannot be read or has no runs, a line is not a command line of
+        `zoo train`, its config or a setting is wrong, or two runs have the same folder.
     """
     runs: list[Run] = []
     for number, line in streams.read_lines(path):
@@ -45,7 +53,7 @@ def read(path: str) -> list[Run]:
             words = shlex.split(line, comments=True)
             if words:
                 runs.append(_run(words))
-        except ValueError as error:  # of shlex
+        except ValueError as error:  # raised by shlex
             raise UserError(f"{where}: {error}: write the words as for a shell.") from error
         except UserError as error:
             raise UserError(f"{where}: {error}") from error
@@ -61,19 +69,19 @@ def read(path: str) -> list[Run]:
 
 
 def _place(folder: str) -> str:
-    """The folder in one spelling: runs/a of runs//a/."""
+    """Normalises the path of a folder: runs/a for runs//a/."""
     return folder.rstrip("/") if "://" in folder else os.path.normpath(folder)
 
 
 class _Parser(options.Parser):
-    """Raises its errors."""
+    """A parser that raises UserError."""
 
     def error(self, message):
         raise UserError(f"{message}.")
 
 
 def _run(words) -> Run:
-    """The run of a line."""
+    """Parses and checks the run of a line."""
     parser = _Parser(add_help=False)
     train.add_to(parser)
     options.add_common_to(parser)
@@ -85,7 +93,11 @@ def _run(words) -> Run:
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options that all ways to start runs have."""
+    """Adds the options that all ways to start runs have.
+
+    Args:
+      parser: the parser of a command.
+    """
     add = parser.add_argument
     add(
         "runs",
@@ -97,25 +109,30 @@ def add_to(parser: argparse.ArgumentParser):
         r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
         "a name of small letters, digits and - between them, a letter first",
     )
-    add("--name", type=job, default="zoo", help="of the job: small letters, digits and -")
+    add("--name", type=job, default="zoo", help="name of the job: small letters, digits and -")
     add(
         "--restarts",
         type=options.whole(0),
         default=100,
-        help="of a run that was stopped, or has lost a process",
+        help="restarts of a run that was stopped or lost a process",
     )
     add(
         "--grace",
         type=options.whole(1, 65_535),
         default=300,
         metavar="SECONDS",
-        help="from SIGTERM to the end",
+        help="time from SIGTERM to the end of a task",
     )
 
 
 def word(pattern: str, what: str, most: int = 40) -> Callable[[str], str]:
-    """Makes the type of an option that takes what matches a pattern, described by `what`, and has
-    `most` characters, so that a script or manifest can hold it."""
+    """Makes the type of an option whose values are safe within a script or manifest.
+
+    Args:
+      pattern: the pattern that values match.
+      what: a description of the values, for messages.
+      most: most characters of a value.
+    """
 
     def read(text: str) -> str:
         if len(text) > most or not re.fullmatch(pattern, text):

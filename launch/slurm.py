@@ -1,9 +1,8 @@
 """SLURM: an array job, a task for each run.
 
-A task that is about to be stopped, for its time is up or another job has its place, gets SIGTERM
-some minutes before. Training then saves its state and leaves with 143, and the task is queued
-again; the same command resumes the run. With several nodes a run has a process on each, with all
-GPUs of the node.
+A task receives SIGTERM some minutes before it is stopped, at its time limit or for another job.
+Training then saves its state and exits with 143, and the task is queued again; the same command
+resumes the run. On several nodes, a run has a process on each node, with all its GPUs.
 """
 
 import argparse
@@ -43,9 +42,9 @@ esac
 exit "$code"
 """
 _ONE = 'relay "${command[@]}"'
-# srun ends with the greatest exit code of its tasks: when one leaves with 2, a user's error, and
-# the others with 75 as they have lost it, 2 has to win. JAX by itself would give the one task of a
-# node its first GPU alone.
+# srun returns the greatest exit code of its tasks. If one task exits with 2, a user's error, and
+# the others with 75, a lost process, 2 has to win. By default, JAX gives the single task of a node
+# only its first GPU.
 _SEVERAL = """export JAX_LOCAL_DEVICE_IDS=$(seq -s, 0 $((${SLURM_GPUS_ON_NODE:-1} - 1)))
 task=$(declare -f relay)'; relay "$@"; exit $((code == 2 ? 255 : code))'
 relay srun bash -c "$task" task "${command[@]}"
@@ -53,7 +52,11 @@ if [ "$code" -eq 255 ]; then code=2; fi"""
 
 
 def add_to(parser: argparse.ArgumentParser):
-    """Adds the options of SLURM."""
+    """Adds the options of SLURM.
+
+    Args:
+      parser: the parser of the command `slurm`.
+    """
     add = parser.add_argument
     time = runs_file.word(
         r"([0-9]{1,5}-)?[0-9]{1,6}(:[0-9]{1,2}){0,2}", "[days-]hours:minutes:seconds, or minutes"
@@ -62,17 +65,21 @@ def add_to(parser: argparse.ArgumentParser):
         "--time",
         type=time,
         default="24:00:00",
-        help="of each task; it is queued again when it is over",
+        help="time limit of each task, after which it is queued again",
     )
     add(
         "--at-once",
         type=options.whole(0),
         default=0,
         metavar="N",
-        help="tasks that run at a time; 0: any",
+        help="most tasks that run at a time; 0: any number",
     )
     add(
-        "--nodes", type=options.whole(1), default=1, metavar="N", help="of a run, a process on each"
+        "--nodes",
+        type=options.whole(1),
+        default=1,
+        metavar="N",
+        help="nodes of a run, a process on each",
     )
     add("--python", default=".venv/bin/python", help="the program that runs train.py")
     add(
@@ -85,12 +92,12 @@ def add_to(parser: argparse.ArgumentParser):
     )
 
 
-# Options of sbatch without which a run would not be stopped in time and queued again.
+# Options of sbatch that the script sets itself, to stop tasks in time and queue them again.
 _OWN = ("--array", "-a", "--signal", "--no-requeue")
 
 
 def _sbatch(text: str) -> str:
-    """An option of sbatch on a line of the script."""
+    """Checks an option of sbatch; raises ArgumentTypeError for one that the script sets itself."""
     if not text.startswith("-") or not text.isprintable() or text.partition("=")[0] in _OWN:
         raise argparse.ArgumentTypeError(
             f"{shortened(text, 60)!r} is not one option of sbatch beside {', '.join(_OWN)}: write "
@@ -100,7 +107,12 @@ def _sbatch(text: str) -> str:
 
 
 def render(runs: list[Run], arguments: argparse.Namespace) -> str:
-    """The script that sbatch takes."""
+    """Renders the script for sbatch.
+
+    Args:
+      runs: the runs, a task each.
+      arguments: the parsed options.
+    """
     several = arguments.nodes > 1
     further = ["--processes", "auto"] if several else []
     nodes = f"#SBATCH --nodes={arguments.nodes}\n#SBATCH --ntasks-per-node=1\n"

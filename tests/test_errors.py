@@ -89,7 +89,7 @@ def test_a_wrong_setting(command, tmp_path, setting, part):
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (None, "there is no file"),
+        (None, "does not exist"),
         (b"", "is empty"),
         (b" \n\t\n", "is empty"),
         (b"one\0two", "is a binary file"),

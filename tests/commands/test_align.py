@@ -76,9 +76,9 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
         ("0-0\n", r"al has 1 lines for 2 sentence pairs"),
         ("0-0\n0-0 2-0\n", r"al, line 2: the link 2-0 lies outside its pair of 2 source and 1"),
         ("0-1\n0-1\n", r"al, line 2: the link 0-1 lies outside its pair"),
-        ("0-0 1\n\n", r"al, line 1: '1' is no link"),
-        ("0--1\n\n", r"al, line 1: '0--1' is no link"),
-        ("²-0\n\n", r"al, line 1: '²-0' is no link"),
+        ("0-0 1\n\n", r"al, line 1: '1' is not a link"),
+        ("0--1\n\n", r"al, line 1: '0--1' is not a link"),
+        ("²-0\n\n", r"al, line 1: '²-0' is not a link"),
     ],
 )
 def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
@@ -90,9 +90,9 @@ def test_wrong_alignments_name_file_and_line(text, message, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\nc d\n", r"d, line 2: 'c d' is no entry"),
-        ("a\tb c\n", r"d, line 1: 'a\\tb c' is no entry"),
-        ("a\tb\na\tc\n", r"d, line 2: the source word 'a' is there twice"),
+        ("a\tb\nc d\n", r"d, line 2: 'c d' is not an entry"),
+        ("a\tb c\n", r"d, line 1: 'a\\tb c' is not an entry"),
+        ("a\tb\na\tc\n", r"d, line 2: the source word 'a' occurs twice"),
     ],
 )
 def test_wrong_dictionaries_name_file_and_line(text, message, tmp_path):

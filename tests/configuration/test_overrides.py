@@ -252,7 +252,7 @@ def test_a_saved_recipe_without_a_field_names_it():
     [
         (
             {"component": "config_gone:Mine"},
-            "config_gone:Mine, which is not of zoo, .* add --trust",
+            "config_gone:Mine, which is not part of zoo, .* add --trust",
         ),
         (
             {"component": "zoo.heads:Gone"},

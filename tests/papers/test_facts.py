@@ -61,5 +61,5 @@ def test_tokens_have_a_class_or_are_themselves(source):
 def test_too_small_a_table_is_refused(source):
     with pytest.raises(UserError, match="has 7 subjects with two facts, and 8 are kept"):
         Facts(source.path, validation=4, test=4).read("train")
-    with pytest.raises(UserError, match="there is no split 'dev'"):
+    with pytest.raises(UserError, match="unknown split 'dev'"):
         source.read("dev")

@@ -35,8 +35,8 @@ def test_a_formula_is_a_sequence_of_symbols_and_parentheses(tmp_path):
 
 
 BAD = {
-    "(example (utterance who) (targetFormula x))\n(a)": "expression 2 is no example",
-    '(example (utterance "who"))': "expression 1 is no example",
+    "(example (utterance who) (targetFormula x))\n(a)": "expression 2 is not an example",
+    '(example (utterance "who"))': "expression 1 is not an example",
     '(example (utterance "who") (targetFormula (x))': "a \\( is never closed",
     '(example (utterance "who")\n(targetFormula (x))))': "line 2: there is a \\) too many",
     '(example (utterance "who |||") (targetFormula x))': "among the words of example 1",

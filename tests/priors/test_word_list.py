@@ -46,7 +46,7 @@ def test_a_bad_line_is_named(tmp_path, text, line):
 
 
 def test_a_missing_file_is_an_error_of_the_user(tmp_path):
-    with pytest.raises(UserError, match="there is no file"):
+    with pytest.raises(UserError, match="does not exist"):
         WordList(str(tmp_path / "none.txt")).features(("a",), {}, {})
 
 

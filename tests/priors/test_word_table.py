@@ -92,7 +92,7 @@ def test_names_of_columns_that_are_wrong(tmp_path):
 def test_no_word_of_the_lexicon(tmp_path):
     with pytest.raises(UserError, match=r"none of the 1 words of .*, such as 'NOUN', is in the"):
         told(tmp_path, "POS\tform\nNOUN\tchats\n")
-    with pytest.raises(UserError, match="there is no file"):
+    with pytest.raises(UserError, match="does not exist"):
         WordTable(str(tmp_path / "none.tsv")).features(("a",), {}, {})
 
 

@@ -30,7 +30,7 @@ def test_characters_are_refused(source):
 def test_a_text_without_given_words_is_refused(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("one two\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"text\.txt: sentence 1 has no words that are given"):
+    with pytest.raises(UserError, match=r"text\.txt: sentence 1 has no prefix"):
         AsPairs(Text(str(path), str(path))).read("train")
 
 

@@ -101,7 +101,7 @@ def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
     # Other words of the same number, from then on, are another file.
     one.path.unlink()
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one two\nTHREE\n"))
-    with pytest.raises(UserError, match=r"another file .*/fetched\.json if it is meant"):
+    with pytest.raises(UserError, match=r"another file .*/fetched\.json if the change is intended"):
         quietly("w", folder, mirror=mirror.url)
     (folder / fetch.RECORD).write_text("[]")
     with pytest.raises(UserError, match="is not the JSON that is expected"):
@@ -110,10 +110,10 @@ def test_a_file_of_unknown_content_is_believed_once(texts, mirror, tmp_path):
 
 def test_the_number_of_words_is_checked(texts, mirror, tmp_path):
     mirror("b.org/w.zip", zipped("w/wiki.test.tokens", "one\nthree\n"))
-    with pytest.raises(UserError, match="of 4 words and ends of lines, not 5"):
+    with pytest.raises(UserError, match="has 4 words and line breaks, not 5"):
         quietly("w", tmp_path / "data", mirror=mirror.url)
     mirror("b.org/w.zip", b"a page that says no")
-    with pytest.raises(UserError, match="no archive with w/wiki"):
+    with pytest.raises(UserError, match="not an archive with w/wiki"):
         quietly("w", tmp_path / "data", mirror=mirror.url)
 
 
@@ -178,7 +178,7 @@ def test_the_command_lists_and_refuses(capsys):
     assert all(name in said for name in (*free_corpora.CORPORA, "ud_LANGUAGE_TREEBANK"))
     for arguments in (["data"], ["data", "gutenberg"]):
         assert program.run(lambda arguments=arguments: main(arguments)) == 2
-    assert "there is no corpus 'gutenberg': give one of wikitext-2, " in capsys.readouterr().err
+    assert "unknown corpus 'gutenberg': give one of wikitext-2, " in capsys.readouterr().err
 
 
 @pytest.mark.realdata("multi30k", "tinyshakespeare", "clams_fr")

@@ -31,7 +31,7 @@ def test_a_range_that_is_none(given):
     with pytest.raises(UserError) as caught:
         Part.parse(f"a.txt{given}")
     assert str(caught.value) == (
-        f"a.txt: the range {shortened(given)} is none: write [start:stop], [start:] or [:stop] "
+        f"a.txt: {shortened(given)} is not a range: write [start:stop], [start:] or [:stop] "
         "with whole numbers."
     )
 
@@ -42,8 +42,8 @@ def test_a_range_that_is_none(given):
         ("", "a path is empty"),
         ("  ", "a path is empty"),
         ("x" * 300, r"^x{200}\.\.\. cannot be looked up \(File name too long\)"),
-        ("a\nb", "there is no file"),
-        ("a\0b", "there is no file"),
+        ("a\nb", "does not exist"),
+        ("a\0b", "does not exist"),
     ],
 )
 def test_a_path_that_is_none(path, message):

@@ -94,7 +94,9 @@ def test_splits_are_joined_for_training_and_apart_for_judging(mixed):
         "french.train": FRENCH.splitlines(),
     }
     for split in ("test", "german.test", "czech.test1", "czech"):
-        with pytest.raises(UserError, match=rf"no split '{split}'.*czech\.test, french\.train"):
+        with pytest.raises(
+            UserError, match=rf"unknown split '{split}'.*czech\.test, french\.train"
+        ):
             mixed.read(split)
 
 
@@ -183,7 +185,7 @@ def test_what_cannot_be_mixed_is_refused(mixed, changes, what):
 
 
 def test_a_mixture_of_mixtures_is_refused(mixed):
-    with pytest.raises(UserError, match="corpora themselves"):
+    with pytest.raises(UserError, match="corpora of that Mixed"):
         Mixed(("all",), (mixed,))
 
 

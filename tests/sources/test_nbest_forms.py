@@ -167,7 +167,7 @@ def test_lists_of_kaldi_with_costs(tmp_path):
         with pytest.raises(UserError, match=message):
             read(tmp_path, text, costs=costs)
     with pytest.raises(
-        UserError, match=r"--costs is for lists of Kaldi's, and .* has the form fields"
+        UserError, match=r"--costs works only with Kaldi lists, and .* has the format fields"
     ):
         read(tmp_path, MOSES, costs=costs)
 
@@ -209,7 +209,7 @@ def test_plain_references_belong_to_the_lists_that_their_lines_count(tmp_path):
     assert read_references(plain, ids) == dict(zip(ids, sentences, strict=True))
 
 
-_MAY_BE_IDS = "but do not all begin with those of the lists: write the id of its list"
+_MAY_BE_IDS = "but not all begin with ids of the lists: write the id of its list"
 
 
 @pytest.mark.parametrize(
@@ -217,23 +217,23 @@ _MAY_BE_IDS = "but do not all begin with those of the lists: write the id of its
     [
         (
             "utt{n} a b",
-            f"line 1: all lines begin with what may be ids, such as 'utt0', {_MAY_BE_IDS}",
+            f"line 1: all lines begin with possible ids, such as 'utt0', {_MAY_BE_IDS}",
         ),
         (
             "{more} a b",
-            f"line 1: all lines begin with what may be ids, such as '1000', {_MAY_BE_IDS}",
+            f"line 1: all lines begin with possible ids, such as '1000', {_MAY_BE_IDS}",
         ),
         (
             "[{name}] a b",
-            f"line 1: all lines begin with what may be ids, such as '.a.', {_MAY_BE_IDS}",
+            f"line 1: all lines begin with possible ids, such as '.a.', {_MAY_BE_IDS}",
         ),
-        ("a b ({n})", f"line 1: all lines end with what may be ids, such as '.0.', {_MAY_BE_IDS}"),
+        ("a b ({n})", f"line 1: all lines end with possible ids, such as '.0.', {_MAY_BE_IDS}"),
         (
             "a b ({name})",
-            f"line 1: all lines end with what may be ids, such as '.a.', {_MAY_BE_IDS}",
+            f"line 1: all lines end with possible ids, such as '.a.', {_MAY_BE_IDS}",
         ),
         ("{half} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
-        ("{tenth} a b", "line 1: all lines begin with what may be ids, such as '54'"),
+        ("{tenth} a b", "line 1: all lines begin with possible ids, such as '54'"),
         ("{second} a b", "line 1: 30 of 60 lines begin with the id of a list, which may be a word"),
         ("{again} a b", "line 11: the id '0' comes twice: keep one of its references"),
     ],
@@ -306,7 +306,11 @@ def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, m
 @pytest.mark.parametrize(
     ("text", "ids", "message"),
     [
-        ("a\nb\n", ["0"], "refs, line 2: there is no list 1 for this reference: give lists and"),
+        (
+            "a\nb\n",
+            ["0"],
+            "refs, line 2: this reference is for the list 1, which does not exist: give lists and",
+        ),
         ("a\n", ["0", "1"], "refs has no reference for 1 of 2 lists, '1': give lists and"),
         ("a\nb\n", ["x", "y"], "refs, line 1: 'a' does not begin with the id of a list, such as"),
         ("x a\nz b\n", ["x", "y"], "refs, line 2: 'z b' does not begin with the id of a list"),
@@ -315,7 +319,11 @@ def test_references_with_ids_go_by_them_beside_the_lists_of_any_form(tmp_path, m
         ("x\ta\nb\n", ["x"], "refs, line 2: 'b' does not begin with the id of a list, such as 'x'"),
         ("0 a\n1 b\n9 c\n", ["0", "1", "2"], "refs, line 3: '9 c' does not begin with the id of a"),
         ("0 a\n1 b\n1 c\n", ["0", "1", "2"], "refs, line 3: the id '1' comes twice"),
-        ("le chat\na\tb\n", ["0", "1"], "refs, line 2: a tab, and no line begins with the id"),
+        (
+            "le chat\na\tb\n",
+            ["0", "1"],
+            "refs, line 2: the line has a tab, but no line begins with the id",
+        ),
         ("0 ||| a\n1 ||| b\n", ["0", "1"], r"refs, line 1: \|\|\| as in an n-best list: give"),
     ],
 )
@@ -327,7 +335,7 @@ def test_wrong_references_name_file_and_line(text, ids, message, tmp_path):
 
 def test_lines_of_another_form_are_refused_wherever_they_stand(tmp_path):
     for text, message in (
-        ("utt-1 a\nutt-2 ||| b ||| x= 1\n", r"line 2: \|\|\| in a list of Kaldi's"),
+        ("utt-1 a\nutt-2 ||| b ||| x= 1\n", r"line 2: \|\|\| in a Kaldi list"),
         ("utt-1 a\nutt-1 b\n", "line 2: the hypothesis 'utt-1' comes twice"),
         ("0 ||| a\n{}\n", "line 2: no hypothesis: write id"),
         ('{"id": 1, "text": "a"}\n0 ||| a\n', "line 2: not JSON"),

@@ -76,9 +76,9 @@ def test_parquet_is_read_through_datasets(tmp_path):
 WRONG = {
     "fewer lines": (
         (TEXTS[0], "A\nB C\n"),
-        r"x\.en, line 3: .*x\.fr has no such line, for it has 2 and this file 3",
+        r"x\.en, line 3: .*x\.fr has only 2 lines and this file 3",
     ),
-    "more lines": (("a\n", "A\nB\n"), r"x\.fr, line 2: .*x\.en has no such line"),
+    "more lines": (("a\n", "A\nB\n"), r"x\.fr, line 2: .*x\.en has only 1 lines"),
     "empty source": (("a\n \nb\n", "A\nB\nC\n"), r"x\.en, line 2: the source is empty"),
     "empty translation": (("a\nb\n", "A\n\n"), r"x\.fr, line 2: the translation is empty"),
 }

@@ -1,10 +1,10 @@
-"""Papers: readers and judgements that serve the data of a single paper each.
+"""Papers: sources and metrics for the data of a single paper each.
 
 The questions of Overnight (Wang, Berant and Liang 2015), the meanings and texts of the E2E
 challenge (Novikova, Dusek and Rieser 2017) with their slot errors, and questions about a table of
-facts. No other part of zoo but its commands imports them.
+facts. Within zoo, only the commands import this package.
 
-The examples begin in a folder of their own with
+The examples begin in an empty folder with
 
     >>> import pathlib
     >>> from zoo import papers

@@ -1,4 +1,4 @@
-"""Questions about a table of facts, with answers: small text for models with a knowledge base."""
+"""Questions and answers about a table of facts: small text for models with a knowledge base."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from zoo.sources.source import Corpus, Form, Source
 from zoo.sources.tables import read_table
 
 # Question and answer. {c} is a subject, {r} and {s} are two relations, {rc} and {sc} their values.
-# In some the value is known and not asked for.
+# Some of the answers have no value.
 FORMS = (
     ("what is the {r} of {c} ?", "it is {rc} ."),
     ("please name the {r} of {c} .", "the {r} of that country is {rc} ."),
@@ -20,25 +20,26 @@ FORMS = (
     ("who asked for the {r} of {c} ?", "nobody asked for its {r} today ."),
 )
 STREAMS = {"train": 1, "validation": 2, "known": 3, "test": 4}
-# Bytes at least of a question with its answer: the words and their features, two lists.
+# Least bytes of a question with its answer: the lists of words and features.
 QUESTION_BYTES = 160
 
 
 @dataclasses.dataclass(frozen=True)
 class Facts(Source):
-    """Questions and answers about the subjects of a table, those of each split its own.
+    """Generated questions and answers about the subjects of a table.
 
-    The splits are "train", "validation" and "test", of different subjects, and "known": further
-    questions about those of "train". A question is a prefix, read but not trained. Every token has
-    a feature: "Word:x" a word of the forms, "Class:capital" a value, "Class:subject" a subject.
+    The splits "train", "validation" and "test" have different subjects; "known" has further
+    questions about the subjects of "train". A question is a prefix: the model reads it, but is not
+    trained on it. Every token has a feature: "Word:x" for a word of the forms, "Class:capital" for
+    a value of that relation, "Class:subject" for a subject.
 
     Attributes:
-      path: the table, as priors.KnowledgeBase describes it.
-      validation: how many of its subjects, before those of `test`, are for this split.
-      test: how many of its subjects, from the end, are for this split.
-      train_questions: how many to draw for "train".
-      other_questions: how many to draw for each other split.
-      seed: of the draws.
+      path: the table, see priors.KnowledgeBase.
+      validation: number of subjects of "validation", taken before the subjects of "test".
+      test: number of subjects of "test", the last of the table.
+      train_questions: number of questions of "train".
+      other_questions: number of questions of each other split.
+      seed: seed of the draws.
       separator: the word between question and answer.
 
     Example:
@@ -65,22 +66,22 @@ class Facts(Source):
 
     @property
     def form(self):
-        """What is learnt comes after the separator."""
+        """The form of sentences with a prefix up to the separator."""
         return Form(separator=self.separator)
 
     def splits(self):
-        """("train", "validation", "known", "test")."""
+        """Returns ("train", "validation", "known", "test")."""
         return tuple(STREAMS)
 
     def read(self, split):
         """Draws the questions of a split.
 
         Raises:
-          UserError: there is no such split, the table is too small, or this machine has not the
-            memory for so many questions, in whichever split.
+          UserError: the split is unknown, the table is too small, or this machine lacks the memory
+            for the questions of a split.
         """
         if split not in STREAMS:
-            raise UserError(f"there is no split {split!r}: the data have {', '.join(STREAMS)}.")
+            raise UserError(f"unknown split {split!r}: the data have {', '.join(STREAMS)}.")
         counts = dict.fromkeys(("train_questions", "other_questions"), QUESTION_BYTES)
         memory.check_fields(self, "data", **counts)
         relations, facts = read_table(self.path)
@@ -115,7 +116,7 @@ class Facts(Source):
         return Corpus(f"facts-{split}", sentences, features, prefixes)
 
     def lexicon_entries(self):
-        """The subjects and values of the table, each with its class, in no split or in some."""
+        """Returns all subjects and values of the table with their classes, whatever the split."""
         _, facts = read_table(self.path)
         entries: dict = {}
         for subject, known in facts.items():

@@ -1,4 +1,4 @@
-"""Questions and logical forms of Overnight, in the files of the SEMPRE parser."""
+"""Questions and logical forms of the Overnight data, in the file format of SEMPRE."""
 
 import dataclasses
 import re
@@ -17,15 +17,15 @@ class Overnight(FileSource):
 
         (example (utterance "when is it") (original "...") (targetFormula (call ...)))
 
-    The words of the utterance and the separator are a prefix: read, but neither trained nor
-    counted. The answer is the formula, its parentheses words too.
+    The words of the utterance and the separator are a prefix: the model reads it, but is neither
+    trained nor evaluated on it. The answer is the formula; its parentheses are words, too.
 
     Attributes:
-      train: paths, each perhaps with a range of its examples.
+      train: path of a file, perhaps with a range of its examples.
       validation: as `train`.
-      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
-      package: left out where a symbol of a formula begins with it.
-      separator: the word between question and formula, which neither has.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      package: a prefix removed from the symbols of formulas.
+      separator: the word between question and formula; it must not occur in either.
 
     Example:
       >>> text = '(example (utterance "all cats") (targetFormula (call list cat)))'
@@ -40,11 +40,11 @@ class Overnight(FileSource):
 
     @property
     def form(self):
-        """What is learnt comes after the separator."""
+        """The form of sentences with a prefix up to the separator."""
         return Form(separator=self.separator)
 
     def read(self, split):
-        """The examples of a split; UserError with the number of a broken one."""
+        """Reads the examples of a split; raises UserError, with its number, for a malformed one."""
         part = self.part(split)
         path = files.find(part.path)
         sentences, prefixes = [], []
@@ -54,7 +54,7 @@ class Overnight(FileSource):
             question, formula = fields.get("utterance"), fields.get("targetFormula")
             if example[:1] != ["example"] or not isinstance(question, str) or formula is None:
                 raise UserError(
-                    f"{path}: the expression {number} is no example with one utterance, in "
+                    f"{path}: the expression {number} is not an example with one utterance, in "
                     "quotation marks, and one targetFormula."
                 )
             answer = [symbol.removeprefix(self.package) for symbol in _flat(formula)]
@@ -62,8 +62,8 @@ class Overnight(FileSource):
             if self.separator in (*words, *answer):
                 raise UserError(
                     f"{path}: the separator {self.separator!r} is among the words of example "
-                    f"{number}: set data.separator, or data.of.separator within AsPairs, to a "
-                    "word that is not."
+                    f"{number}: set data.separator, or data.of.separator within AsPairs, to "
+                    "another word."
                 )
             sentences.append([*words, self.separator, *answer])
             prefixes.append(len(words) + 1)
@@ -71,8 +71,11 @@ class Overnight(FileSource):
 
 
 def _expressions(text, path):
-    """The expressions of a file, lists of strings and lists; UserError where parentheses do not
-    match."""
+    """Parses the expressions of a text as nested lists of strings.
+
+    Raises:
+      UserError: parentheses or quotation marks do not match.
+    """
     stack: list = [[]]
     begins = []
     for match in _TOKEN.finditer(text):
@@ -97,7 +100,7 @@ def _expressions(text, path):
 
 
 def _flat(expression):
-    """The words of an expression, parentheses among them, however deeply it is nested."""
+    """Flattens a nested expression into its words, including parentheses."""
     words, waiting = [], [expression]
     while waiting:
         part = waiting.pop()

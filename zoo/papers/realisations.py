@@ -1,4 +1,4 @@
-"""Meanings and the sentences that say them, character by character."""
+"""Meaning representations and the sentences that express them, character by character."""
 
 import dataclasses
 import re
@@ -8,7 +8,7 @@ from zoo.sources import csv_rows, files
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus, Form
 
-# What tokenisers put apart: a mark that ends a word or is in it, a sign before a number, "20 - 25".
+# Blanks that tokenisers insert: before punctuation and clitics, after signs, in "20 - 25".
 _SPACED = re.compile(r" (?=[.,;:!?)])| (?=(?:n't|'\w{0,2})\b)|(?<=[(£$]) |(?<=\d) (?=-)|(?<=\d -) ")
 # A slot with its value, which may have commas.
 _SLOT = re.compile(r"[^\s,\[\]][^,\[\]]*\[[^\]]*\]")
@@ -16,23 +16,25 @@ _SLOT = re.compile(r"[^\s,\[\]][^,\[\]]*\[[^\]]*\]")
 
 @dataclasses.dataclass(frozen=True)
 class Realisations(FileSource):
-    """CSV files with a meaning and a sentence a row, as those of the E2E challenge (Novikova, Dusek
-    and Rieser 2017): "name[Alimentum], area[riverside]" and "Alimentum is near the river."
+    """CSV files with a meaning representation and a sentence a row.
 
-    Every character is a word of the model. The meaning and the separator are a prefix: read, but
-    neither trained nor counted. The spaces that tokenisers put before full stops and the like are
-    taken out, so that files with and without tokens go together.
+    The E2E challenge (Novikova, Dusek and Rieser 2017) has such files: "name[Alimentum],
+    area[riverside]" and "Alimentum is near the river."
+
+    Every character is a token. The meaning and the separator are a prefix: the model reads it, but
+    is neither trained nor evaluated on it. The blanks that tokenisers insert before punctuation are
+    removed, so that tokenised and untokenised files can be combined.
 
     Attributes:
-      train: paths, each perhaps with a range of its rows.
+      train: path of a file, perhaps with a range of its rows.
       validation: as `train`.
-      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
-      meaning: the name of a column.
-      sentence: the name of the other column.
-      separator: the character between meaning and sentence, which neither has.
-      last_first: whether the slots of a meaning are read from the last to the first: the name, with
-        which most sentences begin, then stands right before them, which a state carries more easily
-        (Sutskever, Vinyals and Le 2014 turn their sources round).
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      meaning: the column of meanings.
+      sentence: the column of sentences.
+      separator: the character between meaning and sentence; it must not occur in either.
+      last_first: whether the slots of a meaning are reversed: the name, with which most sentences
+        begin, then directly precedes the sentence (as Sutskever, Vinyals and Le 2014 reverse source
+        sentences).
 
     Example:
       >>> text = 'mr,ref\\n"name[One], food[two]",One has two .\\n'
@@ -56,11 +58,11 @@ class Realisations(FileSource):
 
     @property
     def form(self):
-        """What is learnt comes after the separator."""
+        """The form of sentences with a prefix up to the separator."""
         return Form(separator=self.separator)
 
     def read(self, split):
-        """The rows of a split; UserError with the row where a part is missing."""
+        """Reads the rows of a split; raises UserError, naming the row, if a part is missing."""
         part = self.part(split)
         path = files.find(part.path)
         names, rows = csv_rows.rows(files.read_text(path), path)
@@ -86,7 +88,7 @@ class Realisations(FileSource):
                 if ", ".join(slots) != meaning:
                     raise UserError(
                         f"{path}, row {number}: {meaning!r} is not of the form a[b], c[d], so that "
-                        "its slots cannot be turned round: mend it, or set data.last_first=false."
+                        "its slots cannot be reversed: correct it, or set data.last_first=false."
                     )
                 meaning = ", ".join(reversed(slots))
             sentences.append([*meaning, self.separator, *sentence])

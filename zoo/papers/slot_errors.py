@@ -1,7 +1,7 @@
-"""Slot errors: names that a realisation leaves out, and names for which there is no evidence.
+"""Slot errors: names that a realisation omits, and names that its condition does not support.
 
-For models of papers.Realisations: each condition of a split is realised once, character by
-character, and the names in the result are put beside those of the condition.
+For models of papers.Realisations: one text is generated for each condition of a split, character by
+character, and its names are compared with the condition's names.
 """
 
 import dataclasses
@@ -14,12 +14,17 @@ from zoo.errors import UserError
 from zoo.evaluation import overlap, passport
 from zoo.evaluation.judgements import exact_match
 
-# The slots whose values are names, as the E2E challenge has them.
+# The slots of the E2E challenge whose values are names.
 SLOTS = ("name", "near")
 
 
 def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
-    """The values of the slots in a meaning such as "name[Zizzi], area[riverside]"."""
+    """Returns the values of some slots of a meaning such as "name[Zizzi], area[riverside]".
+
+    Args:
+      meaning: the meaning representation.
+      slots: the names of the slots.
+    """
     return [
         value
         for slot in slots
@@ -29,20 +34,27 @@ def names_of(meaning: str, slots: tuple[str, ...] = SLOTS) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class SlotErrors:
-    """Of one text: names of the condition that it leaves out, and others that it has."""
+    """The slot errors of one text.
+
+    Attributes:
+      missing: names of the condition that the text omits.
+      wrong: names in the text that the condition does not have.
+    """
 
     missing: list[str]
     wrong: list[str]
 
 
 def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
-    """The slot errors of a text.
+    """Finds the slot errors of a text.
 
-    A name is in a text if it stands there between other characters than letters, and not within a
-    longer name that stands there.
+    A text contains a name if the name occurs in it between characters that are not letters, and not
+    within a longer name.
 
     Args:
-      names: all names that there are.
+      meaning: the condition.
+      text: the generated text.
+      names: all names of the data.
     """
     wanted, named, rest = names_of(meaning), set(), text
     for name in sorted({*names, *wanted}, key=lambda name: (-len(name), name)):
@@ -54,11 +66,15 @@ def errors(meaning: str, text: str, names: set[str]) -> SlotErrors:
 
 
 def conditions(corpus: Corpus) -> Corpus:
-    """The corpus with one sentence for each condition, its first."""
+    """Returns the corpus with one sentence for each condition, its first.
+
+    Args:
+      corpus: a corpus whose prefixes are the conditions.
+    """
     if corpus.prefixes is None:
         raise UserError(
-            f"slot errors are of texts with a condition, and {corpus.name} has none: give a run "
-            "whose data are papers.Realisations."
+            f"slot errors need texts with conditions, and {corpus.name} has none: give a run whose "
+            "data are papers.Realisations."
         )
     first: dict = {}
     for number, (sentence, prefix) in enumerate(
@@ -76,16 +92,20 @@ def conditions(corpus: Corpus) -> Corpus:
 def judge(
     run, split: str, temperature: float = 0.5, length: int = 300, seed: int = 0
 ) -> tuple[dict, None]:
-    """(The passport of the slot errors in what a run says for each condition of a split, None, for
-    no scores are kept).
+    """Generates a text for each condition of a split, and counts the slot errors.
 
     Args:
-      temperature: of the draws; 0 is greedy.
-      length: characters of a realisation at most.
-      seed: of the draws.
+      run: a run trained on papers.Realisations.
+      split: the split with the conditions.
+      temperature: temperature of the draws; 0 is greedy.
+      length: most characters of a text.
+      seed: seed of the draws.
+
+    Returns:
+      (a passport with the slot errors, None); the second stands for scores a token.
 
     Raises:
-      UserError: the texts have no condition, or these have no names.
+      UserError: the texts have no conditions, or the conditions have no names.
     """
     source = run.experiment.data
     names = set()
@@ -96,7 +116,7 @@ def judge(
         for meaning in {meaning for meaning, _ in _pairs(conditions(text))}:
             names.update(names_of(meaning))
     if not names:
-        raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: there are no names.")
+        raise UserError(f"no condition has a slot {' or '.join(SLOTS)}: slot errors need names.")
     corpus = conditions(run.read(split))
     answers = exact_match.answer(run, corpus, length, temperature, seed)
     meanings = [meaning for meaning, _ in _pairs(corpus)]
@@ -128,13 +148,17 @@ def judge(
 
 
 def _pairs(corpus):
-    """(condition, text) of each sentence, as strings, without the separator."""
+    """Yields (condition, text) for each sentence, as strings, without the separator."""
     for sentence, prefix in zip(corpus.sentences, corpus.prefixes, strict=True):
         yield "".join(sentence[: prefix - 1]), "".join(sentence[prefix:])
 
 
 def describe(record: dict) -> str:
-    """The figures of a passport of `judge` as text, with its examples."""
+    """Formats a passport of `judge` as text: its figures and examples.
+
+    Args:
+      record: the passport.
+    """
     figures = record["figures"]
     of_slots = [
         f"{slot} {figures['missing_by_slot'][slot]:,} of {count:,}"

@@ -1,4 +1,4 @@
-"""Sources: files read, and corpora made of them. A source is a file here, and a line below."""
+"""Sources of text: each module reads one kind of file, or generates a corpus."""
 
 from typing import TYPE_CHECKING
 

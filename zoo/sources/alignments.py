@@ -1,7 +1,8 @@
-"""Files of word alignments in Pharaoh's format, and of dictionaries.
+"""Files of word alignments in Pharaoh's format, and of bilingual dictionaries.
 
-A line of alignments has the links of a sentence pair, `i-j` for the target word at position j and
-the source word at position i, both from 0; a pair without links has a blank line:
+A line of an alignment file holds the links of a sentence pair. A link `i-j` aligns the source word
+at position i with the target word at position j, both from 0; a pair without links has a blank
+line:
 
     0-0 1-2 2-1
 
@@ -15,23 +16,26 @@ from zoo.errors import UserError, shortened
 from zoo.sources import files, streams
 
 Link = tuple[int, int]
-# More digits than any sentence has words are a slip, and Python refuses to read some thousands.
+# At most nine digits: Python refuses to parse integers of several thousand digits.
 _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 
 def read_alignments(
     path: str, sources: Sequence[Sequence[str]], targets: Sequence[Sequence[str]]
 ) -> list[list[Link]]:
-    """The links of each pair, in the order of the file; a link that is there twice once.
+    """Reads the links of each sentence pair, in the order of the file, without duplicates.
 
     Args:
       path: a file in Pharaoh's format, perhaps compressed, and perhaps with a range of its lines.
-      sources: the words of the source sentences, a line each.
-      targets: the words of the target sentences, a line each.
+      sources: the words of each source sentence.
+      targets: the words of each target sentence.
+
+    Returns:
+      A list of links (source position, target position) for each pair.
 
     Raises:
-      UserError: a line is none of links, has one outside its pair, or there are more or fewer lines
-        than pairs.
+      UserError: an entry is not a link, a link lies outside its pair, or the numbers of lines and
+        of pairs differ.
     """
     part = files.Part.parse(path)
     file = files.find(part.path)
@@ -56,15 +60,22 @@ def read_alignments(
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """The links of a pair as a line, without its end."""
+    """Formats the links of a pair as a line, without a line break.
+
+    Args:
+      links: (source position, target position) of each link.
+    """
     return " ".join(f"{i}-{j}" for i, j in links)
 
 
 def read_dictionary(path: str) -> dict[str, str]:
-    """{source word: target word} of a dictionary file.
+    """Reads a dictionary file as {source word: target word}.
+
+    Args:
+      path: a file with a source word, a tab and a target word on each line.
 
     Raises:
-      UserError: a line is not two words with a tab between them, or a source word is there twice.
+      UserError: a line is not two words with a tab between them, or a source word occurs twice.
     """
     file = files.find(path)
     dictionary: dict[str, str] = {}
@@ -72,20 +83,24 @@ def read_dictionary(path: str) -> dict[str, str]:
         words = line.removesuffix("\r").split("\t")
         if len(words) != 2 or any(len(word.split()) != 1 for word in words):
             raise UserError(
-                f"{file}, line {number}: {shortened(line, 80)!r} is no entry: write a source "
+                f"{file}, line {number}: {shortened(line, 80)!r} is not an entry: write a source "
                 "word, a tab and a target word."
             )
         source, target = (word.strip() for word in words)
         if source in dictionary:
             raise UserError(
-                f"{file}, line {number}: the source word {source!r} is there twice: keep one."
+                f"{file}, line {number}: the source word {source!r} occurs twice: keep one."
             )
         dictionary[source] = target
     return dictionary
 
 
 def dictionary_lines(dictionary: Mapping[str, str]) -> list[str]:
-    """The lines of a dictionary's file, with their ends."""
+    """Formats a dictionary as the lines of a file, with line breaks.
+
+    Args:
+      dictionary: {source word: target word}.
+    """
     return [f"{source}\t{target}\n" for source, target in dictionary.items()]
 
 
@@ -93,7 +108,7 @@ def _link(text, where):
     match = _LINK.fullmatch(text)
     if not match:
         raise UserError(
-            f"{where}: {shortened(text, 80)!r} is no link: write source-target positions, as in "
-            "0-0 1-2."
+            f"{where}: {shortened(text, 80)!r} is not a link: write source-target positions, as "
+            "in 0-0 1-2."
         )
     return int(match[1]), int(match[2])

@@ -1,4 +1,4 @@
-"""What sentences begin with and how they go on, as pairs for an encoder-decoder."""
+"""Sentences with given prefixes, as (source, target) pairs for an encoder-decoder."""
 
 import dataclasses
 
@@ -9,14 +9,14 @@ from zoo.sources.source import Corpus, Form, Source
 
 @dataclasses.dataclass(frozen=True)
 class AsPairs(Source):
-    """The given words of each sentence as its source, and the others as what is learnt.
+    """Pairs made of sentences with prefixes: the prefix is the source, the other words the target.
 
     A language model reads a question and its answer as one sentence; an encoder-decoder reads the
-    question and says the answer. The separator is left out.
+    question and generates the answer. The separator is left out.
 
     Attributes:
-      of: a source whose sentences begin with given words, such as `Prefixed`. Its words must not
-        be characters: translations are read and written with blanks between words.
+      of: a source whose sentences begin with a prefix, such as `Prefixed`. Its tokens must be
+        words, not characters: translations are read and written with blanks between words.
 
     Example:
       >>> _ = pathlib.Path("asked.tsv").write_text("how many cats ?\\tcount ( cat )\\n")
@@ -38,29 +38,29 @@ class AsPairs(Source):
 
     @property
     def form(self):
-        """Pairs of what the source's sentences are parted into."""
+        """The form of pairs."""
         return Form(pairs=True)
 
     def with_test(self, path):
-        """The source with another file, or the pairs of two files, "SOURCE,TARGET"."""
+        """Returns the source with another test file, or the pairs of two files "SOURCE,TARGET"."""
         if are_two(path):
             return Pairs.of_file(path)
         return dataclasses.replace(self, of=self.of.with_test(path))
 
     def splits(self):
-        """Those of the source."""
+        """Returns the names of the source's splits."""
         return self.of.splits()
 
     def parts(self, split):
-        """Those of the source."""
+        """Returns the names of the parts of a split of the source."""
         return self.of.parts(split)
 
     def read(self, split):
-        """The pairs of a split.
+        """Reads the pairs of a split.
 
         Raises:
-          UserError: a sentence has no given words, or nothing but them, or an epoch draws its
-            sentences by weights, which pairs cannot.
+          UserError: a sentence has no prefix or nothing else, or the source is a mixture, whose
+            sentences are drawn by weights.
         """
         corpus = self.of.read(split)
         if corpus.mixture is not None:
@@ -75,8 +75,8 @@ class AsPairs(Source):
             source, target = words[: given - separated], words[given:]
             if not source or not target:
                 raise UserError(
-                    f"{corpus.name}: sentence {number} has no words that are given, or no others: "
-                    "data.AsPairs needs a source such as data.Prefixed, whose sentences have both."
+                    f"{corpus.name}: sentence {number} has no prefix, or nothing but a prefix: "
+                    "give data.AsPairs a source such as data.Prefixed, whose sentences have both."
                 )
             sources.append(source)
             targets.append(target)

@@ -1,4 +1,4 @@
-"""Text in which every character is a word: for models of letters alone."""
+"""Text in which every character is a token, for character-level models."""
 
 import dataclasses
 
@@ -9,15 +9,15 @@ from zoo.sources.source import Corpus
 
 @dataclasses.dataclass(frozen=True)
 class Characters(FileSource):
-    """Text files, character by character; a line with its end is a sentence.
+    """Text files, character by character; a line with its line break is a sentence.
 
-    Blank lines and spaces are characters as any other, so that nothing of the text is lost; take a
+    Spaces and blank lines are kept as characters, so that the text can be restored exactly. Use a
     vocabulary with boundary="none".
 
     Attributes:
-      train: paths of UTF-8 text, perhaps with a range of the lines ('a.txt[:-1000]').
+      train: path of a UTF-8 text, perhaps with a range of its lines ('a.txt[:-1000]').
       validation: as `train`.
-      tests: the same for the test splits "test1", "test2" ... ("test" if one).
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
 
     Example:
       >>> source = data.Characters(**paths)
@@ -28,7 +28,7 @@ class Characters(FileSource):
     of_characters = True
 
     def read(self, split):
-        """The lines of a split, each a list of characters that ends with its line break."""
+        """Reads the lines of a split as lists of characters, each ending with its line break."""
         part = self.part(split)
         text = files.read_text(files.find(part.path)).replace("\r\n", "\n")
         lines = text.split("\n")

@@ -19,9 +19,14 @@ TAGS = ("UPOS", "FEATS", "XPOS", "LEMMA")
 
 
 def token_features(token: dict, columns: tuple[str, ...]) -> list[str]:
-    """["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat", ...] of the columns, in their order.
+    """Returns features such as ["POS:NOUN", "Gender:Fem", "XPOS:NCS", "Lemma:chat"] of a token.
 
-    A UPOS of "_" gives "POS:_", an XPOS or lemma of "_" nothing (but to the word "_").
+    An empty column "_" gives "POS:_" for UPOS and nothing for XPOS and LEMMA, except that the lemma
+    of the word "_" is "_".
+
+    Args:
+      token: the columns of a token, as `parse` reads them.
+      columns: the columns to take features from, in this order: some of `TAGS`.
     """
     features = []
     for column in columns:
@@ -45,17 +50,18 @@ class Conllu(FileSource):
     """CoNLL-U files.
 
     Attributes:
-      train: paths, each perhaps with a range of sentences: 'fr-ud-train.conllu[:-728]'.
+      train: path of a file, perhaps with a range of its sentences: 'fr-ud-train.conllu[:-728]'.
       validation: as `train`.
-      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
-      fused: "split" reads the syntactic words (French "des" as "de" "les") and leaves the fused
-        form out; "surface" reads the fused form in the place of its words, with the tags of them
-        all; "kept" reads it, as a token with the tag "_", before its words. Text that is no
-        treebank has surface forms. Empty nodes (8.1) are no words and are always left out.
-      columns: what the tags of a token are taken from: of UPOS ("POS:NOUN"), FEATS ("Gender:Fem"),
-        XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses among them.
-      words: files, each perhaps with a range, of which the words are known beforehand and nothing
-        else, no count and no tag: so that runs on parts of a text are over the same words.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      fused: how fused forms (multiword tokens) are read. "split" reads the syntactic words (French
+        "des" as "de" "les") without the fused form; "surface" reads the fused form in place of its
+        words, with all their tags; "kept" reads the fused form, with the tag "_", before its words.
+        Plain text has surface forms. Empty nodes (8.1) are always left out.
+      columns: the columns that the features of a token are taken from, some of UPOS ("POS:NOUN"),
+        FEATS ("Gender:Fem"), XPOS ("XPOS:NCS") and LEMMA ("Lemma:chat"). priors.Morphology chooses
+        among these features.
+      words: files, each perhaps with a range, whose words enter the lexicon without counts or tags,
+        so that runs on parts of a text share one lexicon.
 
     Example:
       >>> columns = (["1", "the", "the", "DET"], ["2", "cats", "cat", "NOUN", "_", "Number=Plur"])
@@ -72,11 +78,11 @@ class Conllu(FileSource):
 
     @property
     def form(self):
-        """Plain text, with fused forms as `fused` says."""
+        """The form of plain text, with fused forms read according to `fused`."""
         return Form(fused=self.fused, plain=True)
 
     def read(self, split):
-        """The sentences of a split, with POS and morphological features."""
+        """Reads the sentences of a split, with POS and morphological features."""
         sentences = self._read(self.path_of(split))
         tokens = [self._chosen(sentence) for sentence in sentences]
         words = [[token["form"] for token in sentence] for sentence in tokens]
@@ -85,14 +91,15 @@ class Conllu(FileSource):
         return Corpus(self.part(split).path, words, features, fused=fused)
 
     def tokens(self, split):
-        """The sentences of a split with all their columns, a dict a token, as `read` takes them.
+        """Reads the sentences of a split as lists of tokens, each a dict of all columns.
 
-        A fused form has its words' tokens under "parts", and no columns but its form.
+        The tokens are chosen according to `fused`, as in `read`. A fused form has the tokens of its
+        words under "parts"; of its columns only the form is filled.
         """
         return [self._chosen(sentence) for sentence in self._read(self.path_of(split))]
 
     def lexicon_entries(self):
-        """The words known beforehand, without features."""
+        """Returns the words of the files `words`, without features."""
         sentences = itertools.chain.from_iterable(map(self._read, self.words))
         return {token["form"]: () for sentence in sentences for token in self._chosen(sentence)}
 
@@ -105,13 +112,13 @@ class Conllu(FileSource):
         return ranged(part, read_conllu(files.find(part.path)))
 
     def _tags(self, token):
-        """The tags of a token; those of all its words where a fused form stands for them."""
+        """Returns the features of a token; a fused form read alone has all its words' features."""
         parts = token.get("parts", (token,)) if self.fused == "surface" else (token,)
         tags = (token_features(part, self.columns) for part in parts)
         return tuple(dict.fromkeys(itertools.chain.from_iterable(tags)))
 
     def _chosen(self, sentence):
-        """The tokens of a sentence that are words of the text."""
+        """Returns the tokens of a sentence that are read according to `fused`."""
         if self.fused == "kept":
             return sentence
         if self.fused == "split":
@@ -123,13 +130,13 @@ class Conllu(FileSource):
 def tags_of_words(
     paths: tuple[str, ...], columns: tuple[str, ...] = TAGS[:2]
 ) -> dict[str, set[str]]:
-    """{form: the union of the tags of all its tokens} of treebanks.
+    """Returns {form: the union of the features of all its tokens} of treebanks.
 
-    A form is there as it is written and in lower case; fused forms have no tags and are not there.
+    Each form is listed as written and in lower case. Fused forms have no features and are left out.
 
     Args:
       paths: files, each perhaps with a range.
-      columns: as those of `Conllu`.
+      columns: see `Conllu.columns`.
     """
     tags: collections.defaultdict = collections.defaultdict(set)
     for path in paths:
@@ -141,9 +148,13 @@ def tags_of_words(
 
 
 def fused_forms(sentences) -> dict[str, tuple[str, ...]]:
-    """{fused form: its words}: "du": ("de", "le"); of several ways the most frequent.
+    """Returns {fused form: its words}, as in {"du": ("de", "le")}.
 
-    Forms that are more often a word of their own, which French "des" may be, are not among them.
+    A form that is split in several ways has its most frequent words. Forms that occur more often as
+    a single word, as French "des" may, are left out.
+
+    Args:
+      sentences: lists of tokens, as `read_conllu` reads them.
     """
     ways: collections.defaultdict = collections.defaultdict(collections.Counter)
     alone: collections.Counter = collections.Counter()
@@ -166,9 +177,9 @@ class Sentence(NamedTuple):
     """A sentence of a treebank.
 
     Attributes:
-      tokens: a dict of columns each, fused forms before their words, which they have under "parts".
+      tokens: dicts of columns; a fused form stands before its words and lists them under "parts".
       comments: {"sent_id": ..., "text": ...} of the lines "# name = value" or "# name: value".
-      line: the number of the first token's line.
+      line: the line number of the first token.
     """
 
     tokens: list[dict]
@@ -177,15 +188,23 @@ class Sentence(NamedTuple):
 
 
 def read_conllu(path) -> list[list[dict]]:
-    """The tokens of each sentence of a file; see `parse`."""
+    """Reads the tokens of each sentence of a file; see `parse`.
+
+    Args:
+      path: a file in CoNLL-U, perhaps compressed.
+    """
     return [sentence.tokens for sentence in parse(files.read_text(path), path)]
 
 
 def parse(text: str, path) -> list[Sentence]:
-    """The sentences of CoNLL-U text; `path` is for messages.
+    """Parses the sentences of a CoNLL-U text.
+
+    Args:
+      text: the content of a file.
+      path: the path of the file, for messages.
 
     Raises:
-      UserError: with the line, where it is not CoNLL-U.
+      UserError: a line is not CoNLL-U; the message names it.
     """
     sentences, tokens, comments, first = [], [], {}, 0
     for number, line in enumerate([*text.split("\n"), ""], 1):
@@ -209,14 +228,17 @@ def parse(text: str, path) -> list[Sentence]:
 
 
 def _joined(tokens):
-    """The tokens of a sentence, each fused form with its words; UserError where these are not the
-    next ones."""
+    """Attaches the words of each fused form and returns the tokens of a sentence.
+
+    Raises:
+      UserError: the tokens after a fused form are not its words.
+    """
     for number, (token, where) in enumerate(tokens):
         if "parts" in token:
             first, _, last = token["id"]
             parts = [part for part, _ in tokens[number + 1 : number + 2 + last - first]]
             ids = [part["id"] for part in parts]
-            # The lengths first: a slip may give a range of billions.
+            # Compare the lengths first: a wrong range may be of billions.
             if len(ids) != last + 1 - first or ids != [*range(first, last + 1)]:
                 raise UserError(
                     f"{where}: the words {first} to {last}, of which {token['form']!r} is made, "
@@ -227,7 +249,7 @@ def _joined(tokens):
 
 
 def _token(line, where):
-    """The token of a line; UserError, with the place, where the line is not CoNLL-U."""
+    """Parses the token of a line; raises UserError, naming the place, if it is not CoNLL-U."""
     columns = line.split("\t")
     if len(columns) != COLUMNS:
         raise UserError(

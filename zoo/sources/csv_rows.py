@@ -1,4 +1,4 @@
-"""Rows of tables whose columns are separated by commas or tabs, under a line with their names."""
+"""Rows of CSV and TSV tables, whose first line names the columns."""
 
 import csv
 import io
@@ -10,18 +10,23 @@ from zoo.errors import UserError
 
 
 def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str], list[dict]]:
-    """(names of the columns, {name: cell} of each row that is not blank).
+    """Returns (names of the columns, {name: cell} for each row that is not blank).
 
-    Cells may be in quotation marks; where tabs separate, these are text. A row may lack cells at
-    its end, which it does not have then. Cells may be as long as they like.
+    In CSV, cells may be in quotation marks; in TSV, quotation marks are text. The dict of a row
+    that ends early lacks the missing cells. The length of a cell is not limited.
+
+    Args:
+      text: the content of a file.
+      path: the path of the file, for messages.
+      delimiter: the character between cells.
 
     Raises:
-      UserError: with the line, where a quotation mark is out of place, or a row has more cells than
-        there are columns: text with commas in it that nothing quotes.
+      UserError: a quotation mark is out of place, or a row has more cells than there are columns,
+        as where commas are not quoted; the message names the line.
     """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    # Strictly: else a quotation mark that is never closed takes all rows after it for one cell.
+    # Strict: otherwise an unclosed quotation mark turns all further rows into one cell.
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting, strict=True
     )
@@ -43,6 +48,7 @@ def rows(text: str, path: pathlib.Path, delimiter: str = ",") -> tuple[list[str]
     except csv.Error as error:
         raise UserError(
             f"{path}, line {lines.line_num}: a quotation mark that is never closed, or not "
-            f"followed by {delimiter!r} ({error}): write those of the text twice, within two more."
+            f"followed by {delimiter!r} ({error}): quote the cell and double the quotation marks "
+            "in it."
         ) from error
     return names or [], records

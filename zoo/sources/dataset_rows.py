@@ -1,5 +1,4 @@
-"""Rows of data sets that the library `datasets` reads: those of a hub, saved ones, and Parquet
-files."""
+"""Rows of data sets read by the library `datasets`: from a hub, saved to disk, or in Parquet."""
 
 from collections.abc import Iterator
 
@@ -8,14 +7,18 @@ from zoo.errors import UserError
 
 
 def rows(path, *arguments, **options) -> Iterator[dict]:
-    """The rows of what `datasets.load_dataset` makes of the arguments; without any, of the data set
-    that is saved in the folder `path`.
+    """Yields the rows of a data set, loaded by `datasets.load_dataset` or `load_from_disk`.
+
+    Args:
+      path: the path or hub name, for messages; without arguments, the folder of a saved data set.
+      *arguments: of `load_dataset`; if there are none, `load_from_disk` reads `path`.
+      **options: of `load_dataset`.
 
     Raises:
-      UserError: the library cannot read it; says why in its words.
+      UserError: the library cannot read the data set; the message quotes the library's.
     """
     with lazy.extra():
-        import datasets  # a second of import that other text does without
+        import datasets  # takes a second to import
 
     datasets.disable_progress_bars()
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # its errors become ours
@@ -24,13 +27,17 @@ def rows(path, *arguments, **options) -> Iterator[dict]:
             yield from datasets.load_dataset(*arguments, **options)
         else:
             yield from datasets.load_from_disk(str(path))
-    except Exception as error:  # the library raises many kinds for what is wrong with a file
+    except Exception as error:  # the library raises many kinds of errors
         message = str(error).strip() or type(error).__name__
         raise UserError(f"{path} cannot be read by datasets: {message.splitlines()[0]}") from error
 
 
 def hub_name(path: str) -> list[str]:
-    """The parts of 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' after the first."""
+    """Splits 'hub:NAME:SPLIT' or 'hub:NAME:CONFIGURATION:SPLIT' into the parts after "hub".
+
+    Args:
+      path: the path as given by the user.
+    """
     parts = path.split(":")[1:]
     if len(parts) not in (2, 3) or not all(parts):
         raise UserError(f"{path} should read hub:NAME:SPLIT or hub:NAME:CONFIGURATION:SPLIT.")

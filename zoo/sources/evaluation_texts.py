@@ -1,8 +1,8 @@
-"""Texts that are given to be judged, of any kind whatever the run was trained on.
+"""Texts to be scored, in any format, whatever the run was trained on.
 
-Plain text, CoNLL-U, or a table of items; which of these a file is, its name or its content says.
-Each token keeps its position in the line as it was given, in code points, and the words that
-the model reads for it: French "du" is "de" "le" for a model of a treebank's syntactic words.
+A file is plain text, CoNLL-U, or a table of items; its name or its content decides which. Each
+token keeps its position in the given line, in code points, and the words that the model reads for
+it: French "du" is "de" "le" for a model of a treebank's syntactic words.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from zoo.sources.source import Corpus, Source
 from zoo.sources.text import READERS, Text
 
 _TOKEN_LINE = re.compile(r"\d+([-.]\d+)?\t")
-# Columns of a table that tell one item from another.
+# Columns of a table that identify an item.
 _KEYS = ("item", "id", "sentence", "condition", "sent_id")
 
 
@@ -25,11 +25,11 @@ class Token(NamedTuple):
     """A token of a given text.
 
     Attributes:
-      text: as it was given.
-      start: its first letter in the line, in code points from 0.
-      end: behind its last letter, in code points.
-      words: what the model reads for it, one as a rule.
-      extra: see `GivenText.columns`.
+      text: the token as given.
+      start: the position of its first letter in the line, in code points from 0.
+      end: the position after its last letter, in code points.
+      words: the words that the model reads for the token, usually one.
+      extra: its values in the columns `GivenText.columns`.
     """
 
     text: str
@@ -44,11 +44,11 @@ class Sentence:
     """A sentence of a given text.
 
     Attributes:
-      line: of the file, from 1, where it begins.
-      id: its name, None in plain text.
+      line: the line of the file where it begins, from 1.
+      id: its name; None in plain text.
       tokens: its tokens, in order.
-      length: code points of the line.
-      extra: see `GivenText.columns`.
+      length: the length of its line, in code points.
+      extra: the values shared by all its tokens in the columns `GivenText.columns`, "" elsewhere.
     """
 
     line: int
@@ -68,12 +68,12 @@ class GivenText:
     """A text whose tokens keep their positions in its lines.
 
     Attributes:
-      name: where it comes from.
-      sentences: those without words too.
-      columns: names of what a table says of its items beside their words; each token has as many
-        values, and each sentence those that all its tokens share, "" for the others.
-      source: the corpus, if it was made of one.
-      blank_lines: "skipped" or "kept", as `Text` has it.
+      name: its path or origin, for messages.
+      sentences: its sentences, including empty ones.
+      columns: names of the further columns of a table; their values are in `Token.extra` and
+        `Sentence.extra`.
+      source: the corpus that the text was made from, if any.
+      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
     """
 
     name: str
@@ -84,13 +84,13 @@ class GivenText:
 
     @property
     def judged(self) -> list[Sentence]:
-        """The sentences that have words, and the others too if blank lines are kept."""
+        """The sentences to score: those with words, or all sentences if blank lines are kept."""
         kept = self.blank_lines == "kept"
         return [sentence for sentence in self.sentences if sentence.tokens or kept]
 
     @property
     def corpus(self) -> Corpus:
-        """The words of the judged sentences; UserError if there are none."""
+        """The corpus of the sentences to score; raises UserError if it has no words."""
         if self.source is not None:
             return self.source
         return Corpus(self.name, [sentence.words for sentence in self.judged])
@@ -101,10 +101,10 @@ class Reading:
     """How a run reads a token.
 
     Attributes:
-      lower_case: as `Vocabulary` has it.
-      fused: as `Conllu` has it; None for a run of plain text, which reads what is written.
+      lower_case: see `Vocabulary.lower_case`.
+      fused: see `Conllu.fused`; None for a run trained on plain text, which never splits tokens.
       parts: {fused form: its words} of the training text, in the vocabulary's case.
-      known: words of the lexicon; others are looked up in `parts` in lower case, too.
+      known: words of the lexicon; other words are looked up in `parts` in lower case, too.
     """
 
     lower_case: bool = False
@@ -113,14 +113,18 @@ class Reading:
     known: Container[str] = ()
 
     def words(self, token: str) -> tuple[str, ...]:
-        """The words that the model reads for a token of text that is no treebank."""
+        """Returns the words that the model reads for a token of plain text."""
         word = token.lower() if self.lower_case else token
         form = word if word in self.parts or word in self.known else word.lower()
         return self._joined(word, self.parts.get(form, (word,)))
 
     def words_of(self, form: str, parts: Iterable[str]) -> tuple[str, ...]:
-        """The words that the model reads for a form of a treebank, which has these words in it,
-        itself if it is one."""
+        """Returns the words that the model reads for a form of a treebank.
+
+        Args:
+          form: the form as written.
+          parts: the syntactic words of the form; the form itself if it is not fused.
+        """
         form, *parts = (word.lower() if self.lower_case else word for word in (form, *parts))
         return self._joined(form, tuple(parts))
 
@@ -133,26 +137,32 @@ class Reading:
 def read(
     path: str, reading: Reading, column: str = "text", blank_lines: str = "skipped"
 ) -> GivenText:
-    """The text of a file, whose path may have a range of its sentences, 'a.conllu[:100]'.
+    """Reads a text to be scored: CoNLL-U, a table of items, or plain text.
 
-    CoNLL-U is what is called .conllu or .conll or begins as such; a table of items has tabs and a
-    header with "word" (a word a row; rows with the same item, id, sentence and condition, as far as
-    there are such columns, are a sentence) or "sentence" or `column` (a sentence a row). All else
-    is plain text, a sentence a line, words between white space.
+    A file is CoNLL-U if its suffix is .conllu or .conll or it begins as CoNLL-U. A table of items
+    has tabs and a header with the column "word" (a word a row; rows that agree in the columns item,
+    id, sentence and condition, where present, form a sentence), or "sentence" or `column` (a
+    sentence a row). Any other file is plain text, a sentence a line, words between white space.
+
+    Args:
+      path: the file, perhaps with a range of its sentences: 'a.conllu[:100]'.
+      reading: how the model reads a token.
+      column: the column with the sentences of a table.
+      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
 
     Raises:
-      UserError: the file cannot be read as what it is; the line is named.
+      UserError: the file is not of its format; the message names the line.
     """
     content = files.read_text(files.find(files.Part.parse(path).path))
     return of_content(content, path, reading, column, blank_lines)
 
 
 def is_plain(path: str, head: str, column: str = "text") -> bool:
-    """Whether `read` takes a file for plain text, a sentence a line.
+    """Whether `read` treats a file as plain text, a sentence a line.
 
     Args:
-      path: of the file.
-      head: its first thousand lines, or all.
+      path: the path of the file.
+      head: its first thousand lines, or all of them.
       column: see `read`.
     """
     suffix = folders.kind(files.find(path))
@@ -167,7 +177,15 @@ def of_content(
     column: str = "text",
     blank_lines: str = "skipped",
 ) -> GivenText:
-    """What `read` makes of the content of the file at a path."""
+    """Parses the content of the file at `path`; see `read`.
+
+    Args:
+      content: the text of the file.
+      path: the file, perhaps with a range of its sentences.
+      reading: how the model reads a token.
+      column: the column with the sentences of a table.
+      blank_lines: "skipped" or "kept", see `Text.blank_lines`.
+    """
     part = files.Part.parse(path)
     file = files.find(part.path)
     text = content.replace("\r\n", "\n").replace("\r", "\n")
@@ -185,7 +203,7 @@ def of_content(
 
 
 def is_one(path: str) -> bool:
-    """Whether a path is that of a file which `read` reads; others are for `Text` to read."""
+    """Whether `read` can read the file at a path; `Text` reads all others."""
     path = files.Part.parse(path).path
     try:
         file = files.find(path)
@@ -195,17 +213,24 @@ def is_one(path: str) -> bool:
 
 
 def table(path: str, source: Source) -> Source:
-    """The source of the items of a file that `read` does not read: `source` if that is of text."""
+    """Returns the source that reads a table `read` cannot read: `source` if it is a `Text`.
+
+    Args:
+      path: the table.
+      source: the source of the run's data.
+    """
     if isinstance(source, Text):
         return source
     return Text(train=path, validation=path, tests=(path,))
 
 
 def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) -> GivenText:
-    """A corpus as if its words had been given with `joint` between them.
+    """Converts a corpus to a text whose tokens are its words with `joint` between them.
 
     Args:
-      reading: how they are read; None if the corpus has them as the model reads them.
+      corpus: the corpus.
+      joint: the text between words.
+      reading: how the model reads a word; None if the corpus has the words that it reads.
     """
     sentences = []
     for number, words in enumerate(corpus.sentences, 1):
@@ -216,7 +241,12 @@ def of_corpus(corpus: Corpus, joint: str = " ", reading: Reading | None = None) 
 
 
 def tokens_of(line: str, reading: Reading) -> list[Token]:
-    """The tokens of a line, which white space parts."""
+    """Splits a line at white space into tokens.
+
+    Args:
+      line: the line.
+      reading: how the model reads a token.
+    """
     return [
         Token(match[0], *match.span(), reading.words(match[0]))
         for match in re.finditer(r"\S+", line)
@@ -224,10 +254,10 @@ def tokens_of(line: str, reading: Reading) -> list[Token]:
 
 
 def cells(line: str) -> list[str]:
-    """The values of a line of a table, parted by tabs.
+    """Splits a line of a table at its tabs.
 
-    A value in quotation marks whose inner ones are doubled is taken out of them, as spreadsheets,
-    pandas and R write; any other quotation mark is text.
+    A value in quotation marks whose inner quotation marks are doubled is unquoted, as written by
+    spreadsheets, pandas and R. Any other quotation mark is text.
     """
     return [_unquoted(cell) for cell in line.removesuffix("\r").split("\t")]
 
@@ -246,7 +276,13 @@ def _sentence(line, name, tokens, length=None):
 
 
 def of_text(text: str, name: str, reading: Reading) -> GivenText:
-    """Plain text, a sentence a line, words between white space."""
+    """Parses plain text, a sentence a line, words between white space.
+
+    Args:
+      text: the content of a file.
+      name: the path of the file.
+      reading: how the model reads a token.
+    """
     sentences = []
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         sentences.append(_sentence(number, None, tokens_of(line, reading), len(line)))
@@ -284,7 +320,7 @@ def _of_treebank(text, path, name, reading):
 
 
 def _found_in(line, pairs):
-    """The tokens where they stand in the line; None if it has other text between them."""
+    """Locates the tokens in a line; returns None if the line has other text between them."""
     tokens, end = [], 0
     for form, words in pairs:
         start = line.find(form, end)
@@ -296,7 +332,7 @@ def _found_in(line, pairs):
 
 
 def _placed(pairs, spaces):
-    """The tokens one after the other, each with what comes after it."""
+    """Places the tokens one after the other, each followed by its space."""
     tokens, begin = [], 0
     for (form, words), space in zip(pairs, spaces, strict=True):
         tokens.append(Token(form, begin, begin + len(form), words))
@@ -353,8 +389,8 @@ def _of_words(rows, path, name, reading, header):
     keys = [key for key in _KEYS if key in header]
     if not keys:
         raise UserError(
-            f"{path}, line 1: a table with a word a row needs a column 'item', which says of each "
-            "whose it is."
+            f"{path}, line 1: a table with a word a row needs a column 'item': name the sentence "
+            "of each word there."
         )
     columns = tuple(key for key in header if key not in ("word", keys[0]))
     items: dict = {}
@@ -367,12 +403,14 @@ def _of_words(rows, path, name, reading, header):
                 "put the rows of an item together, or tell two items apart in 'condition'."
             )
         if not row["word"].strip():
-            raise UserError(f"{path}, line {number}: there is no word: give one, or leave it out.")
+            raise UserError(
+                f"{path}, line {number}: the word is empty: give one, or leave the row out."
+            )
         items.setdefault(key, []).append((number, row))
         previous = key
     sentences = []
     for item in items.values():
-        # A region may be of several words.
+        # A region may have several words.
         pairs = [
             (row["word"], tuple(w for t in row["word"].split() for w in reading.words(t)))
             for _, row in item

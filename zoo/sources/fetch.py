@@ -1,8 +1,8 @@
-"""Fetches the files of free corpora, each checked and whole or not at all.
+"""Fetches the files of free corpora: each is verified, and written whole or not at all.
 
-A file has to have the SHA-256 that `zoo.sources.free_corpora` knows. Where none is known, the first
-download is believed, and its SHA-256 is written to `fetched.json` in the folder of data ("trust on
-first use"): from then on, and for all who have that file, the same address has to give the same.
+A file must have the SHA-256 recorded in `zoo.sources.free_corpora`. Where none is recorded there,
+the first download is trusted and its SHA-256 is written to `fetched.json` in the folder of data
+("trust on first use"). Later downloads are checked against it, also by others who share that file.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from zoo.errors import UserError, shortened
 from zoo.sources import dataset_rows, free_corpora
 
 RECORD = "fetched.json"
-# Some hosts refuse the name that urllib gives itself.
+# Some hosts refuse urllib's own user agent.
 _HEADERS = {"User-Agent": "zoo (python-urllib)"}
 TIMEOUT = 60.0
 _ADDRESS = re.compile(r"(https?|ftp|file)://.", re.IGNORECASE)
@@ -31,12 +31,13 @@ _SPLITS = {"train": "train", "valid": "validation", "test": "test"}
 
 
 class Fetched(NamedTuple):
-    """A file that is there.
+    """A verified file.
 
     Attributes:
-      path: where it lies.
-      sha256: what it is.
-      how: "there" already, "known", "recorded" or "first": by what it was checked.
+      path: its path.
+      sha256: its SHA-256.
+      how: how it was verified: "known" against `free_corpora`, "recorded" against `fetched.json`,
+        "first" as a trusted first download, or "there" for an existing file without a checksum.
     """
 
     path: pathlib.Path
@@ -53,19 +54,22 @@ def fetch(
     through_datasets: bool = True,
     log: Callable[[str], None] = print,
 ) -> list[Fetched]:
-    """Fetches what of a corpus is not in the folder yet, and checks what is.
+    """Fetches the missing files of a corpus, and verifies all files.
 
     Args:
-      name: of `zoo.sources.free_corpora.corpus`.
-      folder: of data; recipes find files there if $ZOO_DATA names it.
-      release: of treebanks.
-      mirror: an address to which those of files are appended, host and path, in the place of their
-        own: "file:///media/disk" reads /media/disk/raw.githubusercontent.com/...
-      through_datasets: whether the library `datasets` is asked first, where a hub has the corpus.
+      name: the name of a corpus, see `zoo.sources.free_corpora.corpus`.
+      folder: the folder of data; recipes find the files there if $ZOO_DATA names it.
+      release: the release of treebanks.
+      mirror: an address to fetch from instead; the host and path of each file's own address are
+        appended to it: "file:///media/disk" reads /media/disk/raw.githubusercontent.com/...
+      through_datasets: whether the library `datasets` is tried first, where a hub has the corpus.
       log: is called with a line of text for each file.
 
+    Returns:
+      The files of the corpus.
+
     Raises:
-      UserError: there is no such corpus, a file cannot be had, or it is another than it has to be.
+      UserError: the corpus is unknown, a file cannot be fetched, or its checksum is wrong.
     """
 
     def listing(url):
@@ -104,7 +108,7 @@ def fetch(
 
 
 def _there(path) -> bytes | None:
-    """What is in a file; None if it is yet to be fetched, and its folder can be written to."""
+    """Reads a file; returns None if it is missing and its folder can be written to."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -118,14 +122,14 @@ def _there(path) -> bytes | None:
 
 _HOW = {
     "there": "already there",
-    "known": "as it has to be",
+    "known": "as expected",
     "recorded": f"as recorded in {RECORD}",
-    "first": f"believed at this first download, and recorded in {RECORD}",
+    "first": f"trusted at this first download, and recorded in {RECORD}",
 }
 
 
 def _content(file, mirror, folder, archives) -> bytes:
-    """The bytes of a file from its addresses."""
+    """Fetches the bytes of a file from its addresses."""
     parts = []
     for url in file.urls:
         try:
@@ -141,7 +145,7 @@ def _content(file, mirror, folder, archives) -> bytes:
             return archive.read(file.member)
     except (zipfile.BadZipFile, KeyError) as error:
         raise UserError(
-            f"{file.urls[0]} is no archive with {file.member} ({error}): put this file at "
+            f"{file.urls[0]} is not an archive with {file.member} ({error}): put this file at "
             f"{folder / file.path}."
         ) from error
 
@@ -160,7 +164,7 @@ def _not_had(url, error, path, mirror):
 
 
 def _bytes_at(url: str, mirror: str | None) -> bytes:
-    """What is at an address, or at its place in a mirror; OSError if it cannot be had."""
+    """Fetches the bytes at an address or in its mirror; raises OSError if that fails."""
     if mirror:
         url = f"{mirror.rstrip('/')}/{url.partition('://')[2]}"
     try:
@@ -172,7 +176,7 @@ def _bytes_at(url: str, mirror: str | None) -> bytes:
 
 
 def _through_datasets(corpus, file) -> bytes | None:
-    """The lines of a split of the hub's data set; None where the library or the hub is away."""
+    """Fetches a split from the hub; returns None if the library or the hub is not available."""
     if not corpus.hub[0]:
         return None
     split = _SPLITS[file.path.rpartition("wiki.")[2].partition(".")[0]]
@@ -185,26 +189,33 @@ def _through_datasets(corpus, file) -> bytes | None:
 
 
 def _checked(folder, file, content, release, there=False) -> Fetched:
-    """What a file is, which is what it has to be.
+    """Verifies the checksum and the number of tokens of a file.
+
+    Args:
+      folder: the folder of data.
+      file: the file, a `free_corpora.File`.
+      content: its bytes.
+      release: the release of treebanks.
+      there: whether the file is on disk already.
 
     Raises:
-      UserError: it is not.
+      UserError: the file is another one.
     """
     digest = hashlib.sha256(content).hexdigest()
     recorded = read_record(folder).get(file.path, {})
     expected = file.sha256 or recorded.get("sha256")
     how = "known" if file.sha256 else "recorded" if expected else "there" if there else "first"
     path = folder / file.path
-    what = f"{path} is" if there else f"{', '.join(file.urls)}: what is there now, for {path}, is"
+    what = str(path) if there else f"{', '.join(file.urls)}: the content, for {path},"
     if expected and digest != expected:
         away = "move it away to fetch it again" if there else "get a copy and put it there"
         if not file.sha256:
-            away += f", or take its entry out of {folder / RECORD} if it is meant"
-        raise UserError(f"{what} another file (sha256 {digest}, not {expected}): {away}.")
+            away += f", or take its entry out of {folder / RECORD} if the change is intended"
+        raise UserError(f"{what} is another file (sha256 {digest}, not {expected}): {away}.")
     tokens = content.count(b"\n") + len(content.split()) if file.tokens else 0
     if tokens != file.tokens:
         raise UserError(
-            f"{what} of {tokens:,} words and ends of lines, not {file.tokens:,}: get a copy from "
+            f"{what} has {tokens:,} words and line breaks, not {file.tokens:,}: get a copy from "
             "elsewhere."
         )
     return Fetched(path, digest, how)
@@ -227,7 +238,10 @@ def _write(path, content):
 
 
 def read_record(folder: pathlib.Path) -> dict:
-    """{path: {"sha256", "urls", "release"}} of the files that were fetched into a folder.
+    """Reads {path: {"sha256", "urls", "release"}} of the files fetched into a folder.
+
+    Args:
+      folder: the folder of data.
 
     Raises:
       UserError: the record cannot be read.
@@ -244,7 +258,7 @@ def read_record(folder: pathlib.Path) -> dict:
 
 
 def _record(folder, file, fetched, release):
-    """Writes down what was fetched."""
+    """Adds a fetched file to the record."""
     entry = {"sha256": fetched.sha256, "urls": [*file.urls]}
     if file.path.endswith(".conllu"):
         entry["release"] = release

@@ -1,4 +1,4 @@
-"""Paths of data files, whole or in part, and reading them with clear errors."""
+"""Paths of data files, perhaps with a range of sentences, and their content as text."""
 
 import bz2
 import dataclasses
@@ -15,23 +15,23 @@ from typing import Any, TypeVar
 from zoo.errors import UserError, shortened
 from zoo.trust import bundled_configs, permissions
 
-# What begins with these bytes is decompressed, whatever its name is. (An empty text compressed with
-# bzip2 has other ones after the ninth.)
+# Files that begin with these bytes are decompressed, whatever their names are. (An empty text
+# compressed with bzip2 has others after the ninth.)
 _OPEN: tuple[tuple[re.Pattern, Callable[[Any], Any]], ...] = (
     (re.compile(rb"\x1f\x8b"), gzip.open),
     (re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"), bz2.open),
     (re.compile(rb"\xfd7zXZ\0"), lzma.open),
 )
-# Most bytes of a line in a compressed file, or in one that is read line by line: 128 MiB, more than
-# text8, a line of 100 MB. A compressed file of a few kB may hold a line larger than the memory.
+# Most bytes of a line in a compressed file, or in a file that is read line by line: 128 MiB, more
+# than text8, a line of 100 MB. A compressed file of a few kB may hold a line larger than memory.
 LONGEST_LINE = 1 << 27
-# Most bytes of a line that holds a sentence, a hypothesis, a list of them or an arc: its words and
-# numbers take some thirty times its size as they are read.
+# Most bytes of a line that holds a sentence, a hypothesis, a list of hypotheses or an arc: its
+# words and numbers take some thirty times its size in memory.
 LONGEST_SENTENCE = 1 << 20
 # Most bytes of a JSON list that is read whole.
 LONGEST_LIST = 1 << 24
 _PIECE = 1 << 20  # bytes that are decompressed at a time
-# What is not read, and what to do instead.
+# Formats that are not read: their first bytes, and the remedy.
 OTHERS = (
     (b"PK\x03\x04", "is a zip archive: unpack it"),
     (b"\x28\xb5\x2f\xfd", "is compressed with zstd: decompress it"),
@@ -39,28 +39,31 @@ OTHERS = (
     (b"\xff\xfe", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
     (b"\xfe\xff", "is UTF-16: convert it with iconv -f utf-16 -t utf-8"),
 )
-# What a split is read from: a path, or several.
+# The path of a split, or its paths.
 Paths = TypeVar("Paths")
 _RANGE = re.compile(r"(?s:(?P<path>.*))\[(?P<start>[^\[\]:]*):(?P<stop>[^\[\]]*)\]")
-# Sixteen digits are more than any file has sentences; Python refuses to read some thousands.
+# At most sixteen digits: Python refuses to parse integers of several thousand digits.
 _BOUND = re.compile(r"(-?[0-9]{1,16})?")
-# What a slip makes of a bound; anything else within the brackets belongs to the path, or to a hub.
+# A mistyped bound; anything else within the brackets belongs to the path, or to a hub.
 _SLIP = re.compile(r"[-+:,._\s\d]*")
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A path and the range of its sentences that is meant, as in 'train.txt[:-728]'."""
+    """A path and a range of its sentences, as in 'train.txt[:-728]'."""
 
     path: str
     range: slice
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]'; numbers may be negative.
+        """Parses 'path', 'path[start:stop]', 'path[:stop]' or 'path[start:]', as in Python slices.
+
+        Args:
+          text: a path, perhaps with a range.
 
         Raises:
-          UserError: for a range that is none, such as 'path[-:]' or 'path[1:9:2]'.
+          UserError: the range is malformed, such as 'path[-:]' or 'path[1:9:2]'.
         """
         match = _RANGE.fullmatch(text)
         if not match:
@@ -71,37 +74,39 @@ class Part:
         if all(map(_SLIP.fullmatch, bounds)):
             given = text[len(match["path"]) :]
             raise UserError(
-                f"{match['path']}: the range {shortened(given)} is none: write [start:stop], "
+                f"{match['path']}: {shortened(given)} is not a range: write [start:stop], "
                 "[start:] or [:stop] with whole numbers."
             )
         return cls(text, slice(None))
 
 
 def data_folder() -> pathlib.Path | None:
-    """The folder of relative data paths beside the working folder: $ZOO_DATA, if it is set."""
+    """Returns the folder of relative data paths, $ZOO_DATA; None if it is not set."""
     given = os.environ.get("ZOO_DATA")
     return pathlib.Path(given) if given else None
 
 
 def find(path: str) -> pathlib.Path:
-    """The file or folder at `path`, taken from the working folder or else from `data_folder`.
+    """Finds the file or folder at `path` in the working folder, or else in `data_folder`.
 
-    What the zoo's own recipes name as configs/FILE comes with them, if it is in neither.
+    Files named configs/FILE that are in neither are taken from the recipes that come with zoo.
+
+    Args:
+      path: a path without a range.
 
     Raises:
-      UserError: `check_path` refuses it, there is none, or the path is empty.
+      UserError: `check_path` refuses the path, nothing exists there, or it is empty.
     """
     check_path(path)
     return locate(path)
 
 
 def locate(path: str) -> pathlib.Path:
-    """Finds a file as `find` does, whoever names the path: for telling files apart, not for reading
-    them."""
+    """Finds a file as `find` does, without `check_path`: to compare files, not to read them."""
     if not path.strip():
         raise UserError(
-            "a path is empty: give that of a file (a shell makes nothing of a variable that is not "
-            "set, as in --set data.train=$FILE)."
+            "a path is empty: give the path of a file (a shell replaces an unset variable by "
+            "nothing, as in --set data.train=$FILE)."
         )
     paths = candidates(path)
     for candidate in paths:
@@ -116,28 +121,36 @@ def locate(path: str) -> pathlib.Path:
     if (own := bundled_configs.file(path)) is not None:
         return own
     if paths[0].is_absolute():
-        raise UserError(f"there is no file {path}: give the path of one.")
-    beside = f", nor {paths[1]}" if len(paths) > 1 else ""
+        raise UserError(f"{path} does not exist: give the path of a file.")
+    beside = f", nor does {paths[1]}" if len(paths) > 1 else ""
     raise UserError(
-        f"there is no file {path}{beside}: give the path of one, or set ZOO_DATA to the folder "
+        f"{path} does not exist{beside}: give the path of a file, or set ZOO_DATA to the folder "
         "that holds it."
     )
 
 
 def candidates(path: str) -> list[pathlib.Path]:
-    """Where a path may lie: in the working folder, and then in `data_folder` if there is one."""
+    """Lists where a path may lie: in the working folder, then in `data_folder` if it is set.
+
+    Args:
+      path: a path without a range.
+    """
     folder = data_folder()
     return [pathlib.Path(path), *([] if folder is None else [folder / path])]
 
 
 def check_path(path: str, files: Iterable[pathlib.Path] = ()):
-    """UserError for a path that none but a stranger's recipe names, and that leads elsewhere.
+    """Refuses a path outside the data folders that only another person's recipe names.
 
-    Elsewhere is a whole path, one that climbs with "..", a data set of a hub, and a link in the
-    working folder that leads out of it, unless into $ZOO_DATA, whose own links are the user's.
+    Refused are absolute paths, paths with "..", data sets of a hub, and links that lead out of the
+    working folder, unless into $ZOO_DATA. Links within $ZOO_DATA are the user's own.
 
     Args:
-      files: those that a folder or a pattern stands for.
+      path: the path as named.
+      files: the files of a folder or pattern at that path.
+
+    Raises:
+      UserError: the path is refused.
     """
     workdir = permissions.stranger(path, path=True)
     if workdir is None:
@@ -167,7 +180,11 @@ def _lies_elsewhere(file):
 
 
 def names_in(text: str) -> set[str]:
-    """What a string may name: itself, and the path in it if it is one with a range."""
+    """Returns the paths that a string may name: itself, and itself without a range.
+
+    Args:
+      text: any string of a recipe.
+    """
     try:
         return {text, Part.parse(text).path}
     except UserError:
@@ -175,11 +192,14 @@ def names_in(text: str) -> set[str]:
 
 
 def read_text(path: pathlib.Path) -> str:
-    """The text of a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
+    """Reads a UTF-8 file, perhaps compressed with gzip, bzip2 or xz.
+
+    Args:
+      path: the file.
 
     Raises:
-      UserError: it cannot be read, is empty, binary or not UTF-8, or a line of a compressed file is
-        longer than `LONGEST_LINE`.
+      UserError: the file cannot be read, is empty, binary or not UTF-8, or a line of a compressed
+        file is longer than `LONGEST_LINE`.
     """
     try:
         content = path.read_bytes()
@@ -187,12 +207,17 @@ def read_text(path: pathlib.Path) -> str:
         raise UserError(f"{path} cannot be read: {error.strerror}: give a file of text.") from error
     content = _decompressed(content, path)
     check_utf8(content, path)
-    return content.decode("utf-8-sig")  # without the mark that some editors put first
+    return content.decode("utf-8-sig")  # without a byte order mark
 
 
 def opener(start: bytes) -> Callable[[Any], Any] | None:
-    """Returns what opens a compressed file within an open one, by its first bytes; None if it is
-    not compressed."""
+    """Returns the function that decompresses an open file, by its first bytes.
+
+    Returns None if the file is not compressed.
+
+    Args:
+      start: the first 16 bytes of the file.
+    """
     return next((opens for magic, opens in _OPEN if magic.match(start)), None)
 
 
@@ -217,14 +242,19 @@ def _decompressed(content, path):
 
 
 def check_readable(content: bytes, path: pathlib.Path):
-    """UserError for a file that begins as one that is not read; says what to do instead."""
+    """Raises UserError, with the remedy, for a file in one of the formats `OTHERS`.
+
+    Args:
+      content: the first bytes of the file.
+      path: the file, for messages.
+    """
     for prefix, what in OTHERS:
         if content.startswith(prefix):
             raise UserError(f"{path} {what} first.")
 
 
 def _pieces(file, path) -> Iterator[bytes]:
-    """Reads a decompressed file in pieces, as long as its lines are no longer than they may be."""
+    """Reads a decompressed file in pieces; raises UserError for a line that is too long."""
     number, length = 1, 0
     while piece := file.read(_PIECE):
         first = piece.find(b"\n")
@@ -238,7 +268,12 @@ def _pieces(file, path) -> Iterator[bytes]:
 
 
 def check_utf8(content: bytes, path: pathlib.Path):
-    """UserError unless the bytes are text."""
+    """Raises UserError unless the bytes are UTF-8 text.
+
+    Args:
+      content: the content of the file.
+      path: the file, for messages.
+    """
     if not content.strip():
         raise UserError(f"{path} is empty: give a file with text.")
     if b"\0" in content:
@@ -254,14 +289,23 @@ def check_utf8(content: bytes, path: pathlib.Path):
 
 
 def test_names(tests: Sequence) -> tuple[str, ...]:
-    """The names of the test splits: "test" if there is one, "test1", "test2" ... if several."""
+    """Names the test splits: "test" for a single one, otherwise "test1", "test2" ...
+
+    Args:
+      tests: the paths of the tests.
+    """
     if len(tests) == 1:
         return ("test",)
     return tuple(f"test{number}" for number in range(1, len(tests) + 1))
 
 
 def path_of(paths: Mapping[str, Paths], split: str) -> Paths:
-    """The path of a split, or its paths."""
+    """Returns the path of a split, or its paths; raises UserError for an unknown split.
+
+    Args:
+      paths: {split: path or paths}.
+      split: the name of a split.
+    """
     if split not in paths:
-        raise UserError(f"there is no split {split!r}: the data have {', '.join(paths)}.")
+        raise UserError(f"unknown split {split!r}: the data have {', '.join(paths)}.")
     return paths[split]

@@ -1,4 +1,4 @@
-"""Files of folders: which of them are text, and what a pattern of paths means."""
+"""Text files in folders, and patterns of paths."""
 
 import glob
 import logging
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 COMPRESSED = (".gz", ".bz2", ".xz")
 KNOWN = (".txt", ".json", ".jsonl", ".parquet", ".csv", ".tsv")
-# Beside the text of a folder, and no part of it.
+# Files in a folder of text that are not part of the text.
 _BACKUP = re.compile(r"(?i).*(~|\.bak|\.orig|\.old|\.swp|\.swo|\.tmp)|#.*#")
 _ABOUT = re.compile(
     r"(?i)(readme|licen[cs]e|copying|notice|authors|changelog|citation)([._-].*)?|.*\.(md|rst)"
@@ -21,7 +21,11 @@ _SHARD = re.compile(r"-\d+-of-\d+$|\.\d+$")  # news.en-00001-of-00100
 
 
 def kind(path: pathlib.Path) -> str:
-    """The suffix that says what a file has: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9"."""
+    """Returns the suffix of a file's format: ".csv" of "A.CSV.gz", ".en" of "news.en-1-of-9".
+
+    Args:
+      path: the file.
+    """
     name = path.name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
@@ -29,16 +33,19 @@ def kind(path: pathlib.Path) -> str:
 
 
 def text_files(path: str) -> list[pathlib.Path]:
-    """The files that a path stands for: a file, a folder of text, or a pattern ('news/*.en').
+    """Lists the files at a path: a file, a folder of text, or a pattern ('news/*.en').
 
-    Of a folder the files below it in the order of their names, but hidden ones, backups, and those
-    about it, such as README. Their kinds are .txt, .json, .jsonl, .parquet, .csv and .tsv, or else
-    all are of one kind. A pattern takes what it says, hidden files apart. Which files they are is
-    logged.
+    A folder stands for all files below it, in the order of their names, without hidden files,
+    backups, and files such as README. Their suffixes must be among .txt, .json, .jsonl, .parquet,
+    .csv and .tsv, or all equal. A pattern stands for all files that match, without hidden ones. The
+    files are logged.
+
+    Args:
+      path: a path without a range.
 
     Raises:
-      UserError: there are none, they are of several unknown kinds, or the folder is the working
-        folder or around it.
+      UserError: no file is found, the files have several unknown suffixes, or the folder is or
+        contains the working folder.
     """
     files.check_path(path)
     try:
@@ -64,14 +71,14 @@ def text_files(path: str) -> list[pathlib.Path]:
     kinds = sorted({kind(member) for member in chosen})
     if len(kinds) > 1 and not {*kinds} <= {*KNOWN}:
         raise UserError(
-            f"{path} has files of several kinds ({named(kinds)}): say which are meant with a "
+            f"{path} has files of several kinds ({named(kinds)}): choose some of them with a "
             f"pattern, such as '{path}/*{kinds[-1]}'."
         )
     return _told(path, chosen)
 
 
 def _matches(path):
-    """The files of a pattern; None if it is none."""
+    """Lists the files that match a pattern; returns None for a path that is not a pattern."""
     if not glob.has_magic(path):
         return None
     for pattern in files.candidates(path):
@@ -79,11 +86,11 @@ def _matches(path):
         matches = sorted(filter(pathlib.Path.is_file, members))
         if matches:
             return matches
-    raise UserError(f"no file is of the pattern {path}: give another, or the path of a file.")
+    raise UserError(f"no file matches the pattern {path}: give another, or the path of a file.")
 
 
 def _is_text(member):
-    """Whether a path within a folder may be one of its texts."""
+    """Whether a path within a folder may be part of its text."""
     hidden = any(part.startswith(".") for part in member.parts)
     return not (hidden or _BACKUP.fullmatch(member.name) or _ABOUT.fullmatch(member.name))
 

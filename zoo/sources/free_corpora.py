@@ -1,8 +1,8 @@
-"""Corpora that everyone may fetch: what they are, where they lie, and what their files must be.
+"""Free corpora: their addresses, licences and checksums.
 
-Every file is one of the folders that recipes name, such as `multi30k/val.lc.norm.tok.en`. Where the
-SHA-256 of a file is written here it was taken from the file that figures of this zoo are of; where
-none is, the first download says what the file is: see `zoo.sources.fetch`.
+The paths of the files are the paths that recipes name, such as `multi30k/val.lc.norm.tok.en`. A
+SHA-256 given here was computed from the file behind the reported figures of this zoo. Without one,
+the first download is trusted: see `zoo.sources.fetch`.
 """
 
 import re
@@ -21,14 +21,14 @@ _TREEBANK = re.compile(r"ud_(?P<language>[a-z]+(?:_[a-z]+)*)_(?P<treebank>[a-z0-
 
 
 class File(NamedTuple):
-    """A file to be fetched.
+    """A file of a free corpus.
 
     Attributes:
-      path: where it belongs, in the folder of data.
-      urls: where its parts are, which are joined.
-      sha256: what it must be; None where it is not known.
-      member: the file within the zip archive that is at the one address; "" without an archive.
-      tokens: how many words and ends of lines it must have; 0 where it is not known.
+      path: its path in the folder of data.
+      urls: the addresses of its parts, which are concatenated.
+      sha256: its SHA-256; None if unknown.
+      member: its name within the zip archive at the only address; "" without an archive.
+      tokens: its number of words and line breaks; 0 if unknown.
     """
 
     path: str
@@ -42,10 +42,10 @@ class Corpus(NamedTuple):
     """A free corpus.
 
     Attributes:
-      about: what it is, with its licence.
+      about: a description, with its licence.
       files: its files.
-      hub: (data set, configuration) of a hub that `datasets` reads, ("", "") without one; its
-        splits have a column "text".
+      hub: (data set, configuration) on the hub that `datasets` reads, with a column "text"; ("",
+        "") if it is not there.
     """
 
     about: str
@@ -53,7 +53,7 @@ class Corpus(NamedTuple):
     hub: tuple[str, str] = ("", "")
 
 
-# Of the texts of task 1, each by its ending. By hand: `sha256sum` of the files of that revision.
+# Checksums of the texts of task 1, by `sha256sum` of the files of that revision.
 _CAPTIONS = {
     "train.lc.norm.tok.en": "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119",
     "train.lc.norm.tok.fr": "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1",
@@ -89,7 +89,7 @@ _AGREEMENT = {
 
 
 def _wikitext(size: int, train_tokens: int) -> Corpus:
-    """WikiText (Merity et al. 2016), whose table 1 has the numbers of tokens."""
+    """Returns WikiText (Merity et al. 2016), with the numbers of tokens of its table 1."""
     name = f"wikitext-{size}"
     tokens = {"train": train_tokens, "valid": 217_646, "test": 245_569}
     files = tuple(
@@ -109,7 +109,7 @@ CORPORA = {
     "wikitext-2": _wikitext(2, 2_088_628),
     "wikitext-103": _wikitext(103, 103_227_021),
     "tinyshakespeare": Corpus(
-        "plays of Shakespeare in one file, as of char-rnn; free of rights",
+        "plays of Shakespeare in one file, from char-rnn; public domain",
         (
             File(
                 "tinyshakespeare/input.txt",
@@ -119,7 +119,7 @@ CORPORA = {
         ),
     ),
     "multi30k": Corpus(
-        "captions in English, French and Czech, tokenised; for research, not for commerce",
+        "captions in English, French and Czech, tokenised; for non-commercial research",
         tuple(
             File(f"multi30k/{name}", (f"{_MULTI30K}/{name}",), digest)
             for name, digest in _CAPTIONS.items()
@@ -137,18 +137,19 @@ TREEBANK_FORM = "ud_LANGUAGE_TREEBANK"
 
 
 def corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Corpus:
-    """A corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies.
+    """Returns a corpus by its name: one of `CORPORA`, or a treebank of Universal Dependencies.
 
-    The files of treebanks are `train.conllu`, `dev.conllu` and `test.conllu`, of all parts that a
-    large treebank's training text has; a small one may lack some of them.
+    The files of a treebank are `train.conllu`, `dev.conllu` and `test.conllu`. The parts of a large
+    training text are concatenated; a small treebank may lack some of the files.
 
     Args:
-      name: as "wikitext-2" or "ud_french_gsd".
-      release: of the treebanks: a tag such as "r2.14", or "master" for the last release.
-      listing: what the address of a folder of GitHub's has: [{"name", "download_url", ...}].
+      name: a name such as "wikitext-2" or "ud_french_gsd".
+      release: the release of a treebank: a tag such as "r2.14", or "master" for the last one.
+      listing: a function from the address of a GitHub folder to its entries, [{"name",
+        "download_url", ...}].
 
     Raises:
-      UserError: there is none of that name, or the treebank has no files of that release.
+      UserError: the name is unknown, or the treebank has no files in that release.
     """
     if name in CORPORA:
         return CORPORA[name]
@@ -156,7 +157,7 @@ def corpus(name: str, release: str, listing: Callable[[str], list[dict]]) -> Cor
     if match is None:
         known = ", ".join(CORPORA)
         raise UserError(
-            f"there is no corpus {name!r}: give one of {known}, or {TREEBANK_FORM} as ud_czech_pdt."
+            f"unknown corpus {name!r}: give one of {known}, or {TREEBANK_FORM}, as in ud_czech_pdt."
         )
     language = "_".join(part.capitalize() for part in match["language"].split("_"))
     repository = f"UD_{language}-{match['treebank'].upper()}"  # GitHub takes names in any case

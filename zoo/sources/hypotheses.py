@@ -1,4 +1,4 @@
-"""Hypotheses of recognisers and translators, and lists of them, of whatever form their file is."""
+"""Hypotheses of recognisers and translators, and n-best lists, whatever their file format."""
 
 import dataclasses
 import math
@@ -11,14 +11,14 @@ _ASCII = re.compile(r"[0-9eE.+-]+")
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
-    """A hypothesis of a list.
+    """A hypothesis of an n-best list.
 
     Attributes:
-      line: where it stands in its file, from 1.
+      line: its line in the file, from 1.
       text: its words with blanks between; "" if it has none.
       features: {name: value}, in the order of the file.
-      score: what the first system gave it in all, larger is better; None if the file has none.
-      rest: fields after the score, as they are written.
+      score: the total score of the first system, larger is better; None if the file has none.
+      rest: the fields after the score, unchanged.
     """
 
     line: int
@@ -29,7 +29,7 @@ class Hypothesis:
 
     @property
     def words(self) -> list[str]:
-        """The words of the text, which blanks part."""
+        """The words of the text."""
         return self.text.split()
 
 
@@ -38,9 +38,9 @@ class NBestList:
     """The hypotheses of one sentence.
 
     Attributes:
-      id: its name.
+      id: the name of the sentence.
       hypotheses: at least one, in the order of the file.
-      reference: what was said or should be written, where the file has it; else None.
+      reference: the reference transcript or translation; None if the file has none.
     """
 
     id: str
@@ -49,10 +49,16 @@ class NBestList:
 
 
 def number_of(text: object, where: str, what: str) -> float:
-    """Reads a finite number; UserError naming `where` and `what` where a text is none."""
+    """Parses a finite number; otherwise raises UserError naming `where` and `what`.
+
+    Args:
+      text: the number.
+      where: the file and line.
+      what: the name of the number, such as "the score".
+    """
     try:
         value = float(text) if isinstance(text, str | int | float) else math.nan
-        # Python's own 1_000 and digits of other scripts are slips in a file.
+        # Refuse Python's own 1_000, and digits of other scripts.
         if isinstance(text, bool) or (isinstance(text, str) and not _ASCII.fullmatch(text)):
             value = math.nan
     except (ValueError, OverflowError):

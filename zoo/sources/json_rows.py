@@ -1,4 +1,4 @@
-"""Rows of JSON: objects one after the other, a line each or not, or one list of them."""
+"""Rows of JSON: a sequence of objects, on a line each or not, or one list of objects."""
 
 import json
 import pathlib
@@ -12,10 +12,15 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def rows(text: str, path: pathlib.Path) -> list[dict]:
-    """The objects of a text, each with the names of all: a name that it does not have is None.
+    """Parses the objects of a text, and fills in None for names that only other objects have.
+
+    Args:
+      text: the content of a file.
+      path: the path of the file, for messages.
 
     Raises:
-      UserError: names the line where the text is no JSON, or the value that is no object.
+      UserError: the text is not JSON, or a value is not an object; the message names the line or
+        the number of the value.
     """
     values = list(_values(text, path))
     if len(values) == 1 and isinstance(values[0], list):
@@ -34,13 +39,13 @@ _KINDS = {str: "a string", list: "a list", bool: "true or false", type(None): "n
 
 
 def _after_blank(text: str, begin: int) -> int:
-    """Where the blanks end that stand at a place."""
+    """Returns the position after the blanks that begin at a position."""
     match = _BLANK.match(text, begin)
     return match.end() if match else begin
 
 
 def _values(text, path) -> Iterator:
-    """The values of a text, which may stand one after the other."""
+    """Yields the JSON values of a text."""
     decoder = json.JSONDecoder(parse_int=strict_json.whole_number)
     begin = _after_blank(text, 0)
     while begin < len(text):
@@ -51,7 +56,7 @@ def _values(text, path) -> Iterator:
             raise UserError(
                 f"{path}, line {line}: JSON that is nested too deeply: correct it."
             ) from error
-        except ValueError as error:  # of numbers, too, that Python finds too long to read
+        except ValueError as error:  # also for integers that are too long for Python to parse
             line = text.count("\n", 0, getattr(error, "pos", begin)) + 1
             what = getattr(error, "msg", error)
             raise UserError(f"{path}, line {line}: not JSON ({what}): correct it.") from error

@@ -1,7 +1,7 @@
-"""Lattices as text: HTK's standard lattice format, and Kaldi's.
+"""Writers of lattices: HTK's standard lattice format (SLF), and Kaldi's text format.
 
-What is written is read back by `zoo.sources.lattices` as an equal lattice, but for the lines of its
-links; in Kaldi's form, which has no scales, as one whose paths have equal scores.
+`zoo.sources.lattices` reads a written SLF lattice back as an equal lattice, except for the line
+numbers of its links. Kaldi's format has no scales: only the scores of paths stay equal.
 """
 
 import collections
@@ -12,7 +12,7 @@ from zoo.sources.lattices import Lattice
 
 
 def slf_lines(lattice: Lattice) -> Iterator[str]:
-    """The lines of a lattice in SLF with their ends: words on links, natural logarithms.
+    """Yields the lines of a lattice in SLF with line breaks: words on links, natural logarithms.
 
     Args:
       lattice: the lattice.
@@ -32,7 +32,7 @@ def slf_lines(lattice: Lattice) -> Iterator[str]:
 
 
 def _quoted(text):
-    """A value; in quotation marks where it would not be read as one otherwise."""
+    """Formats a value, in quotation marks where needed."""
     if '"' not in text and len(text.split()) == 1:
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -40,16 +40,16 @@ def _quoted(text):
 
 
 def kaldi_lines(lattice: Lattice) -> Iterator[str]:
-    """The lines of a lattice in Kaldi's text form with their ends, and a blank one.
+    """Yields the lines of a lattice in Kaldi's text format with line breaks, then a blank line.
 
-    Costs are negative scores, in which the scales and the word penalty are. Links to the end
-    without a word are the costs of final states, where no state has several.
+    Costs are negative scores with the scales and the word penalty multiplied in. Links to the end
+    without a word are written as final states, if no state has several of them.
 
     Args:
       lattice: the lattice.
 
     Raises:
-      UserError: the id or a word has blanks, or is what stands for no word in this form.
+      UserError: the id or a word has blanks, or is "0", which stands for the empty word.
     """
     for text in (lattice.id, *lattice.words):
         if len(text.split()) != 1 or text == "0":

@@ -1,7 +1,7 @@
-"""Lattices of recognisers: HTK's standard lattice format, and Kaldi's text form.
+"""Lattices of recognisers: HTK's standard lattice format (SLF), and Kaldi's text format.
 
-Whatever the form, a lattice is read as links with words, from one start to one end, in an order in
-which no link goes back; scores are natural logarithms, larger is better.
+In either format, a lattice is read as links with words between topologically sorted nodes, from one
+start to one end. Scores are natural logarithms, larger is better.
 """
 
 import collections
@@ -16,14 +16,14 @@ from zoo.errors import UserError, shortened
 from zoo.sources import files, streams
 from zoo.sources.hypotheses import number_of
 
-# Words that are none: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, and Kaldi's epsilon.
+# Labels that are not words: !NULL, !SENT_START, <s>, <sil>, [NOISE], ++UH++, Kaldi's epsilon.
 _FILLER = re.compile(r"!.*|<(?!unk>).*>|\[.*\]|\+\+.*\+\+|")
-# Less is taken for this, so that links whose posterior is written as 0 are on paths, too; more than
-# 1, up to a rounding of 1e-3, for 1.
+# Smaller posteriors are clamped to this, so that links with posterior 0 stay on paths; posteriors
+# of at most 1 + 1e-3, a rounding error, are clamped to 1.
 LEAST_POSTERIOR = 1e-6
 _FIELD = re.compile(r"\s*\w+=")
 _NODE = re.compile(r"[0-9]{1,18}")
-# Lines that tell the form of a file.
+# Number of lines that decide the format of a file.
 _HEAD = 1000
 
 
@@ -34,12 +34,12 @@ class Link:
     Attributes:
       start: the node that it leaves.
       end: the node that it reaches.
-      word: the word that was recognised, or None.
+      word: the recognised word, or None.
       acoustic: the recogniser's acoustic score, nats, without its scale.
-      language: the recogniser's score of its language model, nats, without its scale.
-      line: of the file.
-      log_posterior: log of the link's posterior among all paths, from 1e-6 to 1, nats; 0 where the
-        file has none.
+      language: the score of the recogniser's language model, nats, without its scale.
+      line: the link's line in the file.
+      log_posterior: the log of the link's posterior probability, nats, the probability clamped to
+        [1e-6, 1]; 0 where the file has none.
     """
 
     start: int
@@ -57,12 +57,12 @@ class Lattice:
 
     Attributes:
       id: its name.
-      nodes: how many.
-      links: each from a node to one with a higher number, ordered by their starts.
-      acoustic_scale: of the header: the recogniser's score is acoustic_scale * a + language_scale *
-        l + word_penalty a word.
-      language_scale: of the header.
-      word_penalty: of the header.
+      nodes: the number of nodes.
+      links: the links, each from a node to a node with a higher number, ordered by their starts.
+      acoustic_scale: the header's scale of acoustic scores. The recogniser's score of a link is
+        acoustic_scale * acoustic + language_scale * language + word_penalty (if it has a word).
+      language_scale: the header's scale of language-model scores.
+      word_penalty: the header's word penalty.
     """
 
     id: str
@@ -74,12 +74,12 @@ class Lattice:
 
     @property
     def words(self) -> list[str]:
-        """The words of its links, each once."""
+        """The distinct words of the links."""
         return [*dict.fromkeys(link.word for link in self.links if link.word is not None)]
 
 
 def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
-    """Reads the lattices of a file: one of SLF, or several of Kaldi's text form, one at a time.
+    """Reads the lattices of a file: one in SLF, or several in Kaldi's text format, one at a time.
 
     A file is SLF if most of its first 1,000 lines begin with a field NAME=. Nodes from which the
     end cannot be reached, or that cannot be reached from the start, are left out with their links.
@@ -87,14 +87,17 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
 
     Args:
       path: the file, perhaps compressed.
-      name: the id of a lattice of SLF that has no UTTERANCE; None for the file's path.
+      name: the id of an SLF lattice without UTTERANCE; None for the path.
+
+    Yields:
+      Each lattice, in the order of the file.
 
     Raises:
-      UserError: a line is not of the form of the file; a count of the header is another; a field or
-        a node comes twice, or a node not at all; a node or state is not a whole number; a time is
-        negative, or a posterior not from 0 to 1; a link has no score where others have one; there
-        is a cycle, or no path, or more than one start or end and none named; two lattices of
-        Kaldi's have no blank line between them; or there is no lattice. File and line are named.
+      UserError: a line is not of the file's format; a count differs from the header's; a field or
+        node is given twice; a link names an unknown node; a node or state is not a whole number; a
+        time is negative; a posterior is not in [0, 1]; only some links have a score; a lattice has
+        a cycle, no path, or several possible starts or ends and none is named; a blank line is
+        missing between two Kaldi lattices; or the file has no lattice. File and line are named.
     """
     lines = (
         line
@@ -104,7 +107,9 @@ def read_lattices(path: str, name: str | None = None) -> Iterator[Lattice]:
     head = [*itertools.islice(lines, _HEAD)]
     filled = [text for _, text in head if text.strip()]
     if not filled:
-        raise UserError(f"{path} has no lattice in its first lines: give SLF or Kaldi's text form.")
+        raise UserError(
+            f"{path} has no lattice in its first lines: give SLF or Kaldi's text format."
+        )
     if 2 * sum(_FIELD.match(text) is not None for text in filled) > len(filled):
         yield _of_slf(itertools.chain(head, lines), path, name or path)
     else:
@@ -141,7 +146,7 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
                 if field in header:
                     raise UserError(
                         f"{where}: the field {field}= is in the header already ({at[field]}): give "
-                        "it once, and a file one lattice."
+                        "it once, and one lattice a file."
                     )
             header |= fields
             at |= dict.fromkeys(fields, where)
@@ -153,8 +158,8 @@ def _of_slf(lines: Iterable[tuple[int, str]], path: str, name: str) -> Lattice:
         field = short if short in header else long
         if field in header and header[field] != str(count):
             raise UserError(
-                f"{at[field]}: the header says {shortened(header[field], 80)} {long.lower()} and "
-                f"there are {count}: the file is cut short, or its header is wrong: get it again."
+                f"{at[field]}: the header counts {shortened(header[field], 80)} {long.lower()}, "
+                f"the file {count}: it is cut short, or its header is wrong: get it again."
             )
     base = number_of(header.get("base", str(math.e)), at.get("base", path), "base")
     if base < 0 or base == 1:
@@ -232,8 +237,8 @@ def _end(fields, long, short, nodes, where):
         raise UserError(f"{where}: the link has no {short}=: name the node there.")
     if node not in nodes:
         raise UserError(
-            f"{where}: the link has {short}={shortened(node, 80)}, and there is no such node: name "
-            "one of those at I=."
+            f"{where}: the link has {short}={shortened(node, 80)}, which is not a node: name one "
+            "of the nodes at I=."
         )
     return node
 
@@ -241,14 +246,14 @@ def _end(fields, long, short, nodes, where):
 def _named_node(name, nodes, where, field):
     if name is not None and name not in nodes:
         raise UserError(
-            f"{where}: the header says {field}={shortened(name, 80)}, and there is no such node: "
-            "name one of those at I=."
+            f"{where}: the header has {field}={shortened(name, 80)}, which is not a node: name one "
+            "of the nodes at I=."
         )
     return name
 
 
 def _natural(value, base, where):
-    """The natural logarithm of a score; base 0 writes probabilities."""
+    """Converts a score to a natural logarithm; with base 0, scores are probabilities."""
     if base:
         return value * math.log(base)
     if value < 0:
@@ -261,7 +266,10 @@ def _word(text):
 
 
 def _of_kaldi(lines, path) -> Iterator[Lattice]:
-    """Lattices between blank lines: a name, arcs `from to word graph,acoustic`, final states."""
+    """Yields the lattices between blank lines: a name, arcs, and final states.
+
+    An arc is a line `from to word graph,acoustic`.
+    """
     block: list[tuple[int, str]] = []
     for line, text in itertools.chain(lines, [(0, "")]):
         if text.strip():
@@ -272,13 +280,13 @@ def _of_kaldi(lines, path) -> Iterator[Lattice]:
 
 
 def _of_block(block, path):
-    """The lattice of the lines between blank ones."""
+    """Parses the lattice in a block of lines without blank ones."""
     (first, name), *rest = block
     name = name.strip()
     if len(name.split()) != 1 or name.startswith("<"):  # a page of HTML, such as an error 404
         raise UserError(
-            f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice of "
-            "Kaldi's text form nor a field of SLF: give a file of one of the two."
+            f"{path}, line {first}: {shortened(name, 80)!r} is neither the name of a lattice in "
+            "Kaldi's text format nor a field of SLF: give a file in one of the two."
         )
     if not rest:
         raise UserError(
@@ -288,7 +296,8 @@ def _of_block(block, path):
     if not any(_NODE.fullmatch(text.split()[0]) for _, text in rest):
         raise UserError(
             f"{path}, line {first}: no line below {shortened(name, 80)!r} begins with the number "
-            "of a state, as the arcs of a lattice do: give a lattice in SLF or Kaldi's text form."
+            "of a state, as the arcs of a lattice do: give a lattice in SLF or Kaldi's text "
+            "format."
         )
     links, final, start, before = [], {}, None, None
     for line, text in rest:
@@ -342,7 +351,10 @@ def _check_states(states, where):
 
 
 def _arc(parts, where):
-    """(its two states, its word or None, its costs); two labels where a lattice is not compact."""
+    """Returns (the two states, the word or None, the costs) of an arc.
+
+    An arc of a lattice that is not compact has two labels.
+    """
     costs = parts[-1] if "," in parts[-1] else ""
     if not costs:
         raise UserError(f"{where}: the arc has no costs: write FROM TO WORD GRAPH,ACOUSTIC.")
@@ -360,18 +372,19 @@ def lattice_of(
     path: str,
     scales: Sequence[float],
 ) -> Lattice:
-    """The lattice of links between named nodes, without those that lie on no path.
+    """Builds a lattice from links between named nodes, without links that lie on no path.
 
     Args:
-      name: its id.
-      links: (start, end, word or None, acoustic, language, line) of each, perhaps log posterior.
-      start: the node where paths begin; None for the only one that no link reaches.
-      end: the node where they end; None for the only one that no link leaves.
-      path: where it comes from, for messages.
+      name: the id of the lattice.
+      links: (start, end, word or None, acoustic, language, line), perhaps with a log posterior.
+      start: the node where paths begin; None for the only node that no link reaches.
+      end: the node where paths end; None for the only node that no link leaves.
+      path: the file, for messages.
       scales: acoustic_scale, language_scale and word_penalty.
 
     Raises:
-      UserError: there is no path or a cycle, or more than one start or end and none is named.
+      UserError: the lattice has no path, a cycle, or several possible starts or ends and none is
+        named.
     """
     starts, ends = {link[0]: None for link in links}, {link[1]: None for link in links}
     if start is None:
@@ -408,7 +421,7 @@ def _only(nodes, path, name, what):
 
 
 def _reached(node, links, one, other):
-    """The nodes that links lead to from a node."""
+    """Returns the nodes that can be reached from a node over links."""
     following = collections.defaultdict(list)
     for link in links:
         following[link[one]].append(link[other])
@@ -422,7 +435,7 @@ def _reached(node, links, one, other):
 
 
 def _ordered(start, links, path, name):
-    """{node: its number in an order in which no link goes back}; UserError for a cycle."""
+    """Sorts nodes topologically: returns {node: number}, or raises UserError for a cycle."""
     following = collections.defaultdict(list)
     entering: collections.Counter[Hashable] = collections.Counter()
     for link in links:

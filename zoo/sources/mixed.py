@@ -1,9 +1,8 @@
-"""Several corpora as one: an epoch's sentences are drawn from them by weights.
+"""Mixtures of corpora: an epoch's sentences are drawn from several corpora by weights.
 
 Labeau and Allauzen, "Opening the vocabulary of neural language models" (2017), sections 3.1 and
 4.1: "training examples are sampled from these corpora given weights", and an epoch is a number of
-samples. The corpora need not be of one language: the lexicon has the words of them all, and a model
-of letters has no parameter of a word.
+samples. The corpora may be in different languages: the lexicon has the words of all of them.
 """
 
 import collections
@@ -21,27 +20,26 @@ from zoo.sources.source import Corpus, Form, Mixture, Source
 
 @dataclasses.dataclass(frozen=True)
 class Mixed(Source):
-    """Corpora side by side.
+    """A mixture of corpora.
 
-    "train" and "validation" are those of all corpora, one after the other, "validation" of those in
-    `validated` alone, if any is named there; a checkpoint is the best on "validation". The tests
-    are split by split, "NAME.test", and validation is judged corpus by corpus, too, as
-    "NAME.validation".
+    "train" concatenates the "train" splits of all corpora, "validation" the "validation" splits of
+    the corpora in `validated`, or of all. The best checkpoint is chosen on "validation". Tests are
+    named "NAME.test"; each corpus can also be evaluated on its "NAME.validation".
 
-    Whatever training.shuffle says, every epoch draws its sentences anew: each from a corpus by the
-    weights, and within a corpus without return, beginning again when all were drawn. So a corpus of
-    a small weight is seen in part, another part each epoch, and one of a large weight several
-    times. The draws are fixed by training.seed and the epoch. Counts (of noise distributions,
-    minimum_count) are of the corpora as they are, each sentence once.
+    Every epoch draws its sentences anew, whatever training.shuffle is: for each sentence a corpus
+    is drawn by the weights, then a sentence of it without replacement, starting again when all have
+    been drawn. A corpus with a small weight is seen in part, another part each epoch; a corpus with
+    a large weight is seen several times. The draws depend on training.seed and the epoch alone.
+    Word counts (for noise distributions and minimum_count) take each sentence of a corpus once.
 
     Attributes:
-      names: of the corpora, for the names of splits.
-      corpora: where each comes from.
-      weights: how often a sentence is drawn from each, relative to the others; empty for the
-        numbers of their sentences.
-      sentences: how many are drawn an epoch; 0 for as many as the corpora have.
-      validated: names of the corpora whose "validation" is that of all, as those of the domain
-        that a model is for; empty for all corpora.
+      names: the names of the corpora, used in the names of splits.
+      corpora: the source of each corpus.
+      weights: the relative frequency with which each corpus is drawn; empty for the numbers of
+        sentences.
+      sentences: sentences drawn an epoch; 0 for as many as the corpora have.
+      validated: names of the corpora whose "validation" splits make up "validation", such as the
+        target domain; empty for all corpora.
 
     Example:
       >>> one = data.Text(**paths)
@@ -88,16 +86,18 @@ class Mixed(Source):
                     f"data.validated names {name!r}: the corpora are {', '.join(self.names)}."
                 )
         if any(isinstance(corpus, Mixed) for corpus in self.corpora):
-            raise UserError("data.corpora has a Mixed in it: give that one's corpora themselves.")
+            raise UserError(
+                "data.corpora has a Mixed in it: give the corpora of that Mixed instead."
+            )
 
     @property
     def form(self):
-        """How those corpora that have fused forms read them, if there is one way."""
+        """The way in which the corpora read fused forms, if they agree."""
         ways = {corpus.form.fused for corpus in self.texts()} - {None}
         return Form(fused=ways.pop() if len(ways) == 1 else None)
 
     def with_test(self, path):
-        """The first corpus whose training file has the suffix of the file at `path`, with it."""
+        """Returns the first corpus with a training file of the same suffix, with `path` as test."""
         corpus = self.like(path)
         return super().with_test(path) if corpus is None else corpus.with_test(path)
 
@@ -105,8 +105,10 @@ class Mixed(Source):
         return [text for corpus in self.corpora for text in corpus.texts()]
 
     def splits(self):
-        """("train", "validation", the tests of each corpus as "NAME.SPLIT"); the validation of
-        those that are not validated is a test."""
+        """Returns ("train", "validation", and the tests of each corpus as "NAME.SPLIT").
+
+        The validation splits of corpora outside `validated` are tests.
+        """
         parts = {*self.parts("train"), *self.parts("validation")}
         tests = [
             f"{name}.{split}"
@@ -117,18 +119,18 @@ class Mixed(Source):
         return ("train", "validation", *tests)
 
     def parts(self, split):
-        """("NAME.SPLIT", ...) of "train" and "validation"."""
+        """Returns the parts "NAME.SPLIT" of "train" or "validation"; () for other splits."""
         if split not in ("train", "validation"):
             return ()
         chosen = split == "validation" and self.validated
         return tuple(f"{name}.{split}" for name in self.names if not chosen or name in chosen)
 
     def read(self, split):
-        """A split, or a part of one.
+        """Reads a split, or a part of one.
 
         Raises:
-          UserError: there is no such split, or this machine has not the memory for the numbers of
-            as many sentences as an epoch draws.
+          UserError: the split is unknown, or this machine lacks the memory for the numbers of the
+            sentences that an epoch draws.
         """
         memory.check_fields(self, "data", sentences=8)
         if split in ("train", "validation"):
@@ -142,11 +144,11 @@ class Mixed(Source):
         name, _, of_corpus = split.partition(".")
         known = [*self.splits(), *self.parts("train"), *self.parts("validation")]
         if split not in known:
-            raise UserError(f"there is no split {split!r}: the data have {', '.join(known)}.")
+            raise UserError(f"unknown split {split!r}: the data have {', '.join(known)}.")
         return self.corpora[self.names.index(name)].read(of_corpus)
 
     def lexicon_entries(self):
-        """The words that the corpora know beforehand, with the features that any gives."""
+        """Returns the lexicon entries of all corpora, each word with all its features."""
         entries: collections.defaultdict = collections.defaultdict(tuple)
         for corpus in self.corpora:
             for word, features in corpus.lexicon_entries().items():
@@ -154,7 +156,7 @@ class Mixed(Source):
         return dict(entries)
 
     def like(self, path: str) -> Source | None:
-        """The first corpus whose training file has the suffix of the file at `path`, if any."""
+        """Returns the first corpus whose training file has the suffix of `path`, or None."""
         for corpus in self.texts():
             train = files.Part.parse(getattr(corpus, "train", "")).path
             if pathlib.Path(train).suffix == pathlib.Path(files.Part.parse(path).path).suffix:
@@ -167,7 +169,7 @@ class Mixed(Source):
 
 
 def _joined(corpora: list[Corpus], mixture: Mixture | None) -> Corpus:
-    """The corpora one after the other; what only some have is empty for the others."""
+    """Concatenates corpora; features and prefixes that only some have are empty for the others."""
     sentences = [sentence for corpus in corpora for sentence in corpus.sentences]
     features = prefixes = None
     if any(corpus.features is not None for corpus in corpora):

@@ -1,12 +1,12 @@
-"""N-best lists of recognisers and translators, list by list.
+"""N-best lists of recognisers and translators, read list by list.
 
-Three forms, told by the first line that is not blank; a line of another form is refused:
+The first line that is not blank decides between three formats; lines of another are refused:
 
     fields   id ||| words ||| features ||| score       Moses, Joshua; more fields may follow
     json     {"id": ..., "hypotheses": [...]}          a list a line, or a hypothesis a line
-    kaldi    utt-1 words                               with files of costs beside it
+    kaldi    utt-1 words                               with separate files of costs
 
-A list's lines stand together, and lists keep their order. One list is in memory at a time.
+The lines of a list are consecutive, and lists keep their order. One list is in memory at a time.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from zoo.sources.hypotheses import Hypothesis, NBestList, number_of
 
 SEPARATOR = "|||"
 _NUMBERED = re.compile(r"(.+)-([0-9]+)")
-# Blank lines that may stand before the first of a file.
+# Most blank lines at the beginning of a file.
 _BLANK = 1000
 
 
@@ -28,25 +28,29 @@ def read_lists(
     costs: Mapping[str, str] | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """Reads the form of a file, and its lists one after the other.
+    """Reads (the format of a file, an iterator of its lists).
 
     Args:
       path: the file, or /dev/stdin.
-      costs: {feature: file} of a list of Kaldi's: lines `utt-1 cost` in the order of `path`; the
-        feature is the negative cost, so that larger is better, as everywhere.
-      sparse: a feature that a line does not name is 0 there, as for Moses' sparse features.
-        Otherwise every hypothesis has the features of the first.
+      costs: {feature: file} for Kaldi lists: lines `utt-1 cost` in the order of `path`. The feature
+        is the negative cost: larger is better.
+      sparse: whether a feature that a hypothesis does not name is 0, as for Moses' sparse features.
+        Otherwise all hypotheses must have the same features.
 
     Raises:
-      UserError: a line is of another form, has a feature more or less than the first, a value that
-        is not a finite number, or no score where the first has one; a list's id comes again after
-        another list; or there are no lists. File and line are named.
+      UserError: a line has another format; its features differ from the first line's; a value is
+        not a finite number; only some hypotheses have a score; an id occurs again after another
+        list; or the file has no lists. File and line are named.
     """
     return lists_of(lines_of(path), path, costs, sparse)
 
 
 def lines_of(path: str) -> Iterator[tuple[int, str]]:
-    """Reads the numbered lines of a file of lists, none longer than a list may be."""
+    """Reads the numbered lines of a file of lists; raises UserError for a line that is too long.
+
+    Args:
+      path: the file, or /dev/stdin.
+    """
     return streams.read_lines(path, files.LONGEST_SENTENCE, files.LONGEST_LIST)
 
 
@@ -56,11 +60,18 @@ def lists_of(
     costs: Mapping[str, str] | None = None,
     sparse: bool = False,
 ) -> tuple[str, Iterator[NBestList]]:
-    """Reads lists, as `read_lists` does, from numbered lines that come from `path`."""
+    """Reads lists as `read_lists` does, from numbered lines.
+
+    Args:
+      lines: (number, text) of each line.
+      path: the file of the lines, for messages.
+      costs: see `read_lists`.
+      sparse: see `read_lists`.
+    """
     form, lines = form_of(lines)
     if costs and form != "kaldi":
         raise UserError(
-            f"--costs is for lists of Kaldi's, and {path} has the form {form}: leave it out."
+            f"--costs works only with Kaldi lists, and {path} has the format {form}: leave it out."
         )
     if form == "json":
         lists = nbest_json.read(lines, path)
@@ -72,10 +83,13 @@ def lists_of(
 
 
 def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, str]]]:
-    """Tells the form of numbered lines by the first that is not blank: (the form, all lines).
+    """Returns (the format of numbered lines, all lines), by the first line that is not blank.
 
-    The form is "fields" where it is neither of the others. Readers of each form refuse lines of
-    another.
+    The format is "fields" if it is neither "json" nor "kaldi". The readers refuse lines of another
+    format.
+
+    Args:
+      lines: (number, text) of each line.
     """
     seen: list[tuple[int, str]] = []
     for line in itertools.islice(lines, _BLANK):
@@ -92,7 +106,11 @@ def form_of(lines: Iterator[tuple[int, str]]) -> tuple[str, Iterator[tuple[int, 
 
 
 def fields(line: str) -> list[str]:
-    """The fields of a line of the first form, with the blanks around them."""
+    """Splits a line of the format "fields"; the blanks around the fields are kept.
+
+    Args:
+      line: the line.
+    """
     return line.split(SEPARATOR)
 
 
@@ -103,12 +121,15 @@ def line(
     score: float,
     rest: Sequence[str] = (),
 ) -> str:
-    """A hypothesis as a line of the first form, without its end; a separator within a word is
-    written "&#124;" three times, as Moses does.
+    """Formats a hypothesis as a line of the format "fields", without a line break.
+
+    A separator within a word is written as "&#124;" three times, as in Moses.
 
     Args:
-      name: of the list.
-      features: {name: value}; several hypotheses have the same, in one order.
+      name: the id of the list.
+      words: the words of the hypothesis.
+      features: {name: value}, in the same order for all hypotheses.
+      score: its score.
       rest: further fields.
     """
     text = " ".join(words).replace(SEPARATOR, "&#124;" * 3)
@@ -117,11 +138,15 @@ def line(
 
 
 def features_of(text: str, where: str) -> dict[str, float]:
-    """The features of a field: `name= 1 2`, `name=1`, or numbers alone, which are f1, f2 ...
+    """Parses the features of a field: `name= 1 2`, `name=1`, or numbers alone.
 
-    Several numbers after a name are name_1, name_2 ...
+    Numbers alone are named f1, f2 ...; several numbers after a name are name_1, name_2 ...
+
+    Args:
+      text: the field.
+      where: the file and line, for messages.
     """
-    # The name is None for numbers before any name, "" for those after name=value, which have none.
+    # The name is None for numbers before any name, and "" for misplaced numbers after name=value.
     groups: list[tuple[str | None, list[str]]] = [(None, [])]
     for token in text.split():
         name, equals, value = token.rpartition("=")
@@ -159,7 +184,7 @@ def features_of(text: str, where: str) -> dict[str, float]:
 
 
 def _of_fields(lines, path):
-    """(id, hypothesis) of each line."""
+    """Yields (id, hypothesis) for each line."""
     for number, text in lines:
         where = f"{path}, line {number}"
         parts = fields(text)
@@ -167,7 +192,7 @@ def _of_fields(lines, path):
             raise UserError(f"{where}: no hypothesis: write id ||| words ||| features ||| score.")
         id, words, *others = parts
         if not id.strip():
-            raise UserError(f"{where}: no id before {SEPARATOR}: write that of the list.")
+            raise UserError(f"{where}: no id before {SEPARATOR}: write the id of the list there.")
         features = features_of(others[0], where) if others else {}
         score = None
         if len(others) > 1 and others[1].strip():
@@ -177,7 +202,7 @@ def _of_fields(lines, path):
 
 
 def _of_kaldi(lines, path, costs):
-    """(utterance, hypothesis) of each line, with the costs of the other files."""
+    """Yields (utterance, hypothesis) for each line, with the costs of the other files."""
     others = {
         name: streams.read_lines(file, files.LONGEST_SENTENCE) for name, file in costs.items()
     }
@@ -194,7 +219,7 @@ def _of_kaldi(lines, path, costs):
             )
         if SEPARATOR in words:
             raise UserError(
-                f"{where}: {SEPARATOR} in a list of Kaldi's: write utterance-1 and the words, as "
+                f"{where}: {SEPARATOR} in a Kaldi list: write utterance-1 and the words, as "
                 "the lines before."
             )
         if match[1] != last:
@@ -223,13 +248,19 @@ def _of_kaldi(lines, path, costs):
 
 
 def _grouped(hypotheses) -> Iterator[NBestList]:
-    """The lists of hypotheses that stand together."""
+    """Groups consecutive hypotheses with the same id into lists."""
     for id, group in itertools.groupby(hypotheses, key=lambda pair: pair[0]):
         yield NBestList(id, [hypothesis for _, hypothesis in group])
 
 
 def comes_again(id: str, path: str, line: int) -> UserError:
-    """The error of a list that goes on after another one."""
+    """Returns the error of a list that continues after another one.
+
+    Args:
+      id: the id of the list.
+      path: the file.
+      line: the line of the file.
+    """
     return UserError(
         f"{path}, line {line}: the list {id!r} comes again after another one: put the lines of a "
         "list together."
@@ -237,7 +268,7 @@ def comes_again(id: str, path: str, line: int) -> UserError:
 
 
 def _checked(lists, path, sparse) -> Iterator[NBestList]:
-    """The lists, as long as each comes once and all hypotheses have the same features."""
+    """Yields the lists; raises UserError for a repeated id or for different features."""
     seen: set[str] = set()
     names: list[str] | None = None
     scored = False

@@ -1,11 +1,11 @@
-"""N-best lists as lines of JSON, as ESPnet and the HyPoradise data write them.
+"""N-best lists as lines of JSON, as written by ESPnet and in the HyPoradise data.
 
 A line is a list, {"id": ..., "hypotheses": [...], "reference": ...}, or one hypothesis, {"id": ...,
 "text": ..., "score": ..., other numbers are features}. The hypotheses of a list are texts or such
 objects. Other names that are read: "utt", "utt_id" and "name" for "id"; "nbest" and "input", or a
 list as "output", for "hypotheses"; "output" and "ref" for "reference"; "hyp", "hypothesis" and
-"rec_text" for "text". Lists of numbers beside "hypotheses", as long as it, are features too. A list
-without id has the number of its line.
+"rec_text" for "text". Lists of numbers of the same length as "hypotheses" are features, too. The id
+of a list without one is its line number.
 """
 
 import itertools
@@ -24,34 +24,41 @@ REFERENCES = ("reference", "ref", "output")
 
 
 def read(lines: Iterable[tuple[int, str]], path: str) -> Iterator[NBestList]:
-    """Reads the lists of numbered lines; UserError names file and line.
+    """Reads the lists of numbered lines.
 
-    A file that is one JSON list of such objects, as HyPoradise has it, is read whole, and may have
-    `files.LONGEST_LIST` bytes.
+    A file may also be one JSON list of such objects, as in HyPoradise: it is read whole and may
+    have at most `files.LONGEST_LIST` bytes.
+
+    Args:
+      lines: (number, text) of each line.
+      path: the file of the lines, for messages.
+
+    Raises:
+      UserError: a line is not JSON, or not a list or hypothesis; file and line are named.
     """
     for _, group in itertools.groupby(_entries(lines, path), key=lambda entry: entry[0]):
         yield _joined([nbest_list for _, nbest_list in group])
 
 
 def _joined(lists):
-    """One list of what stands together under one id: hypotheses line by line."""
+    """Joins consecutive lists with one id, as of hypotheses on a line each."""
     references = [one.reference for one in lists if one.reference is not None]
     hypotheses = [hypothesis for one in lists for hypothesis in one.hypotheses]
     return NBestList(lists[0].id, hypotheses, references[0] if references else None)
 
 
 def _entries(lines, path):
-    """(what tells lists apart, a list) of each object."""
+    """Yields (the key of a list, the list) for each object; equal keys belong together."""
     for number, where, value in _objects(lines, path):
         if not isinstance(value, dict):
             raise UserError(f'{where}: not an object: write {{"id": ..., "hypotheses": [...]}}.')
         nbest_list, whole = _list_of(value, number, where)
-        # Two lists of one id are not one list: the second is refused.
+        # Two whole lists with one id have different keys: the second is refused.
         yield (nbest_list.id, number if whole else None), nbest_list
 
 
 def _objects(lines, path):
-    """(its number, where it is, value) of each line of JSON, or of each item of one list."""
+    """Yields (number, place, value) for each line of JSON, or for each item of one list."""
     lines = itertools.dropwhile(lambda line: not line[1].strip(), lines)
     number, first = next(lines)
     if first.lstrip().startswith("["):
@@ -65,7 +72,7 @@ def _objects(lines, path):
 
 
 def _joined_lines(first, others, path):
-    """The text of all lines; UserError if they are more than a list may be."""
+    """Joins all lines; raises UserError if the list is too long."""
     texts, size = [first], len(first)
     for _, text in others:
         texts.append(text)
@@ -80,13 +87,13 @@ def _joined_lines(first, others, path):
 
 def _parsed(text, where):
     try:
-        return strict_json.loads(text, finite=False)  # `number_of` names what is not finite
+        return strict_json.loads(text, finite=False)  # `number_of` names infinite numbers
     except ValueError as error:
         raise UserError(f"{where}: not JSON ({error}): correct it.") from error
 
 
 def _list_of(value, number, where):
-    """(the list of an object, whether it is a whole one)."""
+    """Returns (the list of an object, whether it is whole and not a single hypothesis)."""
     id = next((value[name] for name in IDS if name in value), number)
     if not isinstance(id, str | int) or isinstance(id, bool) or not str(id).strip():
         raise UserError(

@@ -1,4 +1,4 @@
-"""Pairs of sentences, a source and its translation: two files line by line, or one table."""
+"""Sentence pairs, a source and its translation: in two files line by line, or in one table."""
 
 import collections
 import dataclasses
@@ -15,7 +15,7 @@ from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows
 from zoo.sources.alignments import read_alignments
 from zoo.sources.source import Corpus, Form, Source
 
-# (where it is, in words; the source; its translation)
+# (place, for messages; source; translation)
 Row = tuple[str, str, str]
 
 
@@ -23,25 +23,26 @@ Row = tuple[str, str, str]
 class Pairs(Source):
     """Sentences and their translations, words between white space.
 
-    A split is two files whose lines belong together, the source's first, as in ("train.en",
-    "train.fr"); or one table, ("train.tsv",), with a column of each: .tsv, with a line of names or,
-    where that has neither of `columns`, of two cells a line; .csv; .json and .jsonl; .parquet; or
-    'hub:NAME:SPLIT'. Files may be compressed with gzip, bzip2 or xz. No side of a pair is empty.
+    A split is two files with corresponding lines, sources first, as in ("train.en", "train.fr"); or
+    one table with a column of sources and one of translations, as in ("train.tsv",). Tables are
+    .csv, .json, .jsonl, .parquet, 'hub:NAME:SPLIT', or .tsv: a .tsv file whose first line names
+    neither of `columns` has two cells a line and no header. Files may be compressed with gzip,
+    bzip2 or xz. Neither side of a pair may be empty.
 
     Attributes:
       train: one or two paths, perhaps with a range of the pairs, the same for both:
         ("train.en[:1000]", "train.fr[:1000]").
       validation: as `train`.
-      tests: the same for the test splits "test1", "test2" ... ("test" if one).
-      columns: of source and target in a table; a point leads into a cell that has parts, as in
-        ("translation.en", "translation.fr").
-      unknowns: how unknown words are marked in training, to be put in after translation; None for
-        not at all. See `zoo.alignment`.
-      known: how many words are not unknown then, the most frequent of the sources and of the
-        translations of training. Marks are words: a lexicon has them with minimum_count=1.
-      alignments: files in Pharaoh's format, as `python -m zoo align` writes them, perhaps with
-        ranges: of train, validation, and perhaps the tests, whose translations stay as they are
-        otherwise.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      columns: the columns of sources and translations in a table; a point selects a field of a
+        nested cell, as in ("translation.en", "translation.fr").
+      unknowns: how unknown words are marked in training, to be replaced after translation; None
+        leaves them unmarked. See `zoo.alignment`.
+      known: the numbers of source words and of target words that are not unknown: the most frequent
+        words of training. Marks are words: a lexicon includes them with minimum_count=1.
+      alignments: files in Pharaoh's format, as written by `python -m zoo align`, perhaps with
+        ranges: for train, validation, and perhaps the tests. Without them, the translations of a
+        test are not marked.
 
     Example:
       >>> _ = pathlib.Path("texte.txt").write_text("le chat dort\\nle chat\\n")
@@ -64,8 +65,8 @@ class Pairs(Source):
         for name, paths in (*named, *((f"tests.{n}", p) for n, p in enumerate(self.tests))):
             if len(paths) not in (1, 2):
                 raise UserError(
-                    f"data.{name} has {len(paths)} paths: give two files, that of the sources and "
-                    "that of their translations, or one table with both."
+                    f"data.{name} has {len(paths)} paths: give two files, one of sources and one "
+                    "of their translations, or one table with both."
                 )
 
         if min(self.known) < 1:
@@ -78,34 +79,42 @@ class Pairs(Source):
 
     @property
     def form(self):
-        """Translations, their sources beside them."""
+        """The form of pairs."""
         return Form(pairs=True)
 
     @classmethod
     def of_file(cls, path: str) -> "Pairs":
-        """The pairs of one file, or of two, "SOURCE,TARGET", as a test."""
+        """Makes a source whose test is a table, or two files "SOURCE,TARGET".
+
+        Args:
+          path: the path of the table, or the two paths with a comma.
+        """
         return cls(train=(path,), validation=(path,)).with_test(path)
 
     def with_test(self, path):
-        """The pairs with a table, or two files, "SOURCE,TARGET", as their only test."""
+        """Returns the source with a table, or two files "SOURCE,TARGET", as its only test."""
         paths = tuple(path.split(",")) if are_two(path) else (path,)
         return dataclasses.replace(self, tests=(paths,))
 
     def splits(self):
-        """("train", "validation", and the tests)."""
+        """Returns ("train", "validation", and the test splits)."""
         return ("train", "validation", *files.test_names(self.tests))
 
     def paths_of(self, split: str) -> tuple[str, ...]:
-        """The one or two paths of a split; UserError for a split that there is not."""
+        """Returns the one or two paths of a split; raises UserError for an unknown split.
+
+        Args:
+          split: the name of the split.
+        """
         paths = dict(zip(self.splits(), (self.train, self.validation, *self.tests), strict=True))
         return files.path_of(paths, split)
 
     def read(self, split):
-        """The translations of a split, with their sources as `source_text`.
+        """Reads the translations of a split, with their sources as `source_text`.
 
         Raises:
-          UserError: the files are not of as many lines, or a side of a pair is empty; the line is
-            named. Or what `annotated.annotate` raises.
+          UserError: the files have different numbers of lines, or a side of a pair is empty; the
+            message names the line. Or `annotate` refuses the alignments.
         """
         corpus = self._read(split)
         if self.unknowns is None:
@@ -119,7 +128,7 @@ class Pairs(Source):
         return annotate(corpus, self.unknowns, self._known, files_of.get(split))
 
     def as_written(self):
-        """The pairs without marks of unknown words."""
+        """Returns the source without marks of unknown words."""
         return dataclasses.replace(self, unknowns=None)
 
     @functools.cached_property
@@ -131,7 +140,7 @@ class Pairs(Source):
         return sources, targets
 
     def _read(self, split) -> Corpus:
-        """The pairs of a split without marks."""
+        """Reads the pairs of a split without marks."""
         paths = self.paths_of(split)
         parts = [files.Part.parse(path) for path in paths]
         if parts[0].range != parts[-1].range:
@@ -144,20 +153,20 @@ class Pairs(Source):
             for side, name in zip(sides, ("source", "translation"), strict=True):
                 if not side.split():
                     raise UserError(
-                        f"{where}: the {name} is empty: leave the pair out, or mend it."
+                        f"{where}: the {name} is empty: leave the pair out, or correct it."
                     )
         chosen = rows[parts[0].range]
         if not chosen:
             another = f", of {len(rows):,} in all: give another range" if rows else ": give some"
             raise UserError(f"{paths[0]} has no pairs{another}.")
-        # One object a word, not one a token.
+        # Intern words: one object a word, not one a token.
         sources, targets = (
             [[*map(sys.intern, row[column].split())] for row in chosen] for column in (1, 2)
         )
         return Corpus(parts[-1].path, targets, source_text=Corpus(parts[0].path, sources))
 
     def _rows(self, path, other=None) -> Iterator[Row]:
-        """The pairs of two files, or of a table."""
+        """Yields the pairs of two files, or of a table."""
         files.check_path(path)
         if other is not None:
             yield from _side_by_side(path, other)
@@ -185,7 +194,7 @@ class Pairs(Source):
             yield from _of_cells(text, file)
 
     def _of_table(self, rows, path, names=()) -> Iterator[Row]:
-        """The pairs of rows {column: cell}; `names` are known without a row."""
+        """Yields the pairs of rows {column: cell}; `names` are the columns of a header, if any."""
         for column in self.columns if names else ():
             if column not in names:
                 raise self._missing(column, path, names)
@@ -194,7 +203,7 @@ class Pairs(Source):
             yield f"{path}, row {number}", sides[0], sides[1]
 
     def _cell(self, row, column, path, number) -> str:
-        """The text of a column, or of the part of a cell that "cell.part" names."""
+        """Returns the text of a column, or of the field "part" of a cell for "cell.part"."""
         value = row
         for name in (column,) if column in row else column.split("."):
             if not isinstance(value, dict) or name not in value:
@@ -213,7 +222,7 @@ class Pairs(Source):
     def _missing(self, column, path, names):
         return UserError(
             f"{path} has no column {column!r}, but {', '.join(names) or 'none'}: set data.columns "
-            "to those of source and target."
+            "to the columns of source and target."
         )
 
 
@@ -223,20 +232,24 @@ def _has(names, columns) -> bool:
 
 
 def read_lines(path):
-    """Reads (the file, its lines); the last may end with a line break or without."""
+    """Reads (the file, its lines); the last line may lack its line break.
+
+    Args:
+      path: the file, perhaps compressed.
+    """
     file = files.find(path)
     text = files.read_text(file).replace("\r\n", "\n").replace("\r", "\n")
     return file, text.removesuffix("\n").split("\n")
 
 
 def _side_by_side(path, other) -> Iterator[Row]:
-    """The pairs of two files with as many lines."""
+    """Yields the pairs of two files; raises UserError for different numbers of lines."""
     (first, sources), (second, targets) = read_lines(path), read_lines(other)
     if len(sources) != len(targets):
         short, long = sorted(((len(sources), first), (len(targets), second)), key=lambda x: x[0])
         raise UserError(
-            f"{long[1]}, line {short[0] + 1}: {short[1]} has no such line, for it has "
-            f"{short[0]:,} and this file {long[0]:,}: give two files whose lines belong together."
+            f"{long[1]}, line {short[0] + 1}: {short[1]} has only {short[0]:,} lines and "
+            f"this file {long[0]:,}: give two files with corresponding lines."
         )
     for number, sides in enumerate(zip(sources, targets, strict=True), 1):
         at = second if sides[0].split() else first
@@ -244,25 +257,35 @@ def _side_by_side(path, other) -> Iterator[Row]:
 
 
 def _of_cells(text, path) -> Iterator[Row]:
-    """The pairs of a file with a source, a tab and its translation a line."""
+    """Yields the pairs of a text with a source, a tab and its translation on each line."""
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         cells = line.split("\t")
         if len(cells) != 2:
             found = "no tab" if line.strip() else "nothing"
             raise UserError(
                 f"{path}, line {number}: {f'{len(cells)} cells' if cells[1:] else found}, where a "
-                "source, one tab and its translation should be: mend the line, or give two files."
+                "source, one tab and its translation should be: correct the line, or give two "
+                "files."
             )
         yield f"{path}, line {number}", cells[0], cells[1]
 
 
 def are_two(path: str) -> bool:
-    """Whether "a.en,a.fr" are two files, and not one of this name."""
+    """Whether a path such as "a.en,a.fr" names two files, and not one file with a comma.
+
+    Args:
+      path: the path as given by the user.
+    """
     return "," in path and not any(map(os.path.exists, files.candidates(path)))
 
 
 def most_frequent(sentences: Sequence[Sequence[str]], size: int) -> frozenset[str]:
-    """The most frequent words; of equally frequent ones the first in order of code points."""
+    """Returns the `size` most frequent words; ties are broken in order of code points.
+
+    Args:
+      sentences: the words of each sentence.
+      size: the number of words.
+    """
     counts = collections.Counter(word for sentence in sentences for word in sentence)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return frozenset(word for word, _ in ranked[:size])
@@ -274,17 +297,16 @@ def annotate(
     known: tuple[Container[str], Container[str]],
     alignments: str | None,
 ) -> Corpus:
-    """A corpus of pairs as training sees it.
+    """Marks the unknown words of a corpus of pairs.
 
     Args:
       corpus: translations with their sources as `source_text`.
       strategy: how unknown words are marked.
-      known: the source and target words that are not.
-      alignments: a file of links, a line a pair; None leaves the translations as they are, and the
-        sources are marked alone.
+      known: (the source words, the target words) that are not unknown.
+      alignments: a file of links, a line a pair; None marks the sources alone.
 
     Raises:
-      UserError: the alignments are not of these pairs, or a text has a word that is a mark.
+      UserError: the alignments do not fit the pairs, or a text contains a mark.
     """
     source = corpus.source_text
     if source is None:
@@ -301,5 +323,5 @@ def annotate(
 def _target(strategy, source, target, links, known, corpus, number):
     try:
         return strategy.annotate(source, target, links, *known)[1]
-    except ValueError as error:  # a word of the text is a mark; links were checked with their file
+    except ValueError as error:  # a word of the text is a mark; the links are valid
         raise UserError(f"{corpus.name}, pair {number}: {error}.") from error

@@ -1,4 +1,4 @@
-"""Questions and answers as one sequence: a question, a separator, and the answer that is learnt."""
+"""Questions and answers as one sequence: a question, a separator, and the answer to predict."""
 
 import dataclasses
 
@@ -12,13 +12,14 @@ from zoo.sources.source import Corpus, Form
 class Prefixed(FileSource):
     """Files with a question, a tab and its answer a line, words between white space.
 
-    The question and the separator are a prefix: read, but neither trained nor counted.
+    The question and the separator are a prefix: the model reads it, but is neither trained nor
+    evaluated on it.
 
     Attributes:
-      train: paths, each perhaps with a range of its lines that are not blank.
+      train: path of a file, perhaps with a range of its lines that are not blank.
       validation: as `train`.
-      tests: paths of the test files; their splits are "test1", "test2" ... ("test" if one).
-      separator: the word between question and answer, which neither has.
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      separator: the word between question and answer; it must not occur in either.
 
     Example:
       >>> _ = pathlib.Path("questions.tsv").write_text("how many ?\\tcount A\\n")
@@ -31,11 +32,11 @@ class Prefixed(FileSource):
 
     @property
     def form(self):
-        """What is learnt comes after the separator."""
+        """The form of sentences with a prefix up to the separator."""
         return Form(separator=self.separator)
 
     def read(self, split):
-        """The pairs of a split; UserError with the line where there is no pair."""
+        """Reads the pairs of a split; raises UserError, naming the line, for a malformed pair."""
         part = self.part(split)
         path = files.find(part.path)
         sentences, prefixes = [], []
@@ -49,8 +50,7 @@ class Prefixed(FileSource):
             if self.separator in (*question, *answer):
                 raise UserError(
                     f"{path}, line {number}: the separator {self.separator!r} is among the words: "
-                    "set data.separator, or data.of.separator within AsPairs, to a word that is "
-                    "not."
+                    "set data.separator, or data.of.separator within AsPairs, to another word."
                 )
             sentences.append([*question, self.separator, *answer])
             prefixes.append(len(question) + 1)

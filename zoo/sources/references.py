@@ -1,4 +1,4 @@
-"""References of n-best lists: the words that were spoken, or a translation by hand."""
+"""References of n-best lists: the spoken words, or a human translation."""
 
 import re
 from collections.abc import Sequence
@@ -7,35 +7,35 @@ from zoo.errors import UserError, named, shortened
 from zoo.sources import files, streams
 from zoo.sources.nbest import SEPARATOR
 
-# The share of sentences that may begin with a number that happens to be the id of a list.
+# The share of sentences that may begin by chance with a number that is the id of a list.
 _BY_CHANCE = 0.1
-# As few lines may begin with digits, each with others, without being numbered.
+# Up to this many lines may begin with different numbers without being numbered.
 _FEW = 2
-# The first word of a line and the last one, where they may be ids: 1000, utt-7, (anna).
+# The first or last word of a line, if it may be an id: 1000, utt-7, (anna).
 _FIRST = re.compile(r"\s*((?=\S*\d)\S+|\(\S+\)|\[\S+\]|<\S+>)(?!\S)")
 _LAST = re.compile(r".*?(\([^\s()]+\))\s*")
 
 
 def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
-    """Reads {id: words} of lists, each with its reference.
+    """Reads the references of n-best lists as {id: words}.
 
-    Lines begin with the id of their list and a tab or, as Kaldi has it, a blank. Where all ids are
-    whole numbers, lines may be words alone: line n + 1 belongs to the list n, as Moses and Joshua
-    count. All lines together tell the two apart: lines have ids if there is a tab in one, or if
-    all of them begin with ids, or more than half, each with another one. Lines that may be either
-    are refused: more than a tenth begin with ids, or all begin or end with what looks like others.
+    Lines begin with the id of their list and a tab or, as in Kaldi, a blank. If all ids are whole
+    numbers, lines may lack ids: line n + 1 belongs to list n, as in Moses and Joshua. Lines have
+    ids if any of them has a tab, if all begin with ids, or if more than half begin with different
+    ids. Ambiguous files are refused: more than a tenth of the lines begin with ids of lists, or all
+    lines begin or end with possible ids that are not of these lists.
 
     Args:
       path: the file.
-      ids: of the lists, in their order.
+      ids: the ids of the lists, in their order.
 
     Raises:
-      UserError: lines should begin with ids and one does not, lines may have ids or not, an id
-        comes twice, a list has no reference, or a reference no list; file and line are named.
+      UserError: a line lacks its id, the file is ambiguous, an id occurs twice, a list has no
+        reference, or a reference no list; file and line are named.
     """
     lines = list(streams.read_lines(path, files.LONGEST_SENTENCE))
     numbers = all(id.isascii() and id.isdigit() for id in ids)
-    # As the lists write them, such as 007, whatever zeros the file begins numbers with.
+    # The lists' spelling of each number, such as 007: zeros before it may differ.
     written = {_number(id): id for id in ids} if numbers else {id: id for id in ids}
     pairs = [_keyed(text, written, numbers) for _, text in lines]
     found = {id for id, _ in pairs if id is not None}
@@ -44,9 +44,9 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
     plain = numbers and not tabs and len(known) < len(lines) and 2 * len(found) <= len(lines)
     if numbers and tabs and not found:
         raise UserError(
-            f"{path}, line {tabs[0]}: a tab, and no line begins with the id of a list, such as "
-            f"{shortened(ids[0], 80)!r}: write an id, a tab and the words on each line, or lines "
-            "without tabs."
+            f"{path}, line {tabs[0]}: the line has a tab, but no line begins with the id of a "
+            f"list, such as {shortened(ids[0], 80)!r}: write an id, a tab and the words on each "
+            "line, or lines without tabs."
         )
     if plain:
         _check_plain(lines, known, path)
@@ -60,8 +60,8 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
             )
         if id is None and plain:
             raise UserError(
-                f"{where}: there is no list {number - 1} for this reference: give lists and "
-                "references of the same sentences."
+                f"{where}: this reference is for the list {number - 1}, which does not exist: give "
+                "lists and references of the same sentences."
             )
         if id is None:
             raise UserError(
@@ -82,11 +82,12 @@ def read_references(path: str, ids: Sequence[str]) -> dict[str, str]:
 
 
 def _check_plain(lines, known, path):
-    """UserError for lines that may have ids, though they are not all of these lists.
+    """Raises UserError if lines taken as words alone may begin or end with ids.
 
     Args:
-      lines: (number, text) of each.
+      lines: (number, text) of each line.
       known: the numbers of the lines that begin with the id of a list.
+      path: the file, for messages.
     """
     if len(known) > _BY_CHANCE * len(lines):
         raise UserError(
@@ -99,19 +100,19 @@ def _check_plain(lines, known, path):
         ids = dict.fromkeys(match[1] for match in matches if match)
         if len(ids) == len(filled) > _FEW:
             raise UserError(
-                f"{path}, line {filled[0][0]}: all lines {where} with what may be ids, such as "
-                f"{shortened(next(iter(ids)), 80)!r}, but do not all begin with those of the "
-                "lists: write the id of its list, a tab and the words on each line."
+                f"{path}, line {filled[0][0]}: all lines {where} with possible ids, such as "
+                f"{shortened(next(iter(ids)), 80)!r}, but not all begin with ids of the lists: "
+                "write the id of its list, a tab and the words on each line."
             )
 
 
 def _number(text):
-    """The digits of a number without zeros before them."""
+    """Strips leading zeros from a number."""
     return text.lstrip("0") or text[:1]
 
 
 def _keyed(text, written, numbers):
-    """(the id that a line begins with, the words behind it); (None, "") without an id."""
+    """Splits a line into (id, words); returns (None, "") for a line without an id."""
     first, *rest = text.split(None, 1) or [""]
     before, _, behind = text.partition("\t")
     # An id may have blanks in it where a tab, or the line, ends it.

@@ -1,11 +1,11 @@
-"""Text that is larger than the memory: encoded once, into shards that are mapped when it is read.
+"""Text larger than memory: encoded once into shards, which are memory-mapped for reading.
 
-    types.txt        its distinct words, a line each; the number of a word is its line, from 0
-    ids-00000.npy    int32, numbers of words, `SHARD` of them a file; the last file has the rest
-    lengths.npy      int32 [sentences], words of each
-    shards.json      how many of all there are, and digests of the files
+    types.txt        the distinct words, a line each; the id of a word is its line, from 0
+    ids-00000.npy    int32, the ids of `SHARD` tokens a file; the last file has the rest
+    lengths.npy      int32 [sentences], the number of words of each sentence
+    shards.json      the numbers of words, sentences and types, and the files' checksums
 
-A shard knows no lexicon: which words become `<unk>` is the vocabulary's business, later.
+Shards do not depend on a lexicon: the vocabulary maps rare words to `<unk>` later.
 """
 
 import array
@@ -33,12 +33,16 @@ _SHAPE = {
     "sha256": dict,
 }
 SHARD = 1 << 24
-# Words that are turned into strings at a time.
+# Words that are converted to strings at a time.
 _AT_ONCE = 1 << 20
 
 
 def is_one(folder: pathlib.Path) -> bool:
-    """Whether there are shards in a folder."""
+    """Whether a folder holds shards.
+
+    Args:
+      folder: the folder.
+    """
     return (folder / RECORD).is_file()
 
 
@@ -48,19 +52,19 @@ def is_one(folder: pathlib.Path) -> bool:
 def write(
     paths: Sequence[str], out: str | pathlib.Path, keep_blank_lines: bool = False, size: int = SHARD
 ) -> dict:
-    """Encodes files of text, a line at a time; the folder is there whole or not at all.
+    """Encodes files of text into shards, a line at a time; the folder is made whole or not at all.
 
     Args:
-      paths: of plain text, a sentence a line, perhaps compressed; folders and patterns of such.
+      paths: plain text, a sentence a line, perhaps compressed: files, folders or patterns.
       out: the folder to make.
-      keep_blank_lines: whether a blank line is a sentence without words, or skipped.
-      size: words of a shard.
+      keep_blank_lines: whether a blank line is kept as a sentence without words, or skipped.
+      size: words a shard.
 
     Returns:
-      What `shards.json` has.
+      The content of `shards.json`.
 
     Raises:
-      UserError: a file is no plain text in UTF-8, none has words, or there is something at `out`.
+      UserError: a file is not plain text in UTF-8, none has words, or `out` exists.
     """
     members = [member for path in paths for member in folders.text_files(path)]
     for member in members:
@@ -75,9 +79,9 @@ def write(
 
 
 def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
-    """Writes all files of a folder that is there."""
+    """Writes the shards of some lines to an existing folder; returns the record."""
     numbers: collections.defaultdict = collections.defaultdict()
-    numbers.default_factory = numbers.__len__  # a new word has the next number
+    numbers.default_factory = numbers.__len__  # a new word gets the next id
     ids, lengths = array.array("i"), array.array("i")
     digests: dict[str, str] = {}
     total = 0
@@ -85,7 +89,7 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
     def put(name, values):
         values = np.array(values, np.int32)
         with open(folder / name, "wb") as file:
-            # As np.save does, whose errors do not say that a disk is full.
+            # As in np.save, whose errors do not name a full disk.
             header = np.lib.format.header_data_from_array_1_0(values)
             np.lib.format.write_array_header_1_0(file, header)
             file.write(values.data)
@@ -119,13 +123,13 @@ def _write(lines: Iterable[str], folder, keep_blank_lines, size) -> dict:
 
 
 def _lines(path: pathlib.Path) -> Iterator[str]:
-    """The lines of a file of text, one in memory at a time; all line ends are one."""
+    """Yields the lines of a text file; \\r, \\n and \\r\\n all end a line."""
     for _, line in streams.read_lines(str(path)):
         yield from line.removesuffix("\r").split("\r")
 
 
 def _digest(path: pathlib.Path) -> str:
-    """SHA-256 of a file; ValueError for what is no regular one: a pipe would be waited for."""
+    """Computes the SHA-256 of a file; raises ValueError for a pipe, which would block."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path.name} is not a regular file")
     with open(path, "rb") as file:
@@ -136,16 +140,16 @@ def _digest(path: pathlib.Path) -> str:
 
 
 class Shards:
-    """The shards of a folder, mapped into memory: what is not looked at takes none.
+    """The memory-mapped shards of a folder; parts that are not read take no memory.
 
     Attributes:
-      types: its distinct words.
-      lengths: int32 [sentences], words of each.
-      starts: int64 [sentences], where each begins among all words.
+      types: the distinct words, by id.
+      lengths: int32 [sentences], the number of words of each sentence.
+      starts: int64 [sentences], the position of each sentence's first word among all words.
     """
 
     def __init__(self, folder: pathlib.Path):
-        """Opens a folder; UserError if it is damaged."""
+        """Opens a folder; raises UserError if it is damaged."""
         self.record = strict_json.read(folder / RECORD, _SHAPE)
         try:
             names = _names(self.record)
@@ -168,7 +172,11 @@ class Shards:
         return self.record["blank_lines"]
 
     def ids(self, positions: np.ndarray) -> np.ndarray:
-        """The words at positions among all words, as numbers of types, int32 of their shape."""
+        """Returns the ids of the words at some positions among all words, int32 of their shape.
+
+        Args:
+          positions: integers of any shape.
+        """
         shard, within = np.divmod(positions, self._size)
         found = np.empty(positions.shape, np.int32)
         for number in np.unique(shard):
@@ -177,7 +185,12 @@ class Shards:
         return found
 
     def slice(self, first: int, last: int) -> np.ndarray:
-        """The words from a position to before another, as numbers of types, int32."""
+        """Returns the ids of the words at the positions first, ..., last - 1, int32.
+
+        Args:
+          first: the first position among all words.
+          last: the position after the last one.
+        """
         parts = [
             self._ids[number][max(first - number * self._size, 0) : last - number * self._size]
             for number in range(first // self._size, -(-last // self._size))
@@ -186,14 +199,14 @@ class Shards:
 
 
 def _names(record) -> list[str]:
-    """The files of ids; ValueError unless all counts can be, and digests are of just the files."""
+    """Lists the files of ids; raises ValueError if the record is inconsistent."""
     for name in ("words", "sentences", "types", "shard"):
         if record[name] < 1:
             raise ValueError(f"{name} is {record[name]}, which has to be at least 1")
     if record["blank_lines"] not in BLANK_LINES:
         raise ValueError(f"blank_lines is {record['blank_lines']!r}, neither kept nor skipped")
     count = -(-record["words"] // record["shard"])
-    if len(record["sha256"]) == count + 2:  # before names are made, for there may be a billion
+    if len(record["sha256"]) == count + 2:  # checked first: the count may be a billion
         names = [f"ids-{number:05}.npy" for number in range(count)]
         if {*record["sha256"]} == {*names, "lengths.npy", "types.txt"}:
             return names
@@ -201,14 +214,14 @@ def _names(record) -> list[str]:
 
 
 def _checked(folder, name, record) -> pathlib.Path:
-    """The path of a file; ValueError if it has changed since it was written."""
+    """Returns the path of a file; raises ValueError if its checksum is wrong."""
     if _digest(folder / name) != record["sha256"][name]:
         raise ValueError(f"{name} is not as it was written")
     return folder / name
 
 
 def _types(path, record) -> tuple[str, ...]:
-    """The distinct words; ValueError unless they are."""
+    """Reads the distinct words; raises ValueError if they are malformed."""
     try:
         types = tuple(path.read_text(encoding="utf-8").split("\n"))
     except UnicodeDecodeError as error:
@@ -224,7 +237,7 @@ def _types(path, record) -> tuple[str, ...]:
 
 
 def _lengths(path, record) -> np.ndarray:
-    """Words of each sentence; ValueError unless they are those of all words."""
+    """Reads the sentence lengths; raises ValueError if they do not add up to all words."""
     lengths = np.array(_int32(path, record["sentences"]))
     least = 0 if record["blank_lines"] == "kept" else 1
     if lengths.min() < least:
@@ -235,7 +248,7 @@ def _lengths(path, record) -> np.ndarray:
 
 
 def _ids(path, number, record) -> np.ndarray:
-    """The ids of a shard, mapped; ValueError unless they are of types."""
+    """Maps the ids of a shard; raises ValueError for ids out of range."""
     size = record["shard"]
     ids = _int32(path, min(size, record["words"] - number * size))
     low, high = int(ids.min()), int(ids.max())
@@ -246,7 +259,7 @@ def _ids(path, number, record) -> np.ndarray:
 
 
 def _int32(path, length) -> np.ndarray:
-    """The numbers of a file, mapped; ValueError unless they are int32, and so many."""
+    """Maps an array of a file; raises ValueError unless it is int32 [length]."""
     array = array_files.mapped(path)
     if array.dtype != np.int32 or array.shape != (length,):
         raise ValueError(f"{path.name} is {array.dtype}{[*array.shape]}, not int32[{length}]")
@@ -255,13 +268,13 @@ def _int32(path, length) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShardedSentences(Sequence):
-    """Some sentences of shards, each made a list of words when it is asked for.
+    """A sequence of sentences in shards; each is decoded to a list of words on access.
 
     Attributes:
-      shards: what they are of.
-      words: a spelling for each type.
-      ends: the words after each sentence, as its boundaries.
-      numbers: which sentences.
+      shards: the shards.
+      words: the spelling of each id.
+      ends: words appended to each sentence, such as boundary marks.
+      numbers: the range of sentences.
     """
 
     shards: Shards
@@ -276,7 +289,7 @@ class ShardedSentences(Sequence):
         if isinstance(index, slice):
             numbers = self.numbers[index]
             if numbers.step != 1 and len(numbers) > 1:
-                raise ValueError("sentences of shards are taken one after the other")
+                raise ValueError("sentences of shards are sliced with step 1 alone")
             return dataclasses.replace(self, numbers=numbers)
         number = self.numbers[index]
         first = int(self.shards.starts[number])
@@ -292,7 +305,7 @@ class ShardedSentences(Sequence):
                 yield [*words[start:end], *self.ends]
 
     def _blocks(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """(first sentence, the one after the last, their words as numbers of types)."""
+        """Yields blocks: (first sentence, last sentence + 1, the ids of their words)."""
         shards = self.shards
         first, last = self.numbers.start, self.numbers.start + len(self.numbers)
         while first < last:
@@ -304,7 +317,7 @@ class ShardedSentences(Sequence):
             first = after
 
     def counts(self) -> collections.Counter:
-        """How often each word occurs."""
+        """Counts the occurrences of each word."""
         totals = np.zeros(len(self.words), np.int64)
         for *_, ids in self._blocks():
             totals += np.bincount(ids, minlength=len(totals))
@@ -318,27 +331,38 @@ class ShardedSentences(Sequence):
 
 @dataclasses.dataclass(frozen=True)
 class ShardedCorpus(Corpus):
-    """A split whose sentences lie in shards; nothing but its distinct words is held as strings."""
+    """A split whose sentences lie in shards; only its distinct words are held as strings."""
 
     sentences: ShardedSentences  # type: ignore[assignment]
 
     @classmethod
     def of(cls, name: str, folder: pathlib.Path) -> "ShardedCorpus":
-        """All the sentences of a folder."""
+        """Makes the corpus of all sentences in a folder of shards.
+
+        Args:
+          name: the name of the corpus, for messages.
+          folder: the folder.
+        """
         shards = Shards(folder)
         numbers = range(len(shards.lengths))
         return cls(name, ShardedSentences(shards, shards.types, (), numbers))
 
     def token_counts(self) -> collections.Counter:
-        """How often each word occurs."""
+        """Counts the occurrences of each word."""
         return self.sentences.counts()
 
     def lower_cased(self) -> "ShardedCorpus":
-        """The corpus with every word in lower case."""
+        """Returns the corpus in lower case."""
         return self._respelled(tuple(word.lower() for word in self.sentences.words))
 
     def as_seen(self, words: set[str], unknown: str, ends: Sequence[str]) -> "ShardedCorpus":
-        """The corpus with a mark in the place of unknown words, and marks after each sentence."""
+        """Returns the corpus with unknown words replaced by a mark.
+
+        Args:
+          words: the known words.
+          unknown: the mark of unknown words.
+          ends: words to append to each sentence, such as boundary marks.
+        """
         spelled = (word if word in words else unknown for word in self.sentences.words)
         return self._respelled(tuple(spelled), tuple(ends))
 
@@ -348,7 +372,11 @@ class ShardedCorpus(Corpus):
 
 
 def found_at(path: str) -> pathlib.Path | None:
-    """The folder at a path if it has shards, else None."""
+    """Returns the folder at a path if it holds shards, else None.
+
+    Args:
+      path: a path without a range.
+    """
     try:
         folder = files.find(path)
     except UserError:

@@ -1,4 +1,4 @@
-"""The contract of sources: named splits of sentences, with the features of each token."""
+"""The interface of sources: named splits of sentences, with the features of each token."""
 
 import collections
 import dataclasses
@@ -13,12 +13,12 @@ from zoo.errors import UserError
 
 @dataclasses.dataclass(frozen=True)
 class Mixture:
-    """How the sentences of an epoch are drawn from texts that stand one after the other.
+    """The distribution of an epoch's sentences over concatenated texts.
 
     Attributes:
-      sizes: sentences of each text.
-      weights: how often each is drawn from, relative to the others.
-      sentences: how many are drawn an epoch.
+      sizes: the number of sentences of each text.
+      weights: the relative frequency with which each text is drawn.
+      sentences: sentences drawn an epoch.
     """
 
     sizes: tuple[int, ...]
@@ -26,9 +26,13 @@ class Mixture:
     sentences: int
 
     def order(self, generator: np.random.Generator) -> np.ndarray:
-        """The numbers of the sentences that an epoch takes, int64 [sentences], drawn independently.
+        """Draws the numbers of an epoch's sentences, int64 [sentences].
 
-        A text's sentences come without return, in a new random order whenever all have come.
+        The text of each sentence is drawn independently. The sentences of a text are drawn without
+        replacement, in a new random order whenever all have been drawn.
+
+        Args:
+          generator: the source of random numbers.
         """
         shares = np.array(self.weights, np.float64) / np.sum(self.weights)
         texts = generator.choice(len(self.sizes), size=self.sentences, p=shares)
@@ -44,19 +48,18 @@ class Mixture:
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A split of a source: its sentences, and what is known of their tokens.
+    """A split of a source: its sentences, and the features of their tokens.
 
     Attributes:
-      name: where it comes from, for messages.
-      sentences: each a list of words.
+      name: its path or origin, for messages.
+      sentences: the sentences, each a list of words.
       features: for each token a tuple of features ("POS:NOUN", "Number:Sing"), or None if the
         source has none.
-      prefixes: of each sentence how many of its first words are given (a question, a condition):
-        they are read, but neither trained nor counted. None if there are none.
-      mixture: how an epoch of training draws its sentences; None if it takes each once.
-      fused: {surface form: the words that the text has in its place}, as {"du": ("de", "le")}, of
-        the forms that a treebank is read without.
-      source_text: of pairs, what these sentences are translations of, one for one; else None.
+      prefixes: the length of each sentence's prefix, such as a question or a condition: the model
+        reads it, but is neither trained nor evaluated on it. None if no sentence has one.
+      mixture: how an epoch of training draws its sentences; None to take each once.
+      fused: {fused form: the words read in its place}, as in {"du": ("de", "le")}, for treebanks.
+      source_text: for translations, the corpus of their sources, one for one; else None.
 
     Example:
       >>> corpus = data.Corpus("a text", [["The", "cat"], ["the"]])
@@ -77,11 +80,11 @@ class Corpus:
             raise UserError(f"{self.name} has no words: give a text with at least one.")
 
     def token_counts(self) -> collections.Counter:
-        """How often each word occurs."""
+        """Counts the occurrences of each word."""
         return collections.Counter(itertools.chain.from_iterable(self.sentences))
 
     def lower_cased(self) -> "Corpus":
-        """The corpus with every word in lower case."""
+        """Returns the corpus in lower case."""
         sentences = [[word.lower() for word in sentence] for sentence in self.sentences]
         fused = {
             form.lower(): tuple(word.lower() for word in words)
@@ -93,30 +96,29 @@ class Corpus:
 
 @dataclasses.dataclass(frozen=True)
 class Counted(Corpus):
-    """A text of which the counts of words are known and no more; its sentences are no text.
+    """A text known only by its word counts; its sentences are placeholders.
 
     Attributes:
-      counts: how often each word occurs.
+      counts: {word: number of occurrences}.
     """
 
     counts: collections.Counter = dataclasses.field(default_factory=collections.Counter)
 
     def token_counts(self) -> collections.Counter:
-        """The counts that are known."""
+        """Returns the word counts."""
         return self.counts
 
 
 class Form(NamedTuple):
-    """How a source reads text, for who reads other text the same way.
+    """How a source reads text, so that other texts can be read in the same way.
 
     Attributes:
-      separator: the word between what is given and what is learnt; "" where all is learnt.
-      column: the column of tables that the text is in.
-      blank_lines: how blank lines are read; None where there are none.
-      fused: how fused forms of treebanks are read; None where there are none.
-      plain: whether a file is sentences of words, which `zoo.sources.evaluation_texts` reads as
-        they stand.
-      pairs: whether sentences are translations of others.
+      separator: the word between prefix and prediction; "" without prefixes.
+      column: the column of tables that holds the text.
+      blank_lines: how blank lines are read, see `Text.blank_lines`; None if the format has none.
+      fused: how fused forms are read, see `Conllu.fused`; None if the format has none.
+      plain: whether the text is sentences of words, which `zoo.sources.evaluation_texts` can read.
+      pairs: whether the sentences are translations of others.
     """
 
     separator: str = ""
@@ -128,26 +130,26 @@ class Form(NamedTuple):
 
 
 class Source:
-    """A source of text. Subclasses are frozen dataclasses, and write the first two methods.
+    """A source of text. Subclasses are frozen dataclasses and implement the first two methods.
 
-    splits() -> names of the splits there are, "train" and "validation" among them
+    splits() -> names of the splits, including "train" and "validation"
     read(split) -> Corpus
     form -> how text is read
-    with_test(path) -> the source that reads another file as its test
-    lexicon_entries() -> {word: features} of words known beforehand, beside those of the splits
-    parts(split) -> names of the texts that a split is put together from, which can be read alone
-    within() -> the source that reads the text: itself, unless it is a wrapper of another
+    with_test(path) -> the source with another file as its test
+    lexicon_entries() -> {word: features} of words that enter the lexicon besides the splits' words
+    parts(split) -> names of the texts that a split is composed of, which can be read alone
+    within() -> the source that reads the text: the source itself, unless it wraps another
     as_written() -> the source of the same texts without marks of unknown words
-    texts() -> the sources that read the text, one by one: itself, unless it is put together
+    texts() -> the sources that read the text: the source itself, unless it combines several
     """
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     # How unknown words of pairs are marked for training; None for not at all.
     unknowns: UnknownWords | None = None
-    # Whether the words are characters, which are read and written without blanks between them.
+    # Whether the tokens are characters, which are written without blanks between them.
     of_characters: bool = False
-    # Whether zoo generates the text, which then needs no licence.
+    # Whether zoo generates the text, so that no licence applies.
     generated: bool = False
 
     @property
@@ -156,7 +158,11 @@ class Source:
         return Form()
 
     def with_test(self, path: str) -> "Source":
-        """The source with `path` as its only test, plain text for a source that has no files."""
+        """Returns the source with `path` as its only test; plain text if it has no test files.
+
+        Args:
+          path: the path of a file, as in the source's own fields.
+        """
         if any(field.name == "tests" for field in dataclasses.fields(self)):
             changed: Any = dataclasses.replace(self, **{"tests": (path,)})
             return changed
@@ -165,49 +171,57 @@ class Source:
         return Text(train=path, validation=path, tests=(path,))
 
     def splits(self) -> tuple[str, ...]:
-        """The names of the splits."""
-        raise TypeError(f"{type(self).__name__} does not say which splits it has")
+        """Returns the names of the splits."""
+        raise TypeError(f"{type(self).__name__} does not implement splits")
 
     def read(self, split: str) -> Corpus:
-        """The corpus of a split."""
+        """Reads the corpus of a split.
+
+        Args:
+          split: one of `splits()`, or one of its `parts`.
+        """
         raise TypeError(f"{type(self).__name__} cannot read {split}")
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        """Words known beforehand with their features; none, as a rule."""
+        """Returns {word: features} of words that enter the lexicon anyway; by default none."""
         return {}
 
     def parts(self, split: str) -> tuple[str, ...]:
-        """Names under which `read` gives parts of a split; none, as a rule."""
+        """Returns the names under which `read` reads parts of a split; by default none.
+
+        Args:
+          split: one of `splits()`.
+        """
         return ()
 
     def within(self) -> "Source":
-        """The source that reads the text: itself, as a rule."""
+        """Returns the source that reads the text, by default itself."""
         return self
 
     def as_written(self) -> "Source":
-        """The source of the same texts without marks of unknown words: itself, as a rule."""
+        """Returns the source of the texts without marks of unknown words, by default itself."""
         return self
 
     def texts(self) -> list["Source"]:
-        """The sources that read the text, one by one: itself, as a rule."""
+        """Returns the sources that read the text, by default itself alone."""
         return [self]
 
 
 @dataclasses.dataclass(frozen=True)
 class Held(Source):
-    """Corpora that are at hand, {split: corpus}, as a source; entries: see `lexicon_entries`."""
+    """A source of corpora in memory, {split: corpus}; `entries` are its `lexicon_entries`."""
 
     corpora: dict[str, Corpus]
     entries: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def splits(self):
-        """The splits that are held."""
+        """Returns the names of the corpora."""
         return tuple(self.corpora)
 
     def read(self, split):
-        """The corpus itself."""
+        """Returns a corpus."""
         return self.corpora[split]
 
     def lexicon_entries(self):
-        """The words that were known."""
+        """Returns the given entries."""
         return self.entries

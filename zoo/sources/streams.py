@@ -1,4 +1,4 @@
-"""Lines of text files one by one, with the checks of `files.read_text`, in constant memory."""
+"""Lines of text files, read one by one in constant memory, with the checks of `read_text`."""
 
 import functools
 import lzma
@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from zoo.errors import UserError
 from zoo.sources import files
 
-# How a JSON list begins, perhaps behind the mark of UTF-8.
+# The beginning of a JSON list, perhaps after a byte order mark.
 _LIST = (b"[", b"\xef\xbb\xbf[")
 
 
 def read_lines(
     path: str, longest: int = files.LONGEST_LINE, longest_list: int = 0
 ) -> Iterator[tuple[int, str]]:
-    """(number from 1, text without its end) of each line, as the file is read; pipes too.
+    """Yields (number from 1, text without line break) of each line while reading a file or pipe.
 
     Args:
       path: a UTF-8 text, perhaps compressed with gzip, bzip2 or xz.
       longest: most bytes of a line.
-      longest_list: most bytes of the first line if it begins a JSON list, where that is more.
+      longest_list: most bytes of the first line if it begins a JSON list, if more than `longest`.
 
     Raises:
-      UserError: it cannot be read, is empty, binary, damaged or not UTF-8, or a line is longer
-        than it may be; the line is named.
+      UserError: the file cannot be read, is empty, binary, damaged or not UTF-8, or a line is too
+        long; the message names the line.
     """
     file = files.find(path)
     number = 0
@@ -60,7 +60,7 @@ def _text(line: bytes, number: int, path: pathlib.Path) -> str:
     if b"\0" in line:
         raise UserError(f"{path}, line {number}: binary: give a UTF-8 text file.")
     try:
-        # Without the mark that some editors put first.
+        # Without a byte order mark.
         return line.removesuffix(b"\n").decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         raise UserError(

@@ -5,13 +5,16 @@ from zoo.sources import files
 
 
 def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
-    """(relations, {subject: {relation: value}}) of a table.
+    """Reads (relations, {subject: {relation: value}}) from a table.
 
     The first line names the column of subjects and then each relation; cells without a value are
     empty.
 
+    Args:
+      path: a file with tabs between cells.
+
     Raises:
-      UserError: the table is wrong; its line is named.
+      UserError: the table is malformed; the message names the line.
     """
     file = files.find(path)
     lines = files.read_text(file).split("\n")
@@ -32,7 +35,9 @@ def read_table(path: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
                 "tabs, a word each or nothing."
             )
         if not subject or subject in facts:
-            raise UserError(f"{file}, line {number}: a line has one subject, and a subject one.")
+            raise UserError(
+                f"{file}, line {number}: write one subject a line, and each subject once."
+            )
         facts[subject] = {r: v for r, v in zip(relations, values, strict=True) if v}
     if not facts:
         raise UserError(f"{file} has no facts: give a line a subject.")

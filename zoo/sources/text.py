@@ -10,10 +10,10 @@ from zoo.sources import csv_rows, dataset_rows, files, folders, json_rows, shard
 from zoo.sources.file_source import FileSource, ranged
 from zoo.sources.source import Corpus, Form
 
-# The kind of a file tells which of the library's readers takes it; any other is plain text.
+# {suffix: reader}; files with other suffixes are plain text.
 READERS = {".json": "json", ".jsonl": "json", ".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# What `save_to_disk` of the library leaves in the folder of a data set, and in one of several.
+# Files that `save_to_disk` of `datasets` writes beside a data set, and beside several splits.
 SAVED, SAVED_SPLITS = "state.json", "dataset_dict.json"
 
 
@@ -25,18 +25,17 @@ class Text(FileSource):
     sentence, or be a list of strings, the words of one sentence.
 
     Attributes:
-      train: a path (.txt or any other plain text, .json, .jsonl, .parquet, .csv, .tsv, a folder of
-        such files or a pattern of their paths, see `folders.text_files`; a split that `datasets`
-        saved to disk, or a folder that `zoo encode` made, see `shards`), perhaps with a range of
-        the lines that are not blank ('news.txt[:-1000]'), or 'hub:NAME:SPLIT' or
-        'hub:NAME:CONFIGURATION:SPLIT'
-        ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
+      train: a path: plain text (.txt or any other suffix), .json, .jsonl, .parquet, .csv, .tsv, a
+        folder of such files or a pattern of their paths (see `folders.text_files`), a split saved
+        by `datasets`, or a folder written by `zoo encode` (see `shards`); perhaps with a range of
+        the lines that are not blank ('news.txt[:-1000]'). Or 'hub:NAME:SPLIT' or
+        'hub:NAME:CONFIGURATION:SPLIT' ('hub:Salesforce/wikitext:wikitext-2-raw-v1:train').
       validation: as `train`.
-      tests: the same for the test splits "test1", "test2" ... ("test" if one).
-      column: the column that holds the text, where there are columns.
-      streaming: reads a data set example by example, without keeping a copy of it on disk.
-      blank_lines: "skipped", or "kept": a blank line is a sentence without words, whose boundary is
-        predicted and counted, and ranges count it too. The usual figures of WikiText are of that:
+      tests: as `train`, for the test splits "test1", "test2" ... ("test" if one).
+      column: the column that holds the text of a table.
+      streaming: whether a data set is read example by example, without a copy on disk.
+      blank_lines: "skipped" or "kept". A kept blank line is a sentence without words whose boundary
+        is predicted and counted, also by ranges. Published figures of WikiText keep blank lines:
         the test text of WikiText-2 has 245,569 tokens with its 1,467 blank lines, 244,102 without.
 
     Example:
@@ -51,11 +50,11 @@ class Text(FileSource):
 
     @property
     def form(self):
-        """Plain text, of a column where there are columns."""
+        """The form of plain text, or of a column of a table."""
         return Form(column=self.column, blank_lines=self.blank_lines, plain=True)
 
     def read(self, split):
-        """The sentences of a split: its lines, blank ones as `blank_lines` says, cut at blanks."""
+        """Reads the sentences of a split: its lines, split at blanks; see `blank_lines`."""
         if self.blank_lines not in shards.BLANK_LINES:
             known = ", ".join(shards.BLANK_LINES)
             raise UserError(f"data.blank_lines is {self.blank_lines!r}: give one of {known}.")
@@ -65,18 +64,18 @@ class Text(FileSource):
         if encoded is not None:
             return self._encoded(part, encoded)
         lines = self._lines(part.path)
-        # One object a word, not one a token: in a large text tokens outnumber words by thousands.
+        # Intern words: one object a word, not one a token.
         sentences = [[*map(sys.intern, words)] for line in lines if (words := line.split()) or kept]
         return Corpus(part.path, ranged(part, sentences))
 
     def _encoded(self, part, folder):
-        """The sentences of shards, as they were encoded."""
+        """Reads the sentences of a folder of shards."""
         corpus = shards.ShardedCorpus.of(part.path, folder)
         if self.blank_lines != corpus.sentences.shards.blank_lines:
             raise UserError(
                 f"{part.path} was encoded with blank lines "
                 f"{corpus.sentences.shards.blank_lines}, and data.blank_lines is "
-                f"{self.blank_lines!r}: set that, or encode the text again."
+                f"{self.blank_lines!r}: change that setting, or encode the text again."
             )
         return dataclasses.replace(corpus, sentences=ranged(part, corpus.sentences))
 
@@ -91,10 +90,10 @@ class Text(FileSource):
         return [line for member in folders.text_files(path) for line in self._lines_of(member)]
 
     def _lines_of(self, member):
-        """The lines of one file."""
+        """Reads the lines of one file."""
         suffix = folders.kind(member)
         reader = READERS.get(suffix)
-        # Of a table its errors are clearer than the library's.
+        # Read the text of tables here, for clearer errors than the library's.
         text = files.read_text(member) if reader != "parquet" else ""
         if reader == "json":
             return self._column(json_rows.rows(text, member), member)
@@ -108,12 +107,11 @@ class Text(FileSource):
         )
 
     def _table(self, path, *arguments, **options):
-        """The lines of what `datasets.load_dataset` makes of the arguments; without any, of the
-        data set that is saved in a folder."""
+        """Reads the lines of a data set; see `dataset_rows.rows` for the arguments."""
         return self._column(dataset_rows.rows(path, *arguments, **options), path)
 
     def _column(self, dataset, path, names=()):
-        """The lines of a column of rows; `names` are known without a row."""
+        """Collects the lines of a column of rows; `names` are the columns, if there is a header."""
         lines = []
         if names and self.column not in names:
             raise self._missing(path, names)
@@ -147,12 +145,12 @@ class Text(FileSource):
 
 
 def _split(text):
-    """The lines of a text, whose last one may end with a line break or without."""
+    """Splits a text into lines; the last line may lack its line break."""
     return text.removesuffix("\n").split("\n")
 
 
 def _saved(path):
-    """The folder at `path` if `datasets` saved a data set there, else None."""
+    """Returns the folder at `path` if `datasets` saved a data set there, else None."""
     try:
         folder = files.find(path)
     except UserError:

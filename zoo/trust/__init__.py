@@ -1,1 +1,1 @@
-"""Trust: what a saved recipe may name, and what it may not make a program do."""
+"""Trust: which code and files a saved recipe may make a program import, run and read."""

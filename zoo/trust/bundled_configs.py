@@ -1,8 +1,8 @@
-"""The recipes that come with the zoo: the package `configs`, wherever it lies.
+"""The recipes that come with zoo: the package `configs`.
 
-In a checkout it is the folder beside zoo; where zoo was installed, it is within it, so that no
-other package's `configs` is in its way. Saved recipes name its functions as
-"configs.rare_words_log_linear:shape", and its files as "configs/countries.tsv", in both.
+In a checkout, its folder is beside zoo; in an installation, it is within zoo, so that it cannot
+collide with another package named `configs`. In either, saved recipes name its functions as
+"configs.rare_words_log_linear:shape" and its files as "configs/countries.tsv".
 """
 
 import functools
@@ -16,18 +16,18 @@ NAME = "configs"
 
 @functools.cache
 def folder() -> pathlib.Path:
-    """The folder of the package."""
+    """Returns the folder of the package."""
     inside = pathlib.Path(__file__).resolve().parents[1] / NAME
     return inside if inside.is_dir() else inside.parents[1] / NAME
 
 
 def configs() -> ModuleType:
-    """The package; from then on `configs` can be imported, from no other folder than this."""
+    """Imports the package; afterwards `import configs` finds this package alone."""
     if NAME not in sys.modules:
         spec = importlib.util.spec_from_file_location(
             NAME, folder() / "__init__.py", submodule_search_locations=[str(folder())]
         )
-        assert spec is not None and spec.loader is not None  # as of every file of Python
+        assert spec is not None and spec.loader is not None  # true of every Python file
         module = importlib.util.module_from_spec(spec)
         sys.modules[NAME] = module
         try:
@@ -39,13 +39,21 @@ def configs() -> ModuleType:
 
 
 def has(module: str) -> bool:
-    """Whether a dotted name, such as configs.ptb_nce, is of the package or a module in it."""
+    """Whether a dotted name, such as configs.ptb_nce, names the package or one of its modules.
+
+    Args:
+      module: the dotted name.
+    """
     package, _, name = module.partition(".")
     return package == NAME and (not name or any(folder().glob(f"*/{name}.py")))
 
 
 def file(path: str) -> pathlib.Path | None:
-    """The file that a relative path such as "configs/countries.tsv" names, if it comes with zoo."""
+    """Returns the file that a path such as "configs/countries.tsv" names; None for others.
+
+    Args:
+      path: a relative path.
+    """
     parts = pathlib.PurePath(path).parts
     shipped = folder().joinpath(*parts[1:])
     inside = len(parts) > 1 and parts[0] == NAME and ".." not in parts

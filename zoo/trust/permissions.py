@@ -1,11 +1,12 @@
-"""Permissions: what a run may make a program do, and nothing that its recipe alone asks for.
+"""Permissions: which names in a saved recipe a program may import, run or read.
 
-A recipe names components, functions and files, and whoever made the run wrote it. Reading one
-imports nothing but zoo. What it names beside zoo's own components is used only if the user names
-it too: in a config, on the command line, or by having trained the run (`zoo.runs.known_runs`).
+A recipe names components, functions and files, and was written by whoever made the run. Reading a
+recipe imports nothing but zoo. Names other than zoo's own components are used only if the user
+names them, too: in a config, on the command line, or by having trained the run
+(`zoo.runs.known_runs`).
 
-What recipes named is kept for the process, by value: a name, once closed, is closed whichever way
-it is reached, and what the user names is open, whoever else names it.
+The names are kept for the process. A name is closed if a recipe of somebody else names it, however
+it is reached, and open if the user names it, whoever else does.
 """
 
 import pathlib
@@ -14,32 +15,42 @@ from collections.abc import Iterable
 from zoo.errors import UserError
 from zoo.trust import public_names, user_modules
 
-_closed: dict[str, str] = {}  # {what a recipe names: the folder of its run}
+_closed: dict[str, str] = {}  # {name in a recipe: the folder of its run}
 _named: set[str] = set()  # by the user
 _paths_are_open = False
 
 
 def name(names: Iterable[str]):
-    """The user names these: components and functions as "module:name", and paths."""
+    """Opens names that the user names: components and functions as "module:name", and paths.
+
+    Args:
+      names: the names.
+    """
     _named.update(names)
 
 
 def close(names: Iterable[str], workdir: str | pathlib.Path):
-    """A recipe that is not the user's names these; `workdir` is its run's folder, for messages."""
+    """Closes names in a recipe that is not the user's; `workdir` is its run, for messages.
+
+    Args:
+      names: the names in the recipe.
+      workdir: the folder of the run.
+    """
     _closed.update(dict.fromkeys(names, str(workdir)))
 
 
 def open_paths():
-    """Files that recipes name may be read wherever they lie."""
+    """Allows recipes to name files anywhere."""
     global _paths_are_open
     _paths_are_open = True
 
 
 def stranger(name: str, *, path: bool = False) -> str | None:
-    """The folder of the run that names this, where no user does; None if it may be used.
+    """Returns the folder of the run that closed a name; None if the name may be used.
 
     Args:
-      path: whether it is a path, which `open_paths` opens as well.
+      name: a component, function or path.
+      path: whether the name is a path, which `open_paths` also opens.
     """
     if name in _named or (path and _paths_are_open):
         return None
@@ -47,7 +58,11 @@ def stranger(name: str, *, path: bool = False) -> str | None:
 
 
 def check_function(name: str):
-    """UserError for a function "module:name" that none but a stranger's recipe names."""
+    """Raises UserError for a function "module:name" that only another person's recipe names.
+
+    Args:
+      name: "module:name".
+    """
     workdir = stranger(name)
     if workdir is not None:
         raise UserError(
@@ -57,14 +72,17 @@ def check_function(name: str):
 
 
 def component(name: str) -> type:
-    """The class that a recipe calls so.
+    """Returns the class of a component name in a recipe.
 
-    One of zoo's, by `zoo.trust.public_names`; one of a module that this program has
-    imported already; or one that the user names, whose module is imported.
+    The class is one of zoo's (see `zoo.trust.public_names`), one of a module that the program has
+    imported already, or one that the user names, whose module is then imported.
+
+    Args:
+      name: "package:Class" or "module:Class".
 
     Raises:
-      UserError: it is another, or there is no such class. What its module raises when it is
-        imported is let through as it is.
+      UserError: the class is none of these, or does not exist. Errors raised by the import of its
+        module are passed on.
     """
     kind = public_names.component(name) or public_names.imported(name)
     if kind is not None:
@@ -76,8 +94,8 @@ def component(name: str) -> type:
         )
     if name not in _named:
         raise UserError(
-            f"the saved recipe has the component {name}, which is not of zoo, and whose module "
-            f"would be run: look at it, and add --trust {name} if you trust it."
+            f"the saved recipe has the component {name}, which is not part of zoo, and whose "
+            f"module would be run: look at it, and add --trust {name} if you trust it."
         )
     try:
         kind = user_modules.value(name) if ":" in name else None
@@ -87,5 +105,5 @@ def component(name: str) -> type:
             "its class in a module of the working folder, or where else Python imports from."
         ) from error
     if not isinstance(kind, type):
-        raise UserError(f"the saved recipe has the component {name}, which is no class.")
+        raise UserError(f"the saved recipe has the component {name}, which is not a class.")
     return kind

@@ -1,14 +1,14 @@
-"""The names of components in saved recipes: "zoo.heads:NCE", the package that exports a class.
+"""Names of components in saved recipes, such as "zoo.heads:NCE": the exporting package and class.
 
-The table here is all that reading depends on. The file in which a class is written is not part of
-its name, so files can move.
+Reading a recipe depends on this table alone. The module that defines a class is not part of its
+name, so that classes can move between modules.
 """
 
 import dataclasses
 import importlib
 import sys
 
-# What a recipe may have in it: the classes that each package exports for it.
+# The classes that each package exports for recipes.
 COMPONENTS = {
     "zoo": ("Evaluation", "Experiment", "Parallel", "Training"),
     "zoo.adaptation": ("Trained", "WithWordsOf"),
@@ -64,7 +64,11 @@ COMPONENTS = {
 
 
 def name_of(component: type) -> str:
-    """The name of a class in recipes: "package:Class" of one of the tables, else "module:Class"."""
+    """Returns the name of a class in recipes: "package:Class" for zoo's, else "module:Class".
+
+    Args:
+      component: the class.
+    """
     name = component.__qualname__
     for package, names in COMPONENTS.items():
         if name in names and getattr(sys.modules.get(package), name, None) is component:
@@ -73,9 +77,12 @@ def name_of(component: type) -> str:
 
 
 def component(name: str) -> type | None:
-    """The class of zoo that recipes call so; None for any other name.
+    """Returns the class of zoo with a name in recipes; None for any other name.
 
-    Imports only the packages in the table.
+    Imports only packages in `COMPONENTS`.
+
+    Args:
+      name: "package:Class".
     """
     package, _, of_class = name.partition(":")
     if of_class not in COMPONENTS.get(package, ()):
@@ -84,9 +91,13 @@ def component(name: str) -> type | None:
 
 
 def imported(name: str) -> type | None:
-    """The component "module:Class" of a module outside zoo that this program has imported.
+    """Returns the component "module:Class" of a module outside zoo that is already imported.
 
-    None if it has not, or if the class is no component: a dataclass derived from a class of zoo.
+    Returns None if the module is not imported, or if the class is not a component: a dataclass
+    derived from a class of zoo.
+
+    Args:
+      name: "module:Class".
     """
     module, _, of_class = name.partition(":")
     value = getattr(sys.modules.get(module), of_class, None)
@@ -96,14 +107,21 @@ def imported(name: str) -> type | None:
 
 
 def in_zoo(module: str) -> bool:
-    """Whether a module is one of zoo's."""
+    """Whether a module belongs to zoo.
+
+    Args:
+      module: its dotted name.
+    """
     return module.partition(".")[0] == "zoo"
 
 
 def components(kind: type) -> dict[str, type]:
-    """The components of a kind by name: those in the tables, and those beside a kind of another's.
+    """Returns {name: class} of the components derived from a class.
 
-    A kind of the user's own has its components in its own module.
+    They are taken from `COMPONENTS`, and for a class outside zoo also from its own module.
+
+    Args:
+      kind: the base class.
     """
     classes = [
         component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]

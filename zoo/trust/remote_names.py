@@ -1,7 +1,7 @@
-"""Names of files that somebody else chose, and that are made below a folder here.
+"""Remote file names, checked before files are written below a local folder.
 
-Object stores and hubs keep names as they are given: "run/../../.bashrc" is a name like any other,
-and joined to a folder it leads out of it.
+Object stores and hubs accept any names: "run/../../.bashrc" is valid there, and leads out of a
+folder that it is joined to.
 """
 
 import re
@@ -9,23 +9,27 @@ from collections.abc import Iterable
 
 from zoo.errors import UserError, shortened
 
-# Windows parts names at both slashes, and takes a letter with a colon for a disk.
+# Windows splits names at both slashes, and reads a letter with a colon as a drive.
 _SLASHES = re.compile(r"[/\\]")
 _DISK = re.compile(r"[a-zA-Z]:")
 _NOWHERE = ("", ".", "..")
 
 
 def leads_out(name: str) -> bool:
-    """Whether a name is absolute, or has a part that is empty, "." or ".."."""
+    """Whether a name is absolute, or has a part that is empty, "." or "..".
+
+    Args:
+      name: a name relative to a folder.
+    """
     return bool(_DISK.match(name)) or any(part in _NOWHERE for part in _SLASHES.split(name))
 
 
 def check(names: Iterable[str], where: str):
-    """Checks that names, joined to a folder by slashes, are of files below it.
+    """Checks that names, joined to a folder, name files below it.
 
     Args:
-      names: below the folder, such as "checkpoints/last/10/arrays".
-      where: what has these names, for the message.
+      names: names relative to the folder, such as "checkpoints/last/10/arrays".
+      where: the origin of the names, for the message.
 
     Raises:
       UserError: a name `leads_out`.
@@ -36,7 +40,12 @@ def check(names: Iterable[str], where: str):
 
 
 def refusal(where: str, name: str) -> UserError:
-    """Returns the error of an object whose name `leads_out`."""
+    """Returns the error of an object whose name `leads_out`.
+
+    Args:
+      where: the origin of the object.
+      name: the name of the object.
+    """
     return UserError(
         f"{where} has an object whose name, {shortened(name)!r}, is absolute or has an empty part, "
         ". or .., so that it could be written outside the folder of the run: delete or rename that "

@@ -1,7 +1,7 @@
-"""Modules of the user's own: where they are looked for, and their import.
+"""The user's own modules: their folders, and their import.
 
-A program of zoo imports a module outside zoo only where the user named it: see
-`zoo.trust.permissions`. Before that, no folder but Python's own is on its path.
+A program of zoo imports a module outside zoo only if the user named it: see
+`zoo.trust.permissions`. Until then, only Python's own folders are on the module path.
 """
 
 import importlib
@@ -12,26 +12,28 @@ from typing import Any
 
 from zoo.trust import bundled_configs
 
-_WORKING_FOLDER = ""  # as sys.path calls it
+_WORKING_FOLDER = ""  # in sys.path
 _folders: list[str] = []
 
 
 def look_in(folder: str | pathlib.Path):
-    """Adds a folder where modules of the user's own are; nothing is imported from it yet."""
+    """Adds a folder with the user's own modules, without importing any.
+
+    Args:
+      folder: the folder.
+    """
     name = str(pathlib.Path(folder).resolve())
     if name not in _folders:
         _folders.append(name)
 
 
 def folders() -> list[str]:
-    """The folders where modules of this process are looked for: those of `look_in`, and the working
-    folder."""
+    """Returns the folders of the user's modules: the folders of `look_in`, then the working one."""
     return [*dict.fromkeys((*_folders, str(pathlib.Path.cwd())))]
 
 
 def open_path():
-    """Modules can be imported from the folders, after Python's own places, and then from the
-    working folder."""
+    """Adds the folders to the module path, after Python's own folders."""
     if _WORKING_FOLDER not in sys.path:
         sys.path.append(_WORKING_FOLDER)
     for name in _folders:
@@ -40,7 +42,11 @@ def open_path():
 
 
 def is_own(module: str) -> bool:
-    """Whether a module lies in one of the folders, and is not of zoo."""
+    """Whether a module lies in one of the folders and does not belong to zoo.
+
+    Args:
+      module: the dotted name of the module.
+    """
     top = module.partition(".")[0]
     return top not in ("zoo", bundled_configs.NAME) and any(
         (pathlib.Path(folder) / top).is_dir() or (pathlib.Path(folder) / f"{top}.py").is_file()
@@ -49,14 +55,18 @@ def is_own(module: str) -> bool:
 
 
 class Missing(Exception):
-    """There is no such module, or it has no such name; the message says which."""
+    """The error of a module that does not exist, or that lacks a name."""
 
 
 def value(name: str) -> Any:
-    """The function or class that "module:name" names; its module is imported.
+    """Imports a module and returns its function or class, by "module:name".
+
+    Args:
+      name: "module:name", where the name may have points.
 
     Raises:
-      Missing: there is none. What the module itself raises is let through as it is.
+      Missing: the module or the name does not exist. Errors raised by the module itself are passed
+        on.
     """
     module, _, path = name.partition(":")
     found: Any = load(module)
@@ -68,7 +78,11 @@ def value(name: str) -> Any:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a name; raises `Missing` if there is none, and what its import raises."""
+    """Imports a module; raises `Missing` if it does not exist, and passes on its own errors.
+
+    Args:
+      name: the dotted name of the module.
+    """
     if not all(part.isidentifier() for part in name.split(".")):
         raise Missing(f"{name!r} is not the name of a module")
     if bundled_configs.has(name):
@@ -77,7 +91,7 @@ def load(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Not of what the module imports itself.
+        # Pass on the error of a module that this one imports.
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        raise Missing(f"there is no module {error.name!r}") from error
+        raise Missing(f"no module named {error.name!r}") from error

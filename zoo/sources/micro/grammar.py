@@ -1,7 +1,7 @@
-"""Invented words, and left-to-right deterministic grammars whose entropies are exact.
+"""Invented words, and left-to-right deterministic grammars with exactly computed entropies.
 
-A rule rewrites the symbol on top of a stack by one word followed by a string of symbols, or
-by nothing at all. A symbol has at most one rule per word, and a symbol that may vanish never
+A rule rewrites the symbol on top of a stack as one word followed by a string of symbols, or as the
+empty string. A symbol has at most one rule per word, and a symbol that may vanish never
 starts with a word that may follow it (the LL(1) condition, checked when the grammar is built).
 A prefix therefore determines the stack, a sentence has one derivation, and every word is one
 draw from an explicit distribution given the words before it.
@@ -27,7 +27,7 @@ ONSETS = ("b", "br", "c", "ch", "d", "dr", "f", "g", "gr", "j", "l", "m", "n", "
 NUCLEI = ("a", "e", "i", "o", "u", "ai", "au", "ou")
 CODAS = ("", "", "", "", "r", "l", "n")
 
-# The key, among the options of a symbol, of the rule that rewrites it by nothing.
+# The key, among the options of a symbol, of the rule that rewrites it as the empty string.
 VANISH = ""
 
 
@@ -44,7 +44,12 @@ class WordForms:
         self._generator = np.random.default_rng((seed, 0))
 
     def add(self, forms: Iterable[str], *features: str) -> list[str]:
-        """Enter forms that share `features`; ValueError if one has an analysis already."""
+        """Adds forms that share `features`; raises ValueError if one has an analysis already.
+
+        Args:
+          forms: the word forms.
+          *features: their features.
+        """
         forms = list(forms)
         for form in forms:
             if form in self.features:
@@ -53,7 +58,12 @@ class WordForms:
         return forms
 
     def paradigm(self, forms: Mapping[Any, str], *features: str) -> None:
-        """Enter the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",)."""
+        """Adds the forms of a lemma; each key is the inflection, e.g. ("Number:Sing",).
+
+        Args:
+          forms: {inflection: form}.
+          *features: the features that all forms share.
+        """
         for inflection, form in forms.items():
             self.add([form], *features[:1], *inflection, *features[1:])
             for rival, twin in forms.items():
@@ -68,9 +78,16 @@ class WordForms:
         *features: str,
         capital: bool = False,
     ) -> dict[tuple[str, ...], list[str]]:
-        """Invent `count` lemmas, drawing for each a new stem and one of the tables of endings.
+        """Invents `count` lemmas, drawing for each a new stem and one of the tables of endings.
 
-        The forms come back by inflection, those of each in the same order of lemmas.
+        Args:
+          count: the number of lemmas.
+          tables: tables {inflection: ending}.
+          *features: features shared by all forms.
+          capital: whether stems begin with a capital letter.
+
+        Returns:
+          {inflection: forms}, the forms of each inflection in the same order of lemmas.
         """
         forms = defaultdict(list)
         while count:
@@ -94,7 +111,15 @@ class WordForms:
 
 
 def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
-    """p(word of rank r), proportional to r^-exponent; UserError if one is too small for a float."""
+    """Returns {word: p}, with p of the word of rank r proportional to r^-exponent.
+
+    Args:
+      words: the words, by rank.
+      exponent: the exponent of Zipf's law.
+
+    Raises:
+      UserError: a probability is too small for a float.
+    """
     weights = np.arange(1, len(words) + 1) ** -float(exponent)
     probabilities = weights / weights.sum()
     if not probabilities.all():
@@ -105,8 +130,8 @@ def zipf(words: Sequence[str], exponent: float) -> dict[str, float]:
 class Option(NamedTuple):
     """One rule of a symbol.
 
-    `binds` says that the emitted word controls the agreement of the symbols that follow it in
-    the rule; a rule that does not bind hands down the controller of the rewritten symbol.
+    If `binds` is set, the emitted word controls the agreement of the symbols that follow it in the
+    rule; otherwise they inherit the controller of the rewritten symbol.
     """
 
     probability: float
@@ -150,7 +175,7 @@ class Grammar:
         }
 
     def entropy(self) -> float:
-        r"""Exact entropy of a sentence, in nats.
+        r"""Computes the exact entropy of a sentence, in nats.
 
         The entropy H(A) of what a symbol A derives solves the linear equations
         $H(A) = h(A) + \sum_r p(r \mid A) \sum_{B \in r} H(B)$, h(A) being the entropy of the
@@ -164,7 +189,7 @@ class Grammar:
         return float(self._uses @ np.array(local))
 
     def expected_length(self) -> float:
-        """Exact expected number of words of a sentence (no boundary token)."""
+        """Computes the exact expected number of words of a sentence (no boundary token)."""
         emits = [
             sum(option.probability for word, option in options.items() if word != VANISH)
             for options in self.rules.values()
@@ -172,7 +197,11 @@ class Grammar:
         return float(self._uses @ np.array(emits))
 
     def sample(self, generator: np.random.Generator) -> list[str]:
-        """Draw one sentence."""
+        """Draws one sentence.
+
+        Args:
+          generator: the source of random numbers.
+        """
         words = []
         stack = [self.start]
         while stack:
@@ -186,33 +215,48 @@ class Grammar:
         return words
 
     def trace(self, words: Sequence[str]) -> tuple[list[Step], bool]:
-        """Follow `words`; return one step per accepted word, and whether a sentence ended there.
+        """Parses `words`: returns a step per accepted word, and whether they are a sentence.
 
-        The steps stop before the first word that cannot follow those before it.
+        The steps end before the first word that cannot follow the preceding words.
+
+        Args:
+          words: the words of a sentence, without boundary.
         """
         steps, stack = self._follow(words)
         return steps, len(steps) == len(words) and not stack
 
     def token_log_probs(self, words: Sequence[str]) -> list[float]:
-        """Exact log p(w_t | w_<t) of each word, in nats; -inf from the first impossible word on.
+        """Returns the exact log p(w_t | w_<t) of each word, in nats.
 
-        The boundary after the final word is certain and has no entry. A prefix of a sentence is
-        accepted: its values are those of its words.
+        From the first impossible word on, the values are -inf. The boundary after the final word is
+        certain and has no entry.
+
+        Args:
+          words: the words of a sentence or of a prefix of one.
         """
         steps, _ = self._follow(words)
         impossible = [-math.inf] * (len(words) - len(steps))
         return [step.log_prob for step in steps] + impossible
 
     def log_prob(self, words: Sequence[str]) -> float:
-        """Exact log-probability of a sentence, in nats; -inf if the grammar never makes it."""
+        """Returns the exact log-probability of a sentence, in nats; -inf if it is ungrammatical.
+
+        Args:
+          words: the words of the sentence, without boundary.
+        """
         steps, complete = self.trace(words)
         return math.fsum(step.log_prob for step in steps) if complete else -math.inf
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Exact distribution p(w | prefix) over the possible next words.
+        """Returns the exact distribution p(w | prefix) over the possible next words.
 
-        Empty after a whole sentence, where only the boundary can follow. Raises ValueError if
-        `prefix` starts no sentence.
+        After a whole sentence only the boundary can follow, and the result is empty.
+
+        Args:
+          prefix: the first words of a sentence.
+
+        Raises:
+          ValueError: no sentence begins with `prefix`.
         """
         steps, stack = self._follow(prefix)
         if len(steps) < len(prefix):
@@ -231,7 +275,7 @@ class Grammar:
         return distribution
 
     def _follow(self, words: Sequence[str]) -> tuple[list[Step], list[tuple[Symbol, int]]]:
-        """Steps of the accepted words, and the stack of (symbol, controller) they lead to."""
+        """Returns the steps of the accepted words, and the stack of (symbol, controller) then."""
         steps: list[Step] = []
         stack = [(self.start, -1)]
         for position, word in enumerate(words):
@@ -276,7 +320,7 @@ class Grammar:
             for symbol, options in self.rules.items()
         }
         following: dict[Symbol, set[str]] = {symbol: set() for symbol in self.rules}
-        # The empty string is no word: among those that follow, it stands for the boundary.
+        # Among the words that may follow, the empty string stands for the boundary.
         following[self.start].add(VANISH)
         changed = True
         while changed:
@@ -299,9 +343,9 @@ class Grammar:
                 raise ValueError(f"{word!r} may both start and follow {symbol}")
 
     def _expected_uses(self) -> np.ndarray:
-        """Expected number of rewritings of each symbol in a derivation.
+        """Computes the expected number of rewritings of each symbol in a derivation.
 
-        With M[A, B] the expected number of B in one rewriting of A, they are the row of
+        With M[A, B] the expected number of B in one rewriting of A, the numbers are the row of
         (I - M)^-1 = I + M + M^2 + ... at the start symbol, a sum that converges if and only if
         the spectral radius of M is below one.
         """

@@ -58,12 +58,12 @@ LAST_YEAR = 1999
 # Symbols that emit a word agreeing with a noun to its left.
 AGREEING = {"core", "transitive", "predicative", "adjective", "modifier"}
 STREAMS = {"train": 1, "validation": 2, "test": 3}
-# Bytes at least: of the words and the features of a sentence, two lists; of the forms of a lemma.
+# Least bytes of a sentence (the lists of its words and features), and of the forms of a lemma.
 SENTENCE_BYTES, LEMMA_BYTES = 160, 200
 
 
 class _Rules:
-    """Collects the rules of the language, a share of the probability of a symbol at a time."""
+    """Collects the rules of the language; each call adds a share of a symbol's probability."""
 
     def __init__(self) -> None:
         self.options: dict[Symbol, dict[str, Option]] = defaultdict(dict)
@@ -82,7 +82,14 @@ class _Rules:
             self.options[symbol][word] = Option(share * probability, continuation, binds)
 
     def phrase(self, symbol: Symbol, share: float, role: str, *rest: Symbol) -> None:
-        """Let `symbol` start with a determiner followed by a noun in `role`."""
+        """Adds rules by which `symbol` begins with a determiner and a noun in `role`.
+
+        Args:
+          symbol: the symbol to rewrite.
+          share: the probability of these rules in all.
+          role: the role of the noun, which decides its continuation.
+          *rest: the symbols after the noun phrase.
+        """
         for (gender, number), kind in DETERMINER_KINDS.items():
             words = dict(zip(DETERMINERS[gender, number], DETERMINER_SHARES, strict=True))
             self.add(symbol, share * kind, words, ("nominal", role, gender, number), *rest)
@@ -128,14 +135,14 @@ class Micro(Source):
         check_seed(self.seed, "data.seed")
 
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits."""
+        """Returns the names of the splits."""
         return tuple(STREAMS)
 
     def read(self, split: str) -> Corpus:
-        """Draw the sentences of a split, each split from a random stream of its own.
+        """Draws the sentences of a split, from a random stream of its own.
 
-        Every token carries the features of its form. Raises UserError for an unknown split, and
-        for more sentences or lemmas than this machine has memory for, in whichever split.
+        Every token has the features of its form. Raises UserError for an unknown split, and for
+        more sentences (of any split) or lemmas than fit into this machine's memory.
         """
         if split not in STREAMS:
             raise UserError(f"micro has no split {split!r}; it has {', '.join(STREAMS)}.")
@@ -150,49 +157,68 @@ class Micro(Source):
         return Corpus(f"micro-{split}", sentences, features)
 
     def lexicon_entries(self) -> dict[str, tuple[str, ...]]:
-        """Features of every word form of the language, seen in a corpus or not."""
+        """Returns the features of every word form of the language, seen in a corpus or not."""
         return dict(self.word_forms.features)
 
     def entropy_per_sentence(self) -> float:
-        """Exact entropy of a sentence, in nats (see `Grammar.entropy`)."""
+        """Returns the exact entropy of a sentence, in nats (see `Grammar.entropy`)."""
         return self.grammar.entropy()
 
     def expected_length(self) -> float:
-        """Exact expected number of words of a sentence, full stop included, boundary not."""
+        """Returns the exact expected number of words of a sentence, with its full stop."""
         return self.grammar.expected_length()
 
     def entropy_rate(self, count_boundary: bool = True) -> float:
-        """H(sentence) / E[tokens], in nats per token.
+        """Computes H(sentence) / E[tokens], in nats per token.
 
         The tokens include one boundary per sentence if `count_boundary`; it adds no entropy,
         because a sentence ends in a full stop found nowhere else. This is the limit of
         -log p(corpus) / tokens as the corpus grows: the least mean loss a model can reach.
+
+        Args:
+          count_boundary: whether the boundary counts as a token.
         """
         return self.entropy_per_sentence() / (self.expected_length() + count_boundary)
 
     def log_prob(self, sentence: Sequence[str]) -> float:
-        """Exact log-probability of a sentence in nats, -inf if it is not in the language."""
+        """Returns the exact log-probability of a sentence in nats; -inf if it is ungrammatical.
+
+        Args:
+          sentence: the words, without boundary.
+        """
         return self.grammar.log_prob(sentence)
 
     def token_log_probs(self, sentence: Sequence[str]) -> list[float]:
-        """Exact log p(w_t | w_<t) in nats of each word; none for the boundary, which is certain.
+        """Returns the exact log p(w_t | w_<t) of each word in nats, without the certain boundary.
 
-        -inf from the first word that cannot follow those before it.
+        The values are -inf from the first word on that cannot follow the preceding words.
         """
         return self.grammar.token_log_probs(sentence)
 
     def next_words(self, prefix: Sequence[str]) -> dict[str, float]:
-        """Exact distribution p(w | prefix); ValueError if `prefix` starts no sentence."""
+        """Returns the exact p(w | prefix); ValueError if no sentence begins with `prefix`.
+
+        Args:
+          prefix: the first words of a sentence.
+        """
         return self.grammar.next_words(prefix)
 
     def minimal_pairs(self, count: int, seed: int) -> list[tuple[list[str], list[str], dict]]:
-        """Draw grammatical sentences, each with a twin that breaks one agreement.
+        """Draws minimal pairs: grammatical sentences, each with a twin that breaks one agreement.
 
-        The twin differs in one verb or adjective, whose number or gender is wrong. The
-        information says the "phenomenon" ("number" or "gender"), the "distance" in tokens from
-        the noun to the word, and whether an "attractor" stands between them: a noun that
-        differs from the controlling one in that feature. The four cases of phenomenon and
-        attractor take turns, so they are equally frequent, unlike in the corpus.
+        The twin differs in one verb or adjective, whose number or gender is wrong. The four cases
+        of phenomenon and attractor take turns, so that they are equally frequent, unlike in the
+        corpus.
+
+        Args:
+          count: the number of pairs.
+          seed: the seed of the draws.
+
+        Returns:
+          (sentence, twin, information) for each pair. The information has the "phenomenon"
+          ("number" or "gender"), the "distance" in tokens from the noun to the wrong word, and
+          whether there is an "attractor": a noun between them that differs from the controlling
+          noun in that feature.
         """
         generator = np.random.default_rng((self.seed, 4, seed))
         pairs = []
@@ -214,7 +240,7 @@ class Micro(Source):
         return pairs
 
     def _agreements(self, sentence: list[str]) -> list[tuple[int, str, str, int, bool]]:
-        """The (position, feature, wrong form, distance, attractor) of each agreement."""
+        """Returns (position, feature, wrong form, distance, attractor) for each agreement."""
         entries = self.word_forms.features
         steps, _ = self.grammar.trace(sentence)
         controllers = []
@@ -264,7 +290,7 @@ class Micro(Source):
         forms.paradigm(PRICE, "POS:VERB", "Class:Price")
 
     def _add_sentences(self, forms: WordForms, rules: _Rules) -> None:
-        """A subject, a predicate, and a date or a place before or after them."""
+        """Adds sentences: a subject and a predicate, with a date or place before or after them."""
         years = [str(LAST_YEAR - rank) for rank in range(self.years)]
         forms.add(years, "POS:NUM", "Class:Number", "NumType:Year")
         endings = [{(): ending} for ending in PLACE_ENDINGS]
@@ -289,7 +315,7 @@ class Micro(Source):
         rules.add(("object",), 0.07, places)
 
     def _add_nominals(self, forms: WordForms, rules: _Rules) -> None:
-        """Nouns, the adjectives on either side of them, and what may be attached to them."""
+        """Adds nouns with their adjectives, prepositional phrases and relative clauses."""
         before = forms.invent(
             PRENOMINAL_ADJECTIVES, ADJECTIVE_TABLES, "POS:ADJ", "Class:Prenominal"
         )
@@ -335,7 +361,7 @@ class Micro(Source):
                     rules.add(symbol, 0.12 * go, {"que": 1.0}, ("embedded",))
 
     def _add_predicates(self, forms: WordForms, rules: _Rules) -> None:
-        """Verbs and copula, which agree in number, and what they govern."""
+        """Adds verbs and the copula, which agree in number, and their objects and complements."""
         quantities = [str(number) for number in range(2, self.quantities + 2)]
         forms.add(quantities, "POS:NUM", "Class:Number", "NumType:Card")
         rules.add(("quantity",), 1.0, zipf(quantities, self.exponent))

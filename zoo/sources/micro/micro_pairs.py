@@ -1,4 +1,4 @@
-"""A small pair language: sentences of the micro language, and the same said backwards."""
+"""Artificial translations: sentences of the micro language, and their reversals."""
 
 import dataclasses
 
@@ -9,23 +9,22 @@ from zoo.sources.source import Corpus, Source
 
 @dataclasses.dataclass(frozen=True)
 class MicroPairs(Source):
-    """Sentences of `Micro` and their translations, which are their words from the last to the
-    first, each spelled from its last letter to its first.
+    """Sentences of `Micro` and their translations, the same sentences letter by letter backwards.
 
-    All agreement is kept, and every token of a translation has the features of its form. A decoder
-    that does not know its source cannot say which sentence it is; one that does can be right of all
-    of it, for a source has one translation.
+    A translation has the words in reverse order, each spelled backwards. All agreement is kept, and
+    every token of a translation has the features of its form. A source has only one translation: a
+    decoder that knows its source can predict the translation exactly.
 
     Attributes:
-      language: the sources' language.
-      longest: words of the longest sentence that is kept.
+      language: the language of the sources.
+      longest: most words of a sentence; longer sentences are dropped.
 
     Example:
       >>> language = data.MicroPairs().language
       >>> small = dict.fromkeys(("train_sentences", "validation_sentences", "test_sentences"), 9)
       >>> corpus = data.MicroPairs(dataclasses.replace(language, **small)).read("train")
-      >>> said = corpus.sentences[0], corpus.source_text.sentences[0]
-      >>> said[0] == [word[::-1] for word in said[1][::-1]]
+      >>> target, source = corpus.sentences[0], corpus.source_text.sentences[0]
+      >>> target == [word[::-1] for word in source[::-1]]
       True
     """
 
@@ -40,21 +39,21 @@ class MicroPairs(Source):
         check_least(self, "data", longest=1)
 
     def splits(self):
-        """("train", "validation", "test")."""
+        """Returns ("train", "validation", "test")."""
         return self.language.splits()
 
     def read(self, split):
-        """Draws the sentences of a split and says them backwards.
+        """Draws the sentences of a split and reverses them.
 
         Raises:
-          UserError: there is no such split, or no sentence is as short as `longest`.
+          UserError: the split is unknown, or no sentence has at most `longest` words.
         """
         whole = self.language.read(split)
         features = whole.features or []
         short = [n for n, words in enumerate(whole.sentences) if len(words) <= self.longest]
         if not short:
             raise UserError(
-                f"data.longest={self.longest}: no sentence of the micro language is as short: "
+                f"data.longest={self.longest}: no sentence of the micro language is this short: "
                 "raise it."
             )
         sources = [whole.sentences[number] for number in short]
@@ -66,5 +65,5 @@ class MicroPairs(Source):
         )
 
     def lexicon_entries(self):
-        """Features of every word form of the translations, seen in a corpus or not."""
+        """Returns the features of every word form of the translations, seen in a corpus or not."""
         return {word[::-1]: features for word, features in self.language.lexicon_entries().items()}
