@@ -135,10 +135,10 @@ def signals():
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of 400 kB, where one may be mounted."""
+    """A disk of 1 MB, where one may be mounted."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:

@@ -3,7 +3,9 @@
 Runs of several are in training/test_processes.py.
 """
 
+import os
 import re
+import threading
 
 import jax
 import numpy as np
@@ -120,3 +122,14 @@ def test_the_code_has_one_hash_in_all_processes(tmp_path, monkeypatch):
         found.append(distributed.code_digest())
     (tmp_path / "b" / "more.py").write_text("3")
     assert found[0] == found[1] != distributed.code_digest()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_process_is_ended_by_force_only_while_it_waits_for_the_others(monkeypatch, late):
+    ended = threading.Event()
+    monkeypatch.setattr(distributed, "LEAVING", 2.05)
+    monkeypatch.setattr(os, "_exit", lambda code: ended.set())
+    monkeypatch.setattr(jax.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(jax.distributed, "shutdown", lambda: late and ended.wait(20))
+    distributed.leave(3)
+    assert ended.wait(0.3) == late

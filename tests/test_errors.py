@@ -183,7 +183,7 @@ def test_a_full_disk(small_disk):
     settings = [*MICRO, "training.epochs=500", "training.checkpoint_every=1"]
     arguments = ["train.py", "--config", "micro_softmax", "--workdir", str(small_disk / "run")]
     arguments += [part for setting in settings for part in ("--set", setting)]
-    (small_disk / "filler").write_bytes(bytes(150_000))
+    (small_disk / "filler").write_bytes(bytes(790_000))
     finished = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
     assert_refused((finished.returncode, finished.stdout, finished.stderr), "the disk is full")
     assert "make room" in finished.stderr

@@ -13,7 +13,7 @@ from zoo import configuration
 from zoo.configuration import component_walk
 from zoo.cores import LSTM, Core
 from zoo.data import Conllu, Micro, Source, Text
-from zoo.embeddings import Embedding, Features, Lookup
+from zoo.embeddings import CharCNN, Embedding, Features, Lookup
 from zoo.errors import UserError
 from zoo.experiment import Experiment, Training
 from zoo.heads import Head, LogLinear, Noise, Softmax
@@ -172,6 +172,7 @@ def test_a_wrong_setting_is_one_clear_sentence(setting, message):
     ("component", "field", "value", "message"),
     [
         (Features, "size", 0, "size of Features is 0: give at least 1."),
+        (CharCNN, "size", 0, "size of CharCNN is 0: give at least 1."),
         (TopWords, "count", -1, "count is -1: give at least 0."),
         (Unigram, "smoothing", -0.5, "smoothing of Unigram is -0.5: give at least 0."),
         (

@@ -63,6 +63,16 @@ def test_values_are_those_of_a_loop(random, name, layers, skip):
     assert_trees_close(found, expected, rtol=1e-10, atol=1e-12)
 
 
+def test_the_carry_of_another_number_of_layers_is_refused():
+    core = GRU(SIZE, layers=2)
+    params = core.init(jax.random.key(0), INPUT_SIZE)
+    inputs = jnp.zeros((BATCH, TIME, INPUT_SIZE))
+    carry = core.initial_carry(BATCH)
+    for wrong in (carry[:1], carry * 2):
+        with pytest.raises(ValueError, match=r"shorter|longer"):
+            core.apply(params, inputs, wrong)
+
+
 @pytest.mark.usefixtures("float64")
 def test_a_projected_lstm_skips_with_its_projections(random):
     core = LSTM(SIZE, layers=3, projection=2, skip=True)

@@ -18,6 +18,7 @@ from zoo.priors import (
     Unigram,
     WordList,
 )
+from zoo.sources.source import Held
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +171,14 @@ def test_a_background_without_features_is_refused():
 def test_morphology_needs_tags():
     with pytest.raises(UserError, match=r"priors.Morphology needs tags, and train has none"):
         Vocabulary(features=(Morphology(),)).build(Given(tags=False))
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_tags_of_fewer_or_more_sentences_than_a_text_has_are_refused(lines):
+    sentences, tags = [["a"], ["b"]], [("POS:a",)]
+    corpora = dict.fromkeys(("train", "validation"), Corpus("it", sentences, [tags] * lines))
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        Vocabulary(features=(Morphology(),)).build(Held(corpora))
 
 
 @pytest.mark.parametrize("field", ["unknown", "boundary"])

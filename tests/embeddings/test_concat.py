@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from zoo.embeddings import CharCNN, Concat, Lookup
+from zoo.arrays.partition import FEATURES, HIDDEN, WORDS
+from zoo.embeddings import CharCNN, Concat, Features, Lookup
 from zoo.lexicon import Lexicon
 from zoo.lexicon.spelling import Spelling
 from zoo.networks.char_convolution import Convolution
@@ -23,4 +24,11 @@ def test_notes_of_several_parts_do_not_hide_each_other():
     assert Concat((letters(2), Lookup(2), letters(9))).warnings(LEXICON) == {
         "words cut by the embedding, part 0": 2,
         "words cut by the embedding, part 2": 0,
+    }
+
+
+def test_axes_are_named_by_the_part_that_has_them():
+    assert Concat((Lookup(2), letters(3), Features(size=2))).parameter_axes == {
+        "0/table": (WORDS, HIDDEN),
+        "2/table": (FEATURES, HIDDEN),
     }

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -23,13 +24,14 @@ from zoo.decoding import steps
 from zoo.errors import UserError
 from zoo.evaluation import pair_scores
 from zoo.evaluation.run import Run
-from zoo.export import folder, hub, stablehlo, standalone
+from zoo.export import card, folder, hub, stablehlo, standalone
 from zoo.heads import CharLSTM, LogLinear
 from zoo.lazy import MissingExtra
 from zoo.lexicon import Spelling
 from zoo.priors import NGram
 from zoo.runs.workdir import Workdir
 
+MODELS = pathlib.Path(__file__).parents[2] / "models"
 TEXTS = ["word3 word1 word1", "word7", "", "word2 word9 word4 word5 word0 word10"]
 # A process that cannot import the zoo, nor what only the zoo needs.
 ALONE = """
@@ -163,6 +165,7 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     figures = json.loads(passport.read_text())["figures"]
     parameters = sum(leaf.size for leaf in jax.tree.leaves(Run.load(path).params))
     assert f"A LanguageModel of {parameters:,} parameters (Features, LSTM, LogLinear)" in text
+    assert "- What the model was trained on is not recorded." in text
     assert "CC0, as the test says" in text and "| validation | sentences |" in text
     assert f"{figures['log_perplexity']:.4f}" in text
     # Command lines name folders of the machine.
@@ -170,6 +173,9 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     assert "command" not in json.loads(passport.read_text())
     _, never_judged = exports("log-linear")
     assert "was not judged" in (never_judged / "README.md").read_text()
+    micro = card.card(Run.load(MODELS / "micro"), "micro", None, {}, 1)
+    assert "- Trained on `micro-train` (this run): 6,000 sentences, 58,173 tokens, sha256" in micro
+    assert "- Selected on `micro-validation` (this run): " in micro
 
 
 def test_what_is_damaged_is_refused(exports, tmp_path):

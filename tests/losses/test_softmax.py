@@ -160,6 +160,18 @@ def test_measured_losses_hold_some_tokens_at_a_time(monkeypatch, width, tokens):
     assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {tokens}
 
 
+def test_weighted_losses_hold_as_many_tokens_at_a_time_as_the_words_allow(monkeypatch):
+    monkeypatch.setattr(softmax, "LOGITS_AT_A_TIME", 10)
+    monkeypatch.setattr(softmax, "LEAST_TOKENS_AT_A_TIME", 1)
+    weights, bias, targets = jnp.ones((5, 9)), jnp.ones(5), jnp.zeros(8, int)
+
+    def loss(hidden):
+        return softmax.weighted_softmax_loss(hidden, weights, bias, targets, jnp.ones(8))
+
+    program = str(jax.make_jaxpr(loss)(jnp.ones((8, 9))))
+    assert {n for n in range(1, 9) if f"f32[{n},5]" in program} == {2}
+
+
 @pytest.mark.parametrize("block", [None, 256])
 def test_bfloat16_is_accumulated_in_float32(random, block):
     arguments = problem(random, words=2049, size=64, scale=0.1)

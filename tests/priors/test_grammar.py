@@ -260,6 +260,11 @@ def test_grammars_without_a_form_in_the_lexicon(tmp_path):
         compiled(tmp_path, 'a: "x" b\nb: "z" b | "q"\n', ("x", "z"))
     with pytest.raises(UserError, match="has 3 words and 1 levels"):
         compiled(tmp_path, 'a: "x" "x" "x"\n', ("x",), longest=2)
+    # A rule within another takes a level where more is to come after it, and none at the end.
+    within = 'a: "x" b "x"\nb: "x" c\nc: "x" d "x"\nd: "x"\n'
+    compiled(tmp_path, within, ("x",), depth=3)
+    with pytest.raises(UserError, match="has 6 words and 3 levels"):
+        compiled(tmp_path, within, ("x",), depth=2)
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def run(main) -> int:
         if error.errno not in temporary_files.FULL:
             raise
         what, remedy = temporary_files.FULL[error.errno]
-        place = error.filename or "standard output"  # files are named: unfinished.naming
+        place = error.filename or "standard output"  # files are named: temporary_files.naming
         _tell(
             f"error: {what} ({place}): {remedy} and start again; files and checkpoints that were "
             "finished before are whole."
