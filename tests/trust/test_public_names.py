@@ -1,7 +1,6 @@
 """Names of components in saved recipes: those of the packages that export them."""
 
 import importlib
-import inspect
 
 import pytest
 
@@ -34,24 +33,22 @@ def test_names_do_not_depend_on_the_file(monkeypatch):
     assert public_names.component("zoo.heads.elsewhere:Softmax") is None
 
 
-@pytest.mark.parametrize("package", public_names.COMPONENTS)
-def test_the_table_has_what_the_packages_export(package):
-    """A component that is exported and not in the table would be saved under its file's name."""
+@pytest.mark.parametrize("package", public_names.PACKAGES)
+def test_the_components_of_a_package_are_the_frozen_dataclasses_that_it_exports(package):
     module = importlib.import_module(package)
-    exported = getattr(module, "__all__", None) or [
-        name for name, value in vars(module).items() if getattr(value, "__module__", "") == package
-    ]
-    found = {
+    exported = getattr(module, "__all__", dir(module))
+    frozen = {
         name
         for name in exported
-        if inspect.isclass(getattr(module, name))
-        and hasattr(getattr(module, name), "__match_args__")
-    }
-    # Words of a run, text of a split, an aligner, what a head says: results, not recipes.
-    assert found - {"Lexicon", "Corpus", "Model1", "Distribution"} == set(
-        public_names.COMPONENTS[package]
-    )
-    assert list(public_names.COMPONENTS[package]) == sorted(public_names.COMPONENTS[package])
+        if getattr(getattr(module, name), "__dataclass_params__", None)
+        and getattr(module, name).__dataclass_params__.frozen
+    } - {"Lexicon", "Corpus", "Model1"}  # which hold data
+    assert frozen
+    for name in exported:
+        expected = getattr(module, name) if name in frozen else None
+        assert public_names.component(f"{package}:{name}") is expected
+    for name in frozen:
+        assert public_names.name_of(getattr(module, name)) == f"{package}:{name}"
 
 
 @pytest.mark.parametrize(

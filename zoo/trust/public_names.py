@@ -1,66 +1,22 @@
 """Names of components in saved recipes, such as "zoo.heads:NCE": the exporting package and class.
 
-Reading a recipe depends on this table alone. The module that defines a class is not part of its
-name, so that classes can move between modules.
+A component is a frozen dataclass that one of `PACKAGES` exports. The module that defines a class is
+not part of its name, so that classes can move between modules.
 """
 
 import dataclasses
 import importlib
 import sys
+from types import ModuleType
 
-# The classes that each package exports for recipes.
-COMPONENTS = {
-    "zoo": ("Evaluation", "Experiment", "Parallel", "Training"),
-    "zoo.adaptation": ("Trained", "WithWordsOf"),
-    "zoo.alignment": ("Copyable", "PositionalAll", "PositionalUnknown"),
-    "zoo.attention": ("Bahdanau", "Luong"),
-    "zoo.cores": ("Bidirectional", "Elman", "GRU", "LSTM", "LastWords", "NGram"),
-    "zoo.data": (
-        *(
-            "AsPairs",
-            "Buckets",
-            "Characters",
-            "Conllu",
-            "Micro",
-            "MicroPairs",
-            "Mixed",
-        ),
-        *("Pairs", "Prefixed", "Text", "Vocabulary"),
-    ),
-    "zoo.papers": ("Facts", "Overnight", "Realisations"),
-    "zoo.embeddings": ("CharCNN", "Concat", "Features", "Lookup"),
-    "zoo.heads": (
-        *("AdaptiveSoftmax", "BlackOut", "CNNSoftmax", "CharLSTM", "HierarchicalSoftmax"),
-        *("HuffmanSoftmax", "ImportanceSampling", "LetterNoise", "LogLinear", "LogUniformNoise"),
-        *("MixtureOfContexts", "MixtureOfSoftmaxes", "NCE", "SampledLogLinear"),
-        *(
-            "SelfNormalisedSoftmax",
-            "Softmax",
-            "SpreadUnknown",
-            "UniformNoise",
-            "UnigramNoise",
-            "WithExpert",
-        ),
-    ),
-    "zoo.lexicon": ("Spelling",),
-    "zoo.models": ("LanguageModel", "SequenceToSequence"),
-    "zoo.networks": ("Convolution",),
-    "zoo.optimizers": ("Adagrad", "Adam", "Constant", "Cosine", "Decay", "RMSProp", "SGD"),
-    "zoo.priors": (
-        *("Affixes", "Arpa", "DigitStrings", "Evidence", "Grammar", "KnowledgeBase"),
-        *("LetterNgrams", "LetterStrings", "Morphology", "NGram", "Numbers", "PrefixWords"),
-        *(
-            "RecentWords",
-            "SuffixGuesser",
-            "TopWords",
-            "Uniform",
-            "Unigram",
-            "WordFunction",
-            "WordList",
-            "WordTable",
-        ),
-    ),
-}
+# The packages whose exported classes a recipe may name.
+PACKAGES = (
+    *("zoo", "zoo.adaptation", "zoo.alignment", "zoo.attention", "zoo.cores", "zoo.data"),
+    *("zoo.embeddings", "zoo.heads", "zoo.lexicon", "zoo.models", "zoo.networks"),
+    *("zoo.optimizers", "zoo.papers", "zoo.priors"),
+)
+# Frozen dataclasses that hold data, which a recipe does not describe.
+_DATA = ("Corpus", "Lexicon", "Model1")
 
 
 def name_of(component: type) -> str:
@@ -70,8 +26,9 @@ def name_of(component: type) -> str:
       component: the class.
     """
     name = component.__qualname__
-    for package, names in COMPONENTS.items():
-        if name in names and getattr(sys.modules.get(package), name, None) is component:
+    for package in PACKAGES:
+        module = sys.modules.get(package)
+        if module and name in _exported(module) and getattr(module, name) is component:
             return f"{package}:{name}"
     return f"{component.__module__}:{name}"
 
@@ -79,15 +36,23 @@ def name_of(component: type) -> str:
 def component(name: str) -> type | None:
     """Returns the class of zoo with a name in recipes; None for any other name.
 
-    Imports only packages in `COMPONENTS`.
+    Imports only one of `PACKAGES`.
 
     Args:
       name: "package:Class".
     """
     package, _, of_class = name.partition(":")
-    if of_class not in COMPONENTS.get(package, ()):
+    if package not in PACKAGES:
         return None
-    return getattr(importlib.import_module(package), of_class)
+    module = importlib.import_module(package)
+    value = getattr(module, of_class) if of_class in _exported(module) else None
+    is_frozen = dataclasses.is_dataclass(value) and value.__dataclass_params__.frozen  # type: ignore[union-attr]
+    return value if isinstance(value, type) and is_frozen else None
+
+
+def _exported(module: ModuleType) -> list[str]:
+    """Returns the names of a package that may be components."""
+    return [name for name in getattr(module, "__all__", dir(module)) if name not in _DATA]
 
 
 def imported(name: str) -> type | None:
@@ -118,13 +83,15 @@ def in_zoo(module: str) -> bool:
 def components(kind: type) -> dict[str, type]:
     """Returns {name: class} of the components derived from a class.
 
-    They are taken from `COMPONENTS`, and for a class outside zoo also from its own module.
+    They are taken from `PACKAGES`, and for a class outside zoo also from its own module.
 
     Args:
       kind: the base class.
     """
     classes = [
-        component(f"{package}:{name}") for package in COMPONENTS for name in COMPONENTS[package]
+        component(f"{package}:{name}")
+        for package in PACKAGES
+        for name in _exported(importlib.import_module(package))
     ]
     if not in_zoo(kind.__module__):
         beside = (
