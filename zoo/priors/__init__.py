@@ -1,4 +1,4 @@
-"""Priors: what is known of words before training.
+"""Priors: knowledge of words that a model has before training.
 
 The examples begin with
 
