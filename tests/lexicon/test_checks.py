@@ -25,7 +25,10 @@ def changed(array, place, value):
 # What is given, and what is said of it.
 WRONG_TYPES = {
     "words: list": ({"words": list(FULL.words)}, "words is a list: give a tuple of strings"),
-    "words: no string": ({"words": (*FULL.words[:-1], 7)}, "words has 7 at 12, which is not a string"),
+    "words: no string": (
+        {"words": (*FULL.words[:-1], 7)},
+        "words has 7 at 12, which is not a string",
+    ),
     "words: one string": ({"words": "thirteen words"}, "words is a str"),
     "counts: list": ({"counts": [1] * 13}, "counts is a list: give a numpy array of integers"),
     "counts: floats": ({"counts": np.ones(13)}, "counts has numbers of float64: give integers"),
