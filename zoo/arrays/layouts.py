@@ -121,7 +121,11 @@ def rows_whole(array):
 
 
 def automatic_devices(tree) -> int:
-    """Counts the devices along the automatic axes of the mesh of the arrays; 1 without a mesh."""
+    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh.
+
+    Args:
+      tree: arrays.
+    """
     mesh = next(_meshes(tree), None)
     if mesh is None:
         return 1
@@ -133,12 +137,20 @@ def automatic_devices(tree) -> int:
 
 
 def explicit_mesh(tree):
-    """Returns the mesh of the first array of a tree on a mesh with explicit axes, or None."""
+    """Returns the first mesh with explicit axes on which an array of a tree lies, or None.
+
+    Args:
+      tree: arrays.
+    """
     return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
 def spec_of(array) -> tuple:
-    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes."""
+    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes.
+
+    Args:
+      array: on explicit axes.
+    """
     spec = jax.typeof(array).sharding.spec
     names = [() if name is None else name if isinstance(name, tuple) else (name,) for name in spec]
     return (*names, *[()] * (np.ndim(array) - len(names)))

@@ -32,7 +32,11 @@ def axes(**of_parameters: tuple[str | None, ...]) -> Axes:
 
 
 def path_name(path) -> str:
-    """Formats the path of a parameter in a pytree, such as "head/network/bias"."""
+    """Formats the path of a parameter in a pytree, such as "head/network/bias".
+
+    Args:
+      path: of `jax.tree.map_with_path`.
+    """
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 

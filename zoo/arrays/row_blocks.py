@@ -21,12 +21,21 @@ OF_ANY_ROWS = 128
 
 
 def is_known(rows: int) -> bool:
-    """Whether a number of rows is an integer, not the symbol of an exported program."""
+    """Whether a number of rows is an integer, not the symbol of an exported program.
+
+    Args:
+      rows: the number of rows.
+    """
     return isinstance(rows, int | np.integer)
 
 
 def at_most(block: int, rows: int) -> int:
-    """Returns the number of rows of a block: `block`, or `rows` if that is known and less."""
+    """Returns the number of rows of a block: `block`, or `rows` if that is known and less.
+
+    Args:
+      block: the largest number of rows of a block.
+      rows: the number of all rows, perhaps symbolic.
+    """
     return min(block, rows) if is_known(rows) else block
 
 
@@ -89,7 +98,12 @@ def of_rows(tree, block, filling="constant"):
 
 
 def joined(tree, rows: int):
-    """Reshapes leaves [blocks, block, ...] to [N, ...], N = rows: the inverse of `of_rows`."""
+    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`.
+
+    Args:
+      tree: arrays.
+      rows: N.
+    """
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
@@ -128,7 +142,11 @@ class Sorted(NamedTuple):
         return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
 
     def cut(self, tree):
-        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...]."""
+        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...].
+
+        Args:
+          tree: arrays.
+        """
         runs, length = self.order.shape
 
         def of_leaf(x):
@@ -140,7 +158,14 @@ class Sorted(NamedTuple):
         return jax.tree.map(of_leaf, tree)
 
     def joined(self, x):
-        """Rearranges an array [blocks, runs * size, ...] to [N, ...]: the inverse of `cut`."""
+        """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
+
+        Args:
+          x: [blocks, runs * size, ...].
+
+        Returns:
+          [N, ...].
+        """
         runs, length = self.order.shape
         x = x.reshape(-1, runs, self.size, *x.shape[2:])
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
@@ -190,7 +215,11 @@ class Cut(NamedTuple):
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:
-        """Returns the numbers of the rows of block `number`, int32 [size]."""
+        """Returns the numbers of the rows of a block, int32 [size].
+
+        Args:
+          number: of the block.
+        """
         if self.strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
@@ -209,13 +238,27 @@ class Cut(NamedTuple):
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
 
     def take(self, number, array):
-        """Returns the rows of block `number`, [size, ...], of an array [N, ...]."""
+        """Returns the rows of a block, [size, ...].
+
+        Args:
+          number: of the block.
+          array: [N, ...].
+        """
         if self.strided:
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
     def add(self, number, array, rows):
-        """Adds rows [size, ...] to the rows of block `number` of an array [N, ...]."""
+        """Adds rows to the rows of a block.
+
+        Args:
+          number: of the block.
+          array: [N, ...].
+          rows: [size, ...].
+
+        Returns:
+          The new array, [N, ...].
+        """
         total = self.take(number, array) + rows.astype(array.dtype)
         if self.strided:
             strides = self._strides(array)

@@ -63,13 +63,24 @@ class Watched:
         return self._dtype
 
     def astype(self, dtype):
-        """Returns the same table with rows of another dtype; both record lookups in one list."""
+        """Returns the same table with rows of another dtype; both record lookups in one list.
+
+        Args:
+          dtype: of the rows.
+        """
         other = copy.copy(self)
         other._dtype = jnp.dtype(dtype)
         return other
 
     def take(self, ids):
-        """Looks up rows, and records their ids."""
+        """Looks up rows, and records their ids.
+
+        Args:
+          ids: int [...].
+
+        Returns:
+          [..., *row].
+        """
         ids = jnp.asarray(ids)
         self.ids.append(ids)
         rows = jax.lax.stop_gradient(self.table)[ids]

@@ -24,23 +24,40 @@ _OPTIONAL = ("alphabet", "left_out", "fused")
 
 
 def words_digest(lexicon) -> str:
-    """Computes a hash of the words and their order."""
+    """Computes a hash of the words of a lexicon and their order.
+
+    Args:
+      lexicon: the lexicon.
+    """
     return _digest(json.dumps(lexicon.words, ensure_ascii=False).encode())
 
 
 def words_set_digest(lexicon) -> str:
-    """Computes a hash of the set of words and of the marks, whatever the order of words."""
+    """Computes a hash of the set of words and of the marks, whatever the order of words.
+
+    Args:
+      lexicon: the lexicon.
+    """
     marks = (lexicon.unknown, lexicon.boundary)
     return _digest(json.dumps([sorted(lexicon.words), marks], ensure_ascii=False).encode())
 
 
 def digest(lexicon) -> str:
-    """Computes a hash of everything on which a model depends."""
+    """Computes a hash of everything in a lexicon on which a model depends.
+
+    Args:
+      lexicon: the lexicon.
+    """
     return _digest_of_arrays(_arrays(lexicon))
 
 
 def save(lexicon, path):
-    """Writes a lexicon to the .npz file `path`."""
+    """Writes a lexicon to one .npz file.
+
+    Args:
+      lexicon: the lexicon.
+      path: the file.
+    """
     arrays, notes = _arrays(lexicon), _notes(lexicon)
     with open(path, "wb") as file:  # numpy would add .npz to a path without it
         # The digest comes first: an archive whose list is cut short lacks the last arrays.

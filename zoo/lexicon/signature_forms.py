@@ -82,7 +82,11 @@ class Counts:
 
     @classmethod
     def of(cls, lexicon) -> "Counts":
-        """Counts the words, signatures and features of a lexicon."""
+        """Counts the words, signatures and features of a lexicon.
+
+        Args:
+          lexicon: with features.
+        """
         _, members = lexicon.signatures
         features = len(lexicon.feature_names)
         rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])

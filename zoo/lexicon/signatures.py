@@ -170,14 +170,22 @@ def summed_tables(lexicon, form: Form) -> dict:
 
 
 def form_of(tables: dict[str, jax.Array]) -> Form:
-    """Returns the form of `tables`; sums without any shared feature are dense."""
+    """Returns the form of tables; sums without any shared feature are dense.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
     if "of_signature" in tables:
         return Form.PRODUCT
     return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
 
 
 def feature_count(tables: dict) -> int:
-    """Returns F, the number of features, of `tables` in any form."""
+    """Returns F, the number of features, of tables in any form.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
     if "of_feature" in tables:
         return len(tables["of_feature"][-1]["columns"])
     return len(tables["shared_place"])

@@ -59,7 +59,11 @@ class Spelling:
         check_choices(self, unit=("bytes", "characters"), padding=("light", "full"))
 
     def letter_count(self, lexicon) -> int:
-        """Returns A, the number of letters, the marks among them."""
+        """Returns A, the number of letters, the marks among them.
+
+        Args:
+          lexicon: the words.
+        """
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
     def same_letters(self, lexicon, other):
@@ -76,7 +80,11 @@ class Spelling:
             )
 
     def letters(self, lexicon) -> list[list[int]]:
-        """Spells each word, cut after `longest` letters, without begin and end marks."""
+        """Spells each word, cut after `longest` letters, without begin and end marks.
+
+        Args:
+          lexicon: the words.
+        """
         marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}
         if self.unit == "bytes":
             # A lone surrogate, which a damaged text may hold, has bytes too.
@@ -92,12 +100,20 @@ class Spelling:
         ]
 
     def cut_words(self, lexicon) -> int:
-        """Counts the words with more than `longest` letters."""
+        """Counts the words with more than `longest` letters.
+
+        Args:
+          lexicon: the words.
+        """
         uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
         return sum(len(letters) > self.longest for letters in uncut)
 
     def foreign_words(self, lexicon) -> int:
-        """Counts the words with letters outside the alphabet, which become the unknown letter."""
+        """Counts the words with letters outside the alphabet, which become the unknown letter.
+
+        Args:
+          lexicon: the words.
+        """
         if self.unit == "bytes":
             return 0
         return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))

@@ -62,7 +62,14 @@ class Contextual:
         return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
 
     def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
-        """Returns the arrays of `prepare`; raises ValueError if the lexicon does not have them."""
+        """Returns the arrays of `prepare`.
+
+        Args:
+          lexicon: the words, with the arrays in `background_tables`.
+
+        Raises:
+          ValueError: the lexicon does not have them.
+        """
         if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
             raise ValueError(
                 f"{type(self).__name__} is not prepared: it has to read its text or file first. "
@@ -72,7 +79,14 @@ class Contextual:
         return lexicon.background_tables
 
     def initial_carry(self, batch: int) -> Carry:
-        """Returns the carry before any word, every leaf [batch, ...]; every prior writes this."""
+        """Returns the carry before any word; every prior writes this itself.
+
+        Args:
+          batch: the number of batch rows.
+
+        Returns:
+          Leaves [batch, ...].
+        """
         raise _unwritten(self, "initial_carry")
 
     def apply(

@@ -85,7 +85,14 @@ class SuffixTable:
         return {"": {tags: count / counts.total() for tags, count in counts.items()}}
 
     def distribution(self, word: str) -> dict[Tags, float]:
-        """Computes P(s | the ending of `word`) of each tag set; the sum is 1."""
+        """Computes P(s | ending of the word) of each tag set s.
+
+        Args:
+          word: known or new.
+
+        Returns:
+          {tag set: probability}; the sum is 1.
+        """
         theta = self.guesser.smoothing
         probabilities = self._distributions[""]
         for ending in self.guesser._endings(word)[1:]:
@@ -102,6 +109,10 @@ class SuffixTable:
         return probabilities
 
     def guess(self, word: str) -> Tags:
-        """Returns the most probable tag set of `word`; among equals the first by name."""
+        """Returns the most probable tag set of a word; among equals the first by name.
+
+        Args:
+          word: known or new.
+        """
         distribution = self.distribution(word)
         return min(distribution, key=lambda tags: (-distribution[tags], tags))

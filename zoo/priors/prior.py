@@ -84,7 +84,12 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
 
 
 def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
-    """Raises UserError if one of the splits is not among the corpora."""
+    """Raises UserError if one of the splits is not among the corpora.
+
+    Args:
+      corpora: {split: Corpus}.
+      splits: names of splits.
+    """
     for split in splits:
         if split not in corpora:
             raise UserError(
@@ -94,13 +99,23 @@ def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
 
 
 def log_of(probabilities: np.ndarray) -> np.ndarray:
-    """Computes log p, -inf where p is 0."""
+    """Computes log p, -inf where p is 0.
+
+    Args:
+      probabilities: p, [...].
+    """
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
 
 
 def check_features(prior, words, features):
-    """Raises UserError unless a prior gave one dict of finite numbers for each word."""
+    """Raises UserError unless a prior gave one dict of finite numbers for each word.
+
+    Args:
+      prior: the prior, perhaps a user's own.
+      words: V words.
+      features: the result of its method `features`.
+    """
     name = type(prior).__name__
     if len(features) != len(words):
         raise UserError(
@@ -117,7 +132,13 @@ def check_features(prior, words, features):
 
 
 def check_background(prior, words, log_background):
-    """Raises UserError unless a background gave log-probabilities, not all of them -inf."""
+    """Raises UserError unless a background gave log-probabilities, not all of them -inf.
+
+    Args:
+      prior: the background, perhaps a user's own.
+      words: V words.
+      log_background: the result of its method `log_probs`.
+    """
     name = type(prior).__name__
     if log_background.shape != (len(words),):
         raise UserError(

@@ -24,11 +24,19 @@ class StringDistribution(Protocol):
     """A distribution over strings, fitted by a class of strings."""
 
     def log_prob(self, string: str) -> float:
-        """Computes log p of a string, nats; -inf outside the class."""
+        """Computes log p of a string, nats; -inf outside the class.
+
+        Args:
+          string: any string.
+        """
         ...
 
     def sample(self, generator: np.random.Generator) -> str:
-        """Draws a string."""
+        """Draws a string.
+
+        Args:
+          generator: the source of randomness.
+        """
         ...
 
 
@@ -57,7 +65,11 @@ class StringClass:
         raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
 
     def apart(self, other: "StringClass") -> bool:
-        """Whether the classes have no string in common; every class writes this itself."""
+        """Whether the classes have no string in common; every class writes this itself.
+
+        Args:
+          other: another class.
+        """
         raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
 
     def check(self):

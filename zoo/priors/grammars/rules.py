@@ -316,7 +316,12 @@ def completions(automata: Automata, possible) -> list[tuple[float, float]]:
 
 
 def is_end(automata: Automata, state: int) -> bool:
-    """Whether a rule can only end in the state, so that a call that leads there needs no stack."""
+    """Whether a rule can only end in the state, so that a call that leads there needs no stack.
+
+    Args:
+      automata: of a grammar.
+      state: the number of a state.
+    """
     return automata.final[state] and not automata.edges[state]
 
 

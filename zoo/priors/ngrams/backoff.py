@@ -95,6 +95,7 @@ def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str,
 
     Args:
       unigram: b(x), [V].
+      trie: the contexts.
       backoff: [nodes of the trie].
       nodes: [m], in any order.
       words: [m], x.
