@@ -83,8 +83,8 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
       lengths: int [N].
       others: a tuple of [N, ...].
       least: the smallest l.
-      count: the number of spellings to compute, the first ones, a scalar; the results of the others
-        are 0. All if None.
+      count: scalar, only the first `count` spellings are computed; the results of the others are 0.
+        None computes all.
       rows: the number of batch rows, which lie on several devices; see `layouts.shares`.
 
     Returns:

@@ -46,7 +46,7 @@ class Watched:
         """Makes the stand-in for a table.
 
         Args:
-          table: [V, *row], or its shape and dtype.
+          table: [V, *row].
           offsets: the zeros of each expected lookup, in order; None to record the lookups only.
         """
         self.table, self._offsets, self.ids = table, offsets, []

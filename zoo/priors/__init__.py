@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from zoo.priors.word_table import WordTable
     from zoo.priors.words_before import PrefixWords, RecentWords
 
-# Imported when they are asked for: heads alone need few.
+# Imported at first use: most programs need few of them.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
