@@ -70,7 +70,7 @@ def test_objects_and_two_arrays_of_one_name_are_refused(tmp_path):
     ):
         for _ in range(2):
             archive.writestr("a.npy", header((1,)) + bytes(8))
-    refused(tmp_path / "b.npz", "two arrays of one name")
+    refused(tmp_path / "b.npz", "two arrays with the same name")
 
 
 def test_a_lexicon_with_another_array_is_refused_before_it_is_unpacked(tmp_path):

@@ -132,5 +132,5 @@ def test_wrong_names_are_refused():
     with pytest.raises(ValueError, match=r"mesh has the axes data, model and no 'words'"):
         on_mesh(heads.Softmax(), {}, _mesh(2, 2), axis="words")
     shape = jax.ShapeDtypeStruct((3, 4), jnp.float32)
-    with pytest.raises(ValueError, match=r"bias has the shape \(3, 4\) and the names"):
+    with pytest.raises(ValueError, match=r"bias has the shape \(3, 4\) and the axis names"):
         named({"bias": shape}, {"bias": ("words",)})

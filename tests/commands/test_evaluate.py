@@ -79,7 +79,7 @@ def test_minimal_pairs(call, workdir, tmp_path):
 def test_fused_forms_that_training_had_as_their_words_are_told(call, workdir, tmp_path):
     lexicon = Workdir(workdir).lexicon()
     dataclasses.replace(lexicon, fused={"zèbre": ("zè", "bre")}).save(workdir / "lexicon.npz")
-    note = "'zèbre': fused forms, which the run was trained without, on their words ('zèbre' as "
+    note = "'zèbre': fused forms, which the training text has as separate words ('zèbre' as "
     pairs, text = tmp_path / "pairs.txt", tmp_path / "text.txt"
     pairs.write_text("True\tle zèbre dort\nFalse\tle zèbre dorment\n")
     text.write_text("le zèbre dort\n")

@@ -253,7 +253,8 @@ def test_what_own_priors_give_is_checked():
     Vocabulary(features=(OwnPrior(2.0),), background=OwnBackground((-np.inf,))).build(Given())
     with pytest.raises(UserError, match=r"OwnPrior\.features gives \d+ dicts for \d+ words"):
         Vocabulary(features=(OwnPrior(lost=2),)).build(Given())
-    with pytest.raises(UserError, match=r"OwnPrior\.features gives '</s>' 'Own:x': nan: mend it"):
+    message = r"OwnPrior\.features gives '</s>' the feature 'Own:x' with the value nan: give"
+    with pytest.raises(UserError, match=message):
         Vocabulary(features=(OwnPrior(float("nan")),)).build(Given())
     for background, message in (
         (OwnBackground((), lost=1), r"of shape \(\d+,\) for \d+ words"),

@@ -103,5 +103,5 @@ def test_attention(component, random):
 
     axes = (), ("batch", "time"), ("batch", "source"), ("batch", "source")
     check(function, (params, hidden, memory, mask), axes)
-    with pytest.raises(ValueError, match="give K rows for each of them"):
+    with pytest.raises(ValueError, match="give K rows for each row of"):
         component.apply(params, hidden[:4], memory, mask)

@@ -25,7 +25,10 @@ def changed(array, place, value):
 # What is given, and what is said of it.
 WRONG_TYPES = {
     "words: list": ({"words": list(FULL.words)}, "words is a list: give a tuple of strings"),
-    "words: no string": ({"words": (*FULL.words[:-1], 7)}, "words has 7 at 12, no string"),
+    "words: no string": (
+        {"words": (*FULL.words[:-1], 7)},
+        "words has 7 at 12, which is not a string",
+    ),
     "words: one string": ({"words": "thirteen words"}, "words is a str"),
     "counts: list": ({"counts": [1] * 13}, "counts is a list: give a numpy array of integers"),
     "counts: floats": ({"counts": np.ones(13)}, "counts has numbers of float64: give integers"),
@@ -100,8 +103,8 @@ WRONG_VALUES = {
         {"log_background": changed(FULL.log_background, 2, np.inf)},
         "log_background is inf for 'word 2'",
     ),
-    "unknown": ({"unknown": "<unk>"}, "unknown is '<unk>', which is none of the words 'word 0'"),
-    "boundary": ({"boundary": "</s>"}, "boundary is '</s>', which is none of the words"),
+    "unknown": ({"unknown": "<unk>"}, "unknown is '<unk>', which is not among the words 'word 0'"),
+    "boundary": ({"boundary": "</s>"}, "boundary is '</s>', which is not among the words"),
     "marks": ({"unknown": "word 0"}, "unknown is 'word 0', and so is the boundary"),
     "alphabet": ({"alphabet": ("a", "ch")}, "alphabet has 'ch', which is not one character"),
     "alphabet: twice": ({"alphabet": ("a", "b", "a")}, "alphabet has 'a' twice, at 0 and 2"),

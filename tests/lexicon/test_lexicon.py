@@ -51,7 +51,7 @@ def test_features_of_some_kinds():
     assert found == [{"POS:X": 2}, {"POS:Y": 3}, {"Own": 5}, {}]
     assert chosen.feature_values.tolist() == [2, 3, 5]
     assert lexicon.of_kinds(()) is lexicon
-    with pytest.raises(UserError, match="kind 'Pos': there are Own, POS, Word"):
+    with pytest.raises(UserError, match="kind 'Pos': the lexicon has the kinds Own, POS, Word"):
         lexicon.of_kinds(("Pos",))
 
 
@@ -252,5 +252,5 @@ def test_a_lexicon_of_some_words_knows_of_them_what_it_knew():
         expected = {name: np.float32(value) for name, value in examples.FEATURES[old].items()}
         assert some.features_of(place) == full.features_of(old) == expected
     full.same_features(some)
-    with pytest.raises(UserError, match="other features"):
+    with pytest.raises(UserError, match="do not have the features of training"):
         full.same_features(full.of_kinds(("tag a", "length")))

@@ -126,7 +126,7 @@ def test_files_cut_short_are_refused(tmp_path):
     with pytest.raises(UserError, match="announces 2 3-grams and has 1"):
         arpa.read(TEXT.replace("-0.1\t<s> le chat\n", ""), "model.arpa")
     for other in ("ngram\nle chat dort\n", "le chat\n", "ngram 1=3 are many\n\\1-grams:\n"):
-        with pytest.raises(UserError, match=r"no ARPA file, for it has no line '\\data\\'"):
+        with pytest.raises(UserError, match=r"not an ARPA file: it has no line '\\data\\'"):
             arpa.read(other, "model.arpa")
     (tmp_path / "model.arpa").write_text(TEXT, encoding="utf-8")
     with pytest.raises(UserError, match="set order to 3 or less"):
@@ -157,7 +157,7 @@ def test_the_unknown_word_as_srilm_writes_it_and_a_compressed_file(tmp_path):
 def test_single_words_are_no_background_with_a_context(tmp_path):
     text = "\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\\end\\\n"
     (tmp_path / "model.arpa").write_text(text)
-    with pytest.raises(UserError, match=r"single words alone: .*background=Unigram"):
+    with pytest.raises(UserError, match=r"unigrams only: .*background=Unigram"):
         Arpa(str(tmp_path / "model.arpa")).prepare(LEXICON, {})
 
 

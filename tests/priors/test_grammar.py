@@ -221,14 +221,14 @@ def test_resets_and_parts_of_a_sequence(tmp_path):
 
 
 BAD = {
-    "undefined": ('a: "x" b\n', 1, "there is no rule b"),
+    "undefined": ('a: "x" b\n', 1, "the rule b is not defined"),
     "open": ('a: "x"\nb: ("x" |\n  "y"\n', 3, r"a \( is never closed"),
-    "closed": ('a: "x" )\n', 1, r"there is a \) too many"),
+    "closed": ('a: "x" )\n', 1, r"a \) has no \( before it"),
     "empty": ('a: "x" | \n', 1, "an alternative is empty"),
-    "nothing to repeat": ('a: * "x"\n', 1, r"\* follows nothing"),
+    "nothing to repeat": ('a: * "x"\n', 1, r"\* has nothing before it to repeat"),
     "twice": ('a: "x"\n\na: "y"\n', 3, "already in line 1"),
-    "stray": ('a: "x" = "y"\n', 1, "'=' is no symbol"),
-    "pattern": ('a: "x"\n  | /[/\n', 2, "is no regular expression"),
+    "stray": ('a: "x" = "y"\n', 1, "'=' is not a symbol"),
+    "pattern": ('a: "x"\n  | /[/\n', 2, "is not a valid regular expression"),
     "left": ('a: b\nb: c? d\nc: "x"\nd: b "y"\n', 2, "the rule b can begin with itself"),
     "no head": ('"x"\n', 1, "begin a rule with its name"),
 }
@@ -249,14 +249,16 @@ def test_a_training_form_that_is_none_is_named(tmp_path):
     words = np.concatenate(ids)
     flags = np.ones(len(words), bool)
     encoded = EncodedText(words, flags, flags, np.array([0, 4]))
-    with pytest.raises(UserError, match=r"sentence 2 of train is no form of .*: its word 3, 'x'"):
+    with pytest.raises(
+        UserError, match=r"sentence 2 of train is not a form of .*: its word 3, 'x'"
+    ):
         background.prepare(lexicon, {"train": encoded})
     good = EncodedText(words[:4], flags[:4], flags[:4], np.array([0]))
     assert set(background.prepare(lexicon, {"train": good})) == set(background.prepare(lexicon, {}))
 
 
 def test_grammars_without_a_form_in_the_lexicon(tmp_path):
-    with pytest.raises(UserError, match="has no form that is made of words of the lexicon"):
+    with pytest.raises(UserError, match="has no form that consists of words of the lexicon"):
         compiled(tmp_path, 'a: "x" b\nb: "z" b | "q"\n', ("x", "z"))
     with pytest.raises(UserError, match="has 3 words and 1 levels"):
         compiled(tmp_path, 'a: "x" "x" "x"\n', ("x",), longest=2)

@@ -85,7 +85,8 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path, text, line, options):
 
 
 def test_names_of_columns_that_are_wrong(tmp_path):
-    with pytest.raises(UserError, match=r"priors\.WordTable\.columns: there is no column 'x'"):
+    message = r"priors\.WordTable\.columns: the columns .* do not include 'x'"
+    with pytest.raises(UserError, match=message):
         told(tmp_path, "le\tDET\n", columns=("form", "POS"), word="x")
 
 

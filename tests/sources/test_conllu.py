@@ -94,7 +94,7 @@ def test_what_is_left_out_is_kept_with_the_words_in_its_place(bank):
 def test_unknown_fused_forms_are_told(bank):
     lexicon, _ = Vocabulary().build(Conllu(train=str(bank), validation=str(bank)))
     assert lexicon.fused_note(["zèbre", "du", "le"]) == (
-        "'du': fused forms, which the run was trained without, on their words ('du' as 'de le'): "
+        "'du': fused forms, which the training text has as separate words ('du' as 'de le'): "
         "for text as it is written train with data.fused=surface"
     )
     assert lexicon.fused_note(["zèbre", "le"]) is None

@@ -1,8 +1,7 @@
-"""Word alignments of sentence pairs: IBM model 1, its two directions put together, a dictionary.
+"""Word alignments of sentence pairs: IBM model 1, symmetrisation, a dictionary, unknown words.
 
 An alignment is a set of links (i, j): the target word at position j translates the source word at
-position i, both from 0. The room knows words and arrays, no files: `zoo.sources.alignments` reads
-and writes these.
+position i, both from 0. `zoo.sources.alignments` reads and writes files of alignments.
 
 The examples begin with
 

@@ -1,4 +1,4 @@
-"""Links between the words of a pair by a translator's attention."""
+"""Links between the words of a sentence pair from a translator's attention."""
 
 import numpy as np
 
@@ -8,21 +8,23 @@ Link = tuple[int, int]
 def in_sentence_order(
     weights: np.ndarray, source_words: int, target_words: int, order: str
 ) -> np.ndarray:
-    """The attention of one pair, [T, S], rows and columns as the words stand in the two sentences.
+    """Puts the attention weights of one pair in the order of the words of the two sentences.
 
-    A decoder's weights have a row for each word in the order of its prediction, and then perhaps
-    the boundary and padding; their columns are padded on the left, and in the order in which the
-    encoder reads.
+    A decoder's weights have a row for each predicted word in the order of prediction, and then
+    perhaps the boundary and padding. Their columns are padded on the left, and in the order in
+    which the encoder reads.
 
     Args:
       weights: [at least T, at least S], as `SequenceToSequence.attention_weights` gives them.
-      source_words: S, the boundary not counted.
-      target_words: T, the boundary not counted.
-      order: see `SequenceToSequence`: "source_reversed" turns columns round, "target_reversed"
-        rows.
+      source_words: S, without the boundary.
+      target_words: T, without the boundary.
+      order: see `SequenceToSequence`: "source_reversed" reverses columns, "target_reversed" rows.
+
+    Returns:
+      [T, S].
 
     Raises:
-      ValueError: the weights have fewer rows or columns than there are words.
+      ValueError: the weights have fewer rows or columns than the sentences have words.
 
     Example:
       >>> weights = np.array([[0, 0.1, 0.9], [0, 0.8, 0.2], [0, 0.5, 0.5]])  # 1 of padding
@@ -43,12 +45,15 @@ def in_sentence_order(
 
 
 def most_attended(weights: np.ndarray) -> list[Link]:
-    """(source position, target position) of each target word and what it attends to most.
+    """Links each target word to the source word with its largest attention weight.
 
-    Of equal weights the earlier source word is taken.
+    Among equal weights the earlier source word is taken.
 
     Args:
-      weights: [T, S], as the words stand in the sentences.
+      weights: [T, S], in the order of the words of the sentences.
+
+    Returns:
+      (source position, target position) for each target word.
 
     Example:
       >>> alignment.most_attended(np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))  # [T, S]

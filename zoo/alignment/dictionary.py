@@ -12,16 +12,19 @@ def learn_dictionary(
     alignments: Iterable[Iterable[Link]],
     least: int = 1,
 ) -> dict[str, str]:
-    """{source word: the target word that it is linked with most often}.
+    """Learns the target word with which each source word is linked most often.
 
-    Of equally frequent ones the word is taken that is aligned with fewer words besides, and then
-    the first in the order of code points, so that the order of the pairs does not matter.
+    Among equally frequent target words the one with fewer links in total is taken, and then the
+    first in the order of code points, so that the order of the pairs does not matter.
 
     Args:
       sources: sentences of words.
       targets: as many sentences of words.
-      alignments: links (i, j), as many lists.
-      least: how often a pair of words must be linked to be taken.
+      alignments: as many lists of links (i, j).
+      least: the least number of links between a source word and its translation.
+
+    Returns:
+      {source word: target word}.
 
     Raises:
       ValueError: the numbers of sentences or alignments differ.
@@ -45,7 +48,11 @@ def learn_dictionary(
 
 
 def translate_word(word: str, dictionary: Mapping[str, str]) -> str:
-    """The dictionary's translation, or the word itself: names and numbers are mostly copied.
+    """Returns the dictionary's translation, or the word itself: names and numbers are copied.
+
+    Args:
+      word: a source word.
+      dictionary: {source word: target word}.
 
     Example:
       >>> [alignment.translate_word(word, dictionary) for word in ("portico", "Metz")]

@@ -1,10 +1,10 @@
 """IBM model 1, a word-translation model without order, trained by EM (Brown et al. 1993).
 
-A target sentence f_0 ... f_{J-1} is made of a source sentence e_0 ... e_{I-1} and a null word e_I:
+A source sentence e_0 ... e_{I-1} and a null word e_I generate a target sentence f_0 ... f_{J-1}:
 
     p(f | e) = prod_j 1 / (I + 1) sum_{i <= I} t(f_j | e_i)
 
-Its log-likelihood has one maximum but for ties, and no step of EM lowers it.
+The log-likelihood has a single maximum, except for ties, and no step of EM lowers it.
 
 P. Brown, S. Della Pietra, V. Della Pietra, R. Mercer: The Mathematics of Statistical Machine
 Translation, Computational Linguistics 19 (1993), section 4.2.
@@ -19,22 +19,22 @@ import numpy as np
 
 Sentence = Sequence[str]
 Link = tuple[int, int]
-# Pairs of a source and a target token that are held at a time as float64; all as int32 rows.
+# Pairs of a source and a target token that are held at a time as float64; all are held as int32.
 BLOCK = 1 << 22
 NULL = 0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Model1:
-    """Translation probabilities t(target word given source word), and alignments by them.
+    """Translation probabilities t(target word given source word), and alignments from them.
 
     Attributes:
       source_ids: {word: its number}; 0 is the null word.
       target_ids: {word: its number}.
       keys: int64 [pairs], sorted: source number times the number of target words, plus target
-        number, of the words that were seen together in a sentence pair.
-      probabilities: float64 [pairs], t of each.
-      log_likelihoods: of the training pairs, in nats: before each step of EM, and at the end.
+        number, for each pair of words that occur in the same sentence pair.
+      probabilities: float64 [pairs], t of each pair of words.
+      log_likelihoods: of the training pairs, in nats, before each step of EM and at the end.
 
     Example:
       >>> sources, targets = [["the", "cat"], ["the"]], [["le", "chat"], ["le"]]
@@ -57,10 +57,11 @@ class Model1:
         iterations: int = 5,
         progress: Callable[[int, float], None] = lambda step, log_likelihood: None,
     ) -> "Model1":
-        """Trains from uniform probabilities; the same pairs make the same model, bit for bit.
+        """Trains a model from uniform probabilities; equal pairs give the same model, bit for bit.
 
-        Memory is 4 bytes for each pair of a source and a target token of one sentence pair, and
-        some 40 for each pair of types; time is proportional to the former.
+        Training takes 4 bytes of memory for each pair of a source and a target token of the same
+        sentence pair, and some 40 bytes for each pair of types. Its time is proportional to the
+        number of pairs of tokens.
 
         Args:
           sources: sentences of words; some may be empty.
@@ -69,7 +70,7 @@ class Model1:
           progress: called as progress(step, log_likelihood) before each step, and at the end.
 
         Raises:
-          ValueError: the sides have not the same number of sentences.
+          ValueError: the numbers of source and target sentences differ.
         """
         if len(sources) != len(targets):
             raise ValueError(
@@ -90,7 +91,7 @@ class Model1:
         constant = -sum(float(np.log(block.choices).sum()) for block in blocks)
 
         def expected(probabilities):
-            """(expected counts of the pairs, log-likelihood)."""
+            """Computes (expected counts of the pairs, log-likelihood)."""
             counts, log_likelihood = np.zeros(len(pairs)), constant
             for index, starts in indexed:
                 if not len(starts):
@@ -117,7 +118,12 @@ class Model1:
         return cls(source_ids, target_ids, pairs, probabilities, tuple(log_likelihoods))
 
     def probability(self, target: str, source: str | None) -> float:
-        """t(target given source), of the null word for None; 0 of words never seen together."""
+        """Returns t(target given source); 0 for words never seen in the same sentence pair.
+
+        Args:
+          target: a word.
+          source: a word; None for the null word.
+        """
         number = NULL if source is None else self.source_ids.get(source, -1)
         if number < 0 or target not in self.target_ids:
             return 0.0
@@ -125,11 +131,16 @@ class Model1:
         return float(self._look_up(np.array([key]))[0])
 
     def align(self, sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[list[Link]]:
-        """The most probable source word of each target word, of each pair; none for the null word.
+        """Links each target word to its most probable source word.
 
-        Model 1 knows no order, so that a word that occurs twice is equally probable at both
-        positions: of the most probable ones the nearest to the diagonal is taken, |i/I - j/J|, then
-        the earlier; of a word and the null word the former. Words never seen have no link.
+        Model 1 ignores word order, so that a source word that occurs twice is equally probable at
+        both positions. Among equally probable positions the nearest to the diagonal is taken, by
+        |i/I - j/J|, then the earlier one; a word is preferred to the null word. Target words of the
+        null word, and words never seen, have no link.
+
+        Args:
+          sources: sentences of words.
+          targets: as many sentences of words.
 
         Returns:
           Links (i, j) of each pair, by target position.
@@ -153,7 +164,7 @@ class Model1:
         return links
 
     def _look_up(self, keys):
-        """The translation probability t of each key, float64; 0 of words never seen together."""
+        """Looks up t of each key, float64; 0 for words never seen in the same sentence pair."""
         if not len(self.keys):
             return np.zeros(len(keys))
         rows = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -161,17 +172,17 @@ class Model1:
 
 
 class _Together(NamedTuple):
-    """Pairs of a source and a target token: all pairs of a target token, then those of the next.
+    """Pairs of a source and a target token, grouped by target token.
 
     Attributes:
-      source: the source word's number, of each pair.
-      position: the source word's position in its sentence, of each pair.
-      distance: |i/I - j/J| of each pair, infinite for the null word.
-      word: the target word's number, of each pair.
-      starts: the first pair of each target token.
-      choices: the number of pairs of each target token.
-      sentence: the sentence of each target token.
-      target: the position of each target token in its sentence.
+      source: [pairs], the source word's number.
+      position: [pairs], the source word's position in its sentence.
+      distance: [pairs], |i/I - j/J|, infinite for the null word.
+      word: [pairs], the target word's number.
+      starts: [target tokens], the first pair of each token.
+      choices: [target tokens], the number of pairs of each token.
+      sentence: [target tokens], the sentence of each token.
+      target: [target tokens], the position of each token in its sentence.
     """
 
     source: np.ndarray
@@ -184,7 +195,7 @@ class _Together(NamedTuple):
     target: np.ndarray
 
     def keys(self, size: int) -> np.ndarray:
-        """A number for the two words of each pair, int64; negative where one is not known."""
+        """Computes the key of each pair, int64; -1 if one of the words is unknown."""
         unknown = (self.source < 0) | (self.word < 0)
         return np.where(unknown, -1, self.source.astype(np.int64) * size + self.word)
 
@@ -204,7 +215,7 @@ def _blocks(sources, targets):
 
 
 def _together(sources, targets, source_ids, target_ids):
-    """All pairs of tokens of some sentence pairs."""
+    """Makes all pairs of tokens of some sentence pairs."""
     choices_of = np.array([len(s) + 1 for s in sources], np.int64)
     lengths = np.array([len(t) for t in targets], np.int64)
     source = np.array(
@@ -226,12 +237,12 @@ def _together(sources, targets, source_ids, target_ids):
 
 
 def _best(scores, distance, starts):
-    """The best pair of each target token: the most probable, then the nearest, then the first."""
+    """Finds the best pair of each target token: the most probable, the nearest, the first."""
     if not len(starts):
         return np.empty(0, np.int64)
     counts = np.diff(starts, append=len(scores))
     most = np.repeat(np.maximum.reduceat(scores, starts), counts)
-    # The null word is infinitely far: it is taken if nothing else is as probable.
+    # The null word is infinitely far: it is taken only if no word is as probable.
     near = np.where(scores == most, distance, np.inf)
     nearest = np.repeat(np.minimum.reduceat(near, starts), counts)
     candidate = (scores == most) & (near == nearest)

@@ -1,7 +1,7 @@
-"""Alignments of both directions put together (Och and Ney 2003; Koehn et al. 2003, 2005).
+"""Symmetrisation of alignments of both directions (Och and Ney 2003; Koehn et al. 2003, 2005).
 
-Intersection has few links and good ones, union many; the grown ones start from the intersection and
-take links of the union beside those they have, as long as these cover a word that had none.
+The intersection has few, precise links, the union many. The growing methods start from the
+intersection and add neighbouring links of the union that cover a word without a link.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,20 +15,21 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 def symmetrise(
     forward: Collection[Link], backward: Collection[Link], method: str = "grow-diag"
 ) -> list[Link]:
-    """One alignment of a sentence pair made of two.
+    """Combines the alignments of a sentence pair in both directions.
 
     Args:
       forward: links (source position, target position) of the model of targets given sources.
-      backward: those of the model of sources given targets, also (source, target).
-      method: "intersection"; "union"; "grow-diag", which grows from the first within the second by
-        the eight neighbours; "grow-diag-final", which then takes any link of `forward`, and after
-        that of `backward`, one of whose words has none yet; "grow-diag-final-and", if neither has.
+      backward: links of the model of sources given targets, also (source, target).
+      method: "intersection"; "union"; "grow-diag", which grows from the intersection within the
+        union by the eight neighbours; "grow-diag-final", which then adds links of `forward`, and
+        after them links of `backward`, with at least one word that has no link yet;
+        "grow-diag-final-and", which adds such links only if both words have no link yet.
 
     Returns:
       Links sorted by source position, then by target position.
 
     Raises:
-      ValueError: `method` is none of these.
+      ValueError: `method` is not one of these.
 
     Example:
       >>> forward, backward = [(0, 0), (1, 1), (2, 1)], [(0, 0), (1, 1), (1, 2)]
@@ -59,13 +60,13 @@ class _Growing:
         self.sources, self.targets = {i for i, _ in links}, {j for _, j in links}
 
     def put(self, link):
-        """Adds a link."""
+        """Adds a link, and covers its words."""
         self.links.add(link)
         self.sources.add(link[0])
         self.targets.add(link[1])
 
     def grow(self, either: Collection[Link]):
-        """Takes neighbours within `either` that cover a word, until there is none."""
+        """Adds neighbours within `either` that cover a word without a link, until none is left."""
         grown = True
         while grown:
             grown = False
@@ -78,7 +79,7 @@ class _Growing:
                         grown = True
 
     def add(self, links: Iterable[Link], strict: bool):
-        """Takes each link that covers a word that has none, or if `strict` two such words."""
+        """Adds each link that covers a word without a link, or, if `strict`, two such words."""
         for link in links:
             free = (link[0] not in self.sources, link[1] not in self.targets)
             if all(free) if strict else any(free):

@@ -1,17 +1,18 @@
-"""Unknown words of a translation, put in after it was made (Luong et al. 2015, section 3).
+"""Replacement of out-of-vocabulary words in translations (Luong et al. 2015, section 3).
 
-A translator that knows some thousand words is trained to say, where the target has an unknown word,
-which source word it is aligned with; its translations get that word's translation by a dictionary,
-or the word itself. Three ways to say it, each a component with the same methods:
+A translator with a vocabulary of some thousand words is trained to mark the source word with which
+an out-of-vocabulary target word is aligned. Its translations then get a dictionary's translation of
+that source word, or the source word itself. Three strategies write the marks in different ways:
 
-    copyable            unknown source words are <unk_1>, <unk_2> ..., equal ones equal; a target
-                        word aligned with one of these is the same, any other is <unk_null>
+    copyable            unknown source words are <unk_1>, <unk_2> ..., the same number for the same
+                        word; an unknown target word has the mark of its source word, or <unk_null>
     positional-all      after every target word comes <p_d>, or <p_null> without a link
     positional-unknown  unknown target words are <unkpos_d>, or <unkpos_null> without a link
 
-d = j - i for the target word at position j, marks not counted, and the source word at position i
-that it is aligned with; from -reach to reach, and a link beyond these is none. Of several links the
-one with the least |d| counts, then the earlier source word. All other unknown words are <unk>.
+d = j - i for the target word at position j, not counting marks, and the source word at position i
+with which it is aligned. d is from -reach to reach; longer links are ignored. Of several links the
+one with the least |d| counts, then the one of the earlier source word. All other unknown words are
+<unk>.
 
 M.-T. Luong, I. Sutskever, Q. Le, O. Vinyals, W. Zaremba: Addressing the Rare Word Problem in Neural
 Machine Translation, ACL 2015.
@@ -36,10 +37,10 @@ _MARK = re.compile(r"<(unk_[1-9]\d*|unk_null|p_(-?\d+|null)|unkpos_(-?\d+|null))
 class UnknownWords(abc.ABC):
     """The contract of the strategies, which are frozen dataclasses.
 
-    marks() -> the words that training adds to the target's, in a fixed order
+    marks() -> the words that training adds to the target vocabulary, in a fixed order
     annotate(source, target, links, known_sources, known_targets) -> (source, target) of training
     annotate_source(source, known) -> the source sentence as a trained translator reads it
-    restore(output, source, dictionary, known) -> the translation with its unknown words put in
+    restore(output, source, dictionary, known) -> the translation with its marks replaced
     """
 
     # Subclasses are dataclasses.
@@ -47,7 +48,7 @@ class UnknownWords(abc.ABC):
 
     @abc.abstractmethod
     def marks(self) -> tuple[str, ...]:
-        """The words that the target sentences of training have beside their own."""
+        """Returns the marks that training adds to the words of target sentences."""
 
     @abc.abstractmethod
     def annotate(
@@ -58,7 +59,7 @@ class UnknownWords(abc.ABC):
         known_sources: Container[str],
         known_targets: Container[str],
     ) -> tuple[list[str], list[str]]:
-        """A pair as training sees it.
+        """Marks the unknown words of a sentence pair for training.
 
         Args:
           source: words.
@@ -67,12 +68,20 @@ class UnknownWords(abc.ABC):
           known_sources: the words of the lexicon of sources.
           known_targets: the words of the lexicon of targets.
 
+        Returns:
+          (source words, target words).
+
         Raises:
           ValueError: a link lies outside the pair, or a word looks like a mark.
         """
 
     def annotate_source(self, source: Sequence[str], known: Container[str]) -> list[str]:
-        """A source sentence as training sees it: unknown words are `<unk>`."""
+        """Marks the unknown words of a source sentence as in training, by default as `<unk>`.
+
+        Args:
+          source: words.
+          known: the words of the lexicon of sources.
+        """
         return [word if word in known else UNKNOWN for word in source]
 
     @abc.abstractmethod
@@ -83,27 +92,26 @@ class UnknownWords(abc.ABC):
         dictionary: Mapping[str, str],
         known: Container[str],
     ) -> list[str]:
-        """A translation without marks, its unknown words put in.
+        """Replaces the marks of a translation by words.
 
         Args:
           output: words of the translator, marks among them.
-          source: the words that were translated, as they are written.
-          dictionary: {source word: target word}; a word that it has not is copied.
-          known: the words of the source's lexicon, as `annotate_source` had them.
+          source: the words of the source sentence, as written.
+          dictionary: {source word: target word}; other words are copied.
+          known: the words of the lexicon of sources, as given to `annotate_source`.
 
         Returns:
-          Words; `<unk>` where the output does not say which source word is meant, or names one
-          that there is not.
+          Words; `<unk>` where a mark does not point to a word of the source sentence.
         """
 
 
 @dataclasses.dataclass(frozen=True)
 class Copyable(UnknownWords):
-    """Unknown words of both sides numbered alike: `<unk_1>`, `<unk_2>` ..., `<unk_null>`.
+    """Strategy of equal numbers for aligned unknown words: `<unk_1>`, `<unk_2>` ..., `<unk_null>`.
 
     Attributes:
-      numbers: how many there are; further unknown words of a source sentence are `<unk>`, and what
-        is aligned with them is `<unk_null>`.
+      numbers: the largest number; further unknown words of a source sentence are `<unk>`, and
+        unknown target words that are aligned with them are `<unk_null>`.
 
     Example:
       >>> strategy = alignment.Copyable()
@@ -120,16 +128,16 @@ class Copyable(UnknownWords):
         check_least(self, "data.unknowns", numbers=1)
 
     def marks(self):
-        """`<unk_1>` to that of `numbers`, and `<unk_null>`."""
+        """Returns the marks `<unk_1>` to `<unk_N>`, N = `numbers`, and `<unk_null>`."""
         return (*(f"<unk_{n}>" for n in range(1, self.numbers + 1)), "<unk_null>")
 
     def annotate_source(self, source, known):
-        """The source with its unknown words numbered, equal ones alike."""
+        """Numbers the unknown words of the source; equal words have equal numbers."""
         numbered = self._numbered(source, known)
         return [word if word in known else numbered.get(word, UNKNOWN) for word in source]
 
     def annotate(self, source, target, links, known_sources, known_targets):
-        """Both sides with numbered unknown words."""
+        """Numbers the unknown words of both sides."""
         nearest = _nearest(source, target, links)
         numbered = self._numbered(source, known_sources)
 
@@ -142,8 +150,7 @@ class Copyable(UnknownWords):
         ]
 
     def restore(self, output, source, dictionary, known):
-        """The output with each mark replaced by the translation of the unknown source word of its
-        number."""
+        """Replaces each mark by the translation of the unknown source word of its number."""
         numbered = self._numbered(source, known)
         meant = {mark: word for word, mark in numbered.items()}
         return [
@@ -154,7 +161,7 @@ class Copyable(UnknownWords):
         ]
 
     def _numbered(self, source, known):
-        """{unknown word: its mark}, of those that have a number."""
+        """Returns {unknown word: its mark} of the first `numbers` unknown words."""
         unknown = dict.fromkeys(word for word in source if word not in known)
         return {word: f"<unk_{n}>" for n, word in enumerate(unknown, 1) if n <= self.numbers}
 
@@ -174,7 +181,7 @@ class _Positional(UnknownWords):
         check_least(self, "data.unknowns", reach=0)
 
     def marks(self):
-        """The marks of -reach to reach, and that of words without a link."""
+        """Returns the marks of the distances -reach to reach, and the mark without a link."""
         distances = range(-self.reach, self.reach + 1)
         return (*(f"<{self.prefix}_{d}>" for d in distances), f"<{self.prefix}_null>")
 
@@ -184,7 +191,7 @@ class _Positional(UnknownWords):
         return f"<{self.prefix}_{position - linked if near else 'null'}>"
 
     def _word(self, mark, position, source, dictionary):
-        """The word that a mark at a target position stands for."""
+        """Returns the word for which a mark at a target position stands."""
         distance = mark.removeprefix(f"<{self.prefix}_").removesuffix(">")
         if distance == "null":
             return UNKNOWN
@@ -194,7 +201,7 @@ class _Positional(UnknownWords):
 
 @dataclasses.dataclass(frozen=True)
 class PositionalAll(_Positional):
-    """A mark `<p_d>` after every target word; unknown words are `<unk>`.
+    """Strategy of a mark `<p_d>` after every target word; unknown words are `<unk>`.
 
     Example:
       >>> strategy = alignment.PositionalAll()
@@ -208,7 +215,7 @@ class PositionalAll(_Positional):
     prefix: ClassVar[str] = "p"
 
     def annotate(self, source, target, links, known_sources, known_targets):
-        """Every target word with its mark."""
+        """Puts a mark after every target word."""
         nearest = _nearest(source, target, links)
         annotated = []
         for j, word in enumerate(target):
@@ -216,8 +223,7 @@ class PositionalAll(_Positional):
         return self.annotate_source(source, known_sources), annotated
 
     def restore(self, output, source, dictionary, known):
-        """The output without marks; each `<unk>` is replaced by the mark that follows it at
-        once."""
+        """Removes the marks, and replaces each `<unk>` by the word of the mark right after it."""
         words: list[str] = []
         for word, following in zip(output, [*output, ""][1:], strict=True):
             if _is_mark(word, self.prefix):
@@ -230,7 +236,7 @@ class PositionalAll(_Positional):
 
 @dataclasses.dataclass(frozen=True)
 class PositionalUnknown(_Positional):
-    """Strategy of a mark `<unkpos_d>` instead of each unknown target word, and no others.
+    """Strategy of a mark `<unkpos_d>` instead of each unknown target word.
 
     Example:
       >>> strategy = alignment.PositionalUnknown()
@@ -244,7 +250,7 @@ class PositionalUnknown(_Positional):
     prefix: ClassVar[str] = "unkpos"
 
     def annotate(self, source, target, links, known_sources, known_targets):
-        """The target with a mark for each unknown word."""
+        """Replaces each unknown target word by its mark."""
         nearest = _nearest(source, target, links)
         return self.annotate_source(source, known_sources), [
             word if word in known_targets else self._mark(j, nearest)
@@ -252,8 +258,7 @@ class PositionalUnknown(_Positional):
         ]
 
     def restore(self, output, source, dictionary, known):
-        """The output with each mark replaced by the translation of the source word that it points
-        to."""
+        """Replaces each mark by the translation of the source word to which it points."""
         return [
             self._word(word, j, source, dictionary) if _is_mark(word, self.prefix) else word
             for j, word in enumerate(output)
@@ -274,17 +279,18 @@ def restore_by_attention(
     dictionary: Mapping[str, str],
     unknown: str = UNKNOWN,
 ) -> list[str]:
-    """Each unknown word of a translation, replaced by what is most attended to, without retraining.
+    """Replaces each unknown word of a translation by a translation of the most attended word.
 
         w_t = dictionary(source[argmax_s weights[t, s]]) where the output at t is unknown
 
-    Of equal weights the earlier source word is taken (Jean et al. 2015, section 3.3).
+    The translator needs no retraining. Among equal weights the earlier source word is taken (Jean
+    et al. 2015, section 3.3).
 
     Args:
       output: T words.
       source: S words.
       weights: [T, S], of attention, or any other scores of links, such as log t of `Model1`.
-      dictionary: {source word: target word}; a word that it has not is copied.
+      dictionary: {source word: target word}; other words are copied.
       unknown: the word to replace.
 
     Raises:
@@ -313,7 +319,11 @@ def restore_by_attention(
 
 
 def check_words(words: Iterable[str]):
-    """ValueError for a word of a text that looks like a mark: it would be taken for one."""
+    """Raises ValueError for a word of a text that looks like a mark of a strategy.
+
+    Args:
+      words: of a text.
+    """
     for word in words:
         if _MARK.fullmatch(word):
             raise ValueError(f"the word {word!r} is a mark of unknown words: take it out")
@@ -324,7 +334,7 @@ def _is_mark(word, prefix):
 
 
 def _nearest(source, target, links):
-    """{target position: the source position that it counts as aligned with}."""
+    """Returns {target position: the source position of its link}, one link a target word."""
     check_words(source)
     check_words(target)
     nearest: dict[int, int] = {}

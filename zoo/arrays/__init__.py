@@ -1,1 +1,1 @@
-"""Arrays: what knows no words: blocks, rows, sparse products, random keys."""
+"""Array tools that do not depend on words: row blocks, sparse products, layouts, random keys."""

@@ -1,7 +1,7 @@
-"""Arrays in files, of which nothing is read before its size is known to be right.
+"""Arrays in files, whose sizes are checked before any data is read.
 
 A header of a few bytes may claim more than any memory holds, and a compressed archive of a few
-kilobytes may unpack to it.
+kilobytes may unpack to that much.
 """
 
 import math
@@ -13,13 +13,20 @@ from typing import Any
 
 import numpy as np
 
-# An archive unpacks to so many times its size at most, or to so many bytes if that is more. Words,
-# counts and scores take a third to a twentieth of their size; zeros alone a thousandth.
+# An archive may unpack to at most _TIMES its size, or to _BYTES if that is more. Words, counts and
+# scores are compressed to a third to a twentieth of their size; zeros to a thousandth.
 _TIMES, _BYTES = 100, 2**28
 
 
 def mapped(path: pathlib.Path) -> np.ndarray:
-    """Maps the array of a .npy file; ValueError unless the file has it, and nothing else."""
+    """Maps the array of a .npy file into memory.
+
+    Args:
+      path: the file.
+
+    Raises:
+      ValueError: the size of the file does not match its header.
+    """
     with open(path, "rb") as file:
         _check_header(file, path.stat().st_size, path.name)
     return np.lib.format.open_memmap(path, mode="r")
@@ -30,16 +37,16 @@ def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[
 
     Args:
       path: the file, as text, pathlib.Path or another path with its methods.
-      known: whether there may be an array of a name.
-      prefix: the beginning of the names of the arrays that are read; others are passed over.
+      known: name -> whether the file may have an array of this name.
+      prefix: the beginning of the names of the arrays that are read; others are skipped.
 
     Returns:
       {name without the prefix: array}.
 
     Raises:
-      OSError: it is not there.
-      ValueError: it is damaged, has an array that is not known, or would unpack to far more than it
-        takes; known before anything is unpacked.
+      OSError: the file does not exist.
+      ValueError: the file is damaged, has an array that is not known, or would unpack to far more
+        than its size. Nothing is unpacked before these checks.
     """
     with (pathlib.Path(path) if isinstance(path, str) else path).open("rb") as file:
         try:
@@ -53,8 +60,13 @@ def unpacked(path: Any, known: Callable[[str], bool], prefix: str = "") -> dict[
 
 
 def check(array: np.ndarray, kind: type, name: str):
-    """ValueError unless an array that was read has one axis, and numbers of a kind, such as
-    np.integer."""
+    """Raises ValueError unless an array that was read has one axis and numbers of a kind.
+
+    Args:
+      array: the array.
+      kind: the kind of numbers, such as np.integer.
+      name: the array's name, for the message.
+    """
     if not np.issubdtype(array.dtype, kind) or array.ndim != 1:
         raise ValueError(f"{name} is {array.dtype}{[*array.shape]}, not {kind.__name__}[n]")
 
@@ -62,7 +74,7 @@ def check(array: np.ndarray, kind: type, name: str):
 def _members(archive, size, known, prefix):
     members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
     if len(members) < len(archive.infolist()):
-        raise ValueError("it has two arrays of one name")
+        raise ValueError("it has two arrays with the same name")
     members = {
         name.removeprefix(prefix): member
         for name, member in members.items()
@@ -81,13 +93,13 @@ def _members(archive, size, known, prefix):
     for name, member in members.items():
         with archive.open(member) as file:
             arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
-            if file.read(1):  # to its end, where its sum is compared
-                raise ValueError(f"{name} is longer than its header says")
+            if file.read(1):  # to its end, where its checksum is compared
+                raise ValueError(f"{name} is longer than the size in its header")
     return arrays
 
 
 def _check_header(file, size, name):
-    """ValueError unless the header of an array is that of so many bytes in all."""
+    """Raises ValueError unless the header describes an array of numbers with `size` bytes."""
     try:
         version = np.lib.format.read_magic(file)
         if version not in ((1, 0), (2, 0)):

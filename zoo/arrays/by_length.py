@@ -1,10 +1,10 @@
-"""Work on spellings at a cost that follows their lengths, not the length of the longest.
+"""Functions of spellings at a cost by their own lengths, not by the length of the longest.
 
 The shapes of a compiled program are fixed, so a batch of spellings [N, L] is as wide as the longest
-word can be, and most of it is filling. `map_by_length` sorts the spellings, longest first, takes
+word can be, and most of it is padding. `map_by_length` sorts the spellings, longest first, takes
 them in blocks, and computes each block in the narrowest of a few widths that holds it; a block
 without any spelling is not computed at all. The widths grow by half, so that less than a third of
-the work is filling.
+the work is padding.
 """
 
 import functools
@@ -23,8 +23,12 @@ NARROWEST = 8
 
 
 def widths(longest: int, least: int = 1) -> list[int]:
-    """Widths that letters are cut to: 8, 12, 18 ... and `longest`; none below `least`, none that
-    would save less than a fifth."""
+    """Lists the widths to which letters are cut: 8, 12, 18 ... and `longest`.
+
+    Args:
+      longest: the largest width.
+      least: the smallest width. Widths that would save less than a fifth are left out.
+    """
     narrower, width = [], max(NARROWEST, least)
     while width <= 0.8 * longest:
         narrower.append(width)
@@ -38,8 +42,8 @@ class Differentiated(NamedTuple):
     Attributes:
       forward: (params, letters [n, l], lengths [n], *others [n, ...]) -> (result [n, ...], kept), a
         pytree whose shapes are the same for every l.
-      backward: (params, letters, lengths, others, kept, cotangent [n, ...]) -> (the gradient of
-        params, that of the tuple others).
+      backward: (params, letters, lengths, others, kept, cotangent [n, ...]) -> (gradient of params,
+        gradient of the tuple others).
     """
 
     forward: Callable
@@ -47,8 +51,14 @@ class Differentiated(NamedTuple):
 
 
 def recomputed(function) -> Differentiated:
-    """A function of spellings without a gradient of its own: it keeps nothing and is computed once
-    more in the backward pass."""
+    """Gives a function of spellings a backward pass that computes the function once more.
+
+    Args:
+      function: as in `map_by_length`.
+
+    Returns:
+      A Differentiated that keeps nothing for the backward pass.
+    """
 
     def forward(*arguments):
         return function(*arguments), ()
@@ -63,17 +73,19 @@ def recomputed(function) -> Differentiated:
 
 
 def map_by_length(function, params, letters, lengths, others=(), *, least=1, count=None, rows=1):
-    """function(params, letters, lengths, *others) for N spellings, cut to what they need.
+    """Computes function(params, letters, lengths, *others) for N spellings, in blocks by length.
 
     Args:
       function: (params, letters [n, l], lengths [n], *others [n, ...]) -> [n, ...], row by row, the
-        same for every l >= lengths; or that with its gradient, a Differentiated.
+        same for every l >= lengths; or a Differentiated, which has a gradient of its own.
+      params: a tree of arrays.
       letters: int [N, L].
       lengths: int [N].
       others: a tuple of [N, ...].
-      least: l is at least that.
-      count: only the first so many spellings are computed, a scalar; the others give 0. All of them
-        if None.
+      least: the smallest l.
+      count: scalar, only the first `count` spellings are computed; the results of the others are 0.
+        None computes all.
+      rows: the number of batch rows, which lie on several devices; see `layouts.shares`.
 
     Returns:
       [N, ...], differentiable backwards in params and others.
@@ -89,16 +101,16 @@ def map_by_length(function, params, letters, lengths, others=(), *, least=1, cou
         function = recomputed(function)
     cuts = tuple(widths(longest, least))
     results = _of_blocks(function, cuts, params, letters, lengths, others)
-    # The last block that is computed may have rows that were not asked for.
+    # The last block that is computed may have rows beyond `count`.
     asked = (lengths > 0).reshape(*lengths.shape, *(1,) * (results.ndim - 2))
     return order.joined(jnp.where(asked, results, 0))
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0, 1))
 def _of_blocks(function, cuts, params, letters, lengths, others):
-    """[m, n, ...] of blocks letters [m, n, L], lengths [m, n], others [m, n, ...].
+    """Computes [m, n, ...] of blocks: letters [m, n, L], lengths [m, n], others [m, n, ...].
 
-    Blocks without a spelling are the last; they are not computed and give 0.
+    Blocks without a spelling are the last; they are not computed and their results are 0.
     """
     return _forward(function, cuts, params, letters, lengths, others)[0]
 
@@ -119,8 +131,7 @@ def _forward(function, cuts, params, letters, lengths, others):
 
 
 def _backward(function, cuts, residuals, cotangents):
-    """The gradients, by hand because autodiff would form and add those of params of empty blocks
-    too."""
+    """Computes the gradients; autodiff would also add gradients of params from empty blocks."""
     params, *blocks = residuals
 
     def add(block, sums):
@@ -144,12 +155,12 @@ def _at(block, blocks):
 
 
 def _filled(lengths):
-    """The number of blocks, of [m, n], that have a spelling."""
+    """Counts the blocks, of lengths [m, n], that have a spelling."""
     return (lengths.max(axis=1) > 0).sum()
 
 
 def _cut_by_length(cuts, function, params, letters, lengths, *rest):
-    """function with the letters of a block cut to the narrowest width that holds it."""
+    """Calls function with the letters of a block cut to the narrowest width that holds them."""
 
     def cut(width, params, letters, *rest):
         return function(params, letters[:, :width], *rest)

@@ -1,4 +1,4 @@
-"""Random keys of a batch: results must not depend on how its lanes are shared out over devices."""
+"""Random keys of a batch, with results that do not depend on how devices share its lanes."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ import jax
 class Keys(NamedTuple):
     """Random keys of a batch, whose lanes may lie on several devices.
 
-    What all lanes share (noise words drawn once for the batch, masks of weights) comes from
-    `batch`; what is drawn anew for each position (masks of activations) comes from `rows`.
+    Draws that all lanes share (noise words of the batch, masks of weights) use `batch`; draws for
+    each position (masks of activations) use `rows`.
 
     Attributes:
       batch: one key, the same on every device.
-      rows: a key a lane, [B], whatever device it is on.
+      rows: [B], one key for each lane, whatever its device.
     """
 
     batch: jax.Array
@@ -21,7 +21,15 @@ class Keys(NamedTuple):
 
 
 def for_batch(key, batch: int) -> Keys:
-    """Keys of a batch of `batch` lanes, made from one key; keys are returned as they are."""
+    """Splits one key into the keys of a batch.
+
+    Args:
+      key: one key; or Keys, which are returned unchanged.
+      batch: B, the number of lanes.
+
+    Raises:
+      ValueError: `key` is an array of several keys.
+    """
     if isinstance(key, Keys):
         return key
     if key.ndim:
@@ -31,6 +39,11 @@ def for_batch(key, batch: int) -> Keys:
 
 
 def fold_in(keys: Keys, data: int) -> Keys:
-    """Keys for another use of the same batch."""
+    """Returns keys for another use of the same batch.
+
+    Args:
+      keys: of the batch.
+      data: a number for the use; see `jax.random.fold_in`.
+    """
     rows = jax.vmap(lambda key: jax.random.fold_in(key, data))(keys.rows)
     return Keys(jax.random.fold_in(keys.batch, data), rows)

@@ -1,13 +1,14 @@
-"""Functions of arrays that are shared out over devices, in whatever way.
+"""Functions of arrays that are sharded over devices, on all kinds of mesh axes.
 
-An axis of a mesh of devices is of one of three kinds. Of an automatic one, arrays do not tell how
-they lie along it, and the compiler finds what is to be sent. Of an explicit one, the types of
-arrays tell it, and functions have to say how results lie wherever that is open. Along a manual one,
-as within `jax.shard_map`, a function sees the part of one device; types tell which arrays vary from
-device to device, and loops want that of what they carry.
+An axis of a mesh of devices has one of three kinds. Along an automatic axis, the types of arrays do
+not give their sharding, and the compiler inserts the communication. Along an explicit axis, the
+types of arrays give their sharding, and functions must give the sharding of results wherever it is
+ambiguous. Along a manual axis, as within `jax.shard_map`, a function sees the shard of one device;
+types give the arrays that vary over devices, and the arrays that a loop carries must vary from the
+start.
 
-Types of arrays that were placed on a mesh name it, or that of `jax.set_mesh`, even where they do
-not tell how the arrays lie.
+The type of an array that was placed on a mesh names this mesh, or the mesh of `jax.set_mesh`, even
+where it does not give the sharding.
 """
 
 import functools
@@ -23,10 +24,13 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 
 def alike(tree):
-    """The tree, its arrays varying over all manual axes over which any of them varies.
+    """Makes all arrays of a tree vary over all manual axes over which any of them varies.
 
-    A loop may then carry what is made of one of them, `zeros` for a start, and add what is made of
-    another. The gradient of an array that was the same on all devices is summed over them.
+    A loop may then carry results of all of them, starting from `zeros`. The gradient of an array
+    that was the same on all devices is summed over the devices.
+
+    Args:
+      tree: arrays; other leaves are returned unchanged.
     """
     arrays = [x for x in jax.tree.leaves(tree) if _is_array(x)]
     axes = frozenset().union(*map(_varying, arrays))
@@ -41,12 +45,25 @@ def alike(tree):
 
 
 def zeros(shape, dtype, like: jax.Array) -> jax.Array:
-    """Zeros that vary over the manual axes over which the array `like` varies."""
+    """Makes zeros that vary over the manual axes over which the array `like` varies.
+
+    Args:
+      shape: of the zeros.
+      dtype: of the zeros.
+      like: an array.
+    """
     return jnp.zeros_like(like, dtype=dtype, shape=shape)
 
 
 def filled(shape, value, dtype, like: jax.Array) -> jax.Array:
-    """`zeros` of another value."""
+    """Makes an array filled with a value, as `zeros` does with 0.
+
+    Args:
+      shape: of the array.
+      value: a scalar.
+      dtype: of the array.
+      like: an array that varies over the same manual axes.
+    """
     return jnp.full_like(like, value, dtype=dtype, shape=shape)
 
 
@@ -59,7 +76,7 @@ def _varying(x) -> frozenset[str]:
 
 
 def _meshes(tree):
-    """The meshes of the types of the arrays, each array's that has one."""
+    """Yields the mesh of the type of each array that has one."""
     types = (jax.typeof(x) for x in jax.tree.leaves(tree) if _is_array(x))
     return (kind.sharding.mesh for kind in types if not kind.sharding.mesh.empty)
 
@@ -68,16 +85,16 @@ def _meshes(tree):
 
 
 def shares(rows: int, block: int, tree) -> tuple[int, int]:
-    """Runs of adjacent rows that each lie on one device, if rows are shared out at all.
+    """Divides rows into runs of adjacent rows that each lie on one device.
 
     Args:
-      rows: how many there are.
-      block: rows that a device takes at a time.
-      tree: arrays of the computation, whose types may name a mesh. Where none does, the devices are
-        all that there are, of which the computation may want one: a block is then of all of them.
+      rows: the number of rows.
+      block: the number of rows that a device takes at a time.
+      tree: arrays of the computation, whose types may name a mesh. Where no type does, all devices
+        count, though the computation may use only one: a block is then shared by all of them.
 
     Returns:
-      (how many runs, which divides the rows; rows of each in a block).
+      (number of runs, which divides the rows; rows of each run in a block).
     """
     mesh = next(_meshes(tree), None)
     if not isinstance(rows, int | np.integer):  # a symbol, as exported programs have
@@ -89,11 +106,12 @@ def shares(rows: int, block: int, tree) -> tuple[int, int]:
 
 
 def rows_whole(array):
-    """The array [N, ...] with all of its rows on every device, sent once; as it is where no type
-    names a mesh.
+    """Replicates the rows of an array on every device of an automatic mesh, once.
 
-    Rows that are read by number would otherwise be looked for on every device and be summed over
-    them, time after time.
+    Each lookup of rows by number would otherwise search every device and sum over them.
+
+    Args:
+      array: [N, ...]; returned unchanged if its type does not name a mesh.
     """
     if automatic_devices(array) == 1:
         return array
@@ -103,7 +121,11 @@ def rows_whole(array):
 
 
 def automatic_devices(tree) -> int:
-    """How many devices lie along the automatic axes of the mesh of the arrays; 1 without a mesh."""
+    """Counts the devices along the automatic axes of the mesh of arrays; 1 without a mesh.
+
+    Args:
+      tree: arrays.
+    """
     mesh = next(_meshes(tree), None)
     if mesh is None:
         return 1
@@ -115,25 +137,33 @@ def automatic_devices(tree) -> int:
 
 
 def explicit_mesh(tree):
-    """The mesh of the explicit axes over which arrays of the tree lie; None if there is none."""
+    """Returns the first mesh with explicit axes on which an array of a tree lies, or None.
+
+    Args:
+      tree: arrays.
+    """
     return next((mesh for mesh in _meshes(tree) if AxisType.Explicit in mesh.axis_types), None)
 
 
 def spec_of(array) -> tuple:
-    """How an array lies: for each of its axes the axes of the mesh, a tuple of names."""
+    """Returns the sharding of an array: for each of its axes a tuple of names of mesh axes.
+
+    Args:
+      array: on explicit axes.
+    """
     spec = jax.typeof(array).sharding.spec
     names = [() if name is None else name if isinstance(name, tuple) else (name,) for name in spec]
     return (*names, *[()] * (np.ndim(array) - len(names)))
 
 
 def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpec]):
-    """function(tree) with the explicit axes of a mesh made automatic within it.
+    """Computes function(tree) with the explicit axes of a mesh made automatic within it.
 
     Args:
-      function: of a tree like `tree`, to a tree of arrays.
-      tree: arrays, and whatever else the function wants.
+      function: from a tree like `tree` to a tree of arrays.
+      tree: arrays, and other leaves that the function needs.
       mesh: see `explicit_mesh`.
-      spec: of a result, how it lies on the mesh.
+      spec: result -> its sharding on the mesh.
     """
     leaves, structure = jax.tree.flatten(tree)
     slots = [slot for slot, x in enumerate(leaves) if _is_array(x)]
@@ -156,7 +186,7 @@ def automatic(function: Callable, tree, mesh, spec: Callable[[Any], PartitionSpe
             lambda x: jax.sharding.reshard(x, NamedSharding(mesh, spec(x))), results
         )
 
-    # Compiled in any case: operations one by one would have to be told of the mesh.
+    # Always compiled: operations one by one would need the mesh as an argument.
     return jax.jit(of_arrays)([leaves[slot] for slot in slots])
 
 
@@ -164,8 +194,8 @@ def over_tokens(argument: str, axes: int = 1):
     """Decorates a function of tokens, so that it can be called with arrays on explicit axes.
 
     Args:
-      argument: the name of an array [..., ?] of it, whose leading axes are those of the tokens.
-      axes: how many of its axes are not.
+      argument: the name of an array argument [..., ?] whose leading axes are the tokens' axes.
+      axes: the number of its last axes that are not axes of the tokens.
     """
 
     def decorate(function):

@@ -1,4 +1,4 @@
-"""How much memory there is, and whether something can fit it, told before any of it is taken."""
+"""The size of memory, and checks that a computation fits before it allocates any."""
 
 import os
 import pathlib
@@ -10,14 +10,16 @@ from zoo.errors import UserError
 
 
 def there() -> int | None:
-    """Bytes of memory of an accelerator, or of this machine as far as this process may have it;
-    None if they cannot be told."""
+    """Returns the bytes of memory of the first accelerator, or `of_host()` without one."""
     statistics = jax.local_devices()[0].memory_stats() or {}
     return statistics.get("bytes_limit") or of_host()
 
 
 def of_host() -> int | None:
-    """Bytes of memory and swap of this machine, or of the group that this process is limited to."""
+    """Returns the bytes of memory and swap of this machine, or the limit of this process's cgroup.
+
+    None if the system does not give the size.
+    """
     try:
         lines = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         rows = dict(line.split(":", 1) for line in lines)
@@ -36,15 +38,15 @@ def of_host() -> int | None:
 
 
 def check(what: str, needed: int, available: int | None = None):
-    """Refuses what needs more memory than there is at all, used or not.
+    """Raises UserError if a computation needs more than the whole memory, used or free.
 
     Args:
-      what: what needs it, in words, for the message.
+      what: the computation, for the message.
       needed: bytes that it needs at least.
-      available: bytes that there are; `there()` without it.
+      available: bytes of memory; `there()` if None.
 
     Raises:
-      UserError: it needs more than there is; names both numbers of bytes.
+      UserError: `needed` is above `available`; names both.
     """
     available = there() if available is None else available
     if available is not None and needed > available:
@@ -55,12 +57,12 @@ def check(what: str, needed: int, available: int | None = None):
 
 
 def check_fields(recipe: Any, name: str, **item_bytes: int):
-    """Refuses fields of a recipe that ask for more of something than this machine can hold.
+    """Raises UserError for fields of a recipe whose items would not fit in this machine's memory.
 
     Args:
-      recipe: whose fields they are.
-      name: what it is called in messages.
-      **item_bytes: {field, a number of items: bytes that one of them takes at least}.
+      recipe: the recipe.
+      name: its name, for messages.
+      **item_bytes: {field that is a number of items: bytes that an item takes at least}.
 
     Raises:
       UserError: as `check`, for the first such field.
@@ -71,7 +73,7 @@ def check_fields(recipe: Any, name: str, **item_bytes: int):
 
 
 def _told(count: int) -> str:
-    """Bytes in figures, and in a unit that can be read."""
+    """Formats a number of bytes in figures and in a larger unit."""
     power = min(max(0, (len(str(count)) - 1) // 3), 6)
     unit = ("B", "kB", "MB", "GB", "TB", "PB", "EB")[power]
     return f"{count:,} bytes ({count / 1000**power:,.1f} {unit})"

@@ -1,7 +1,7 @@
-"""Names of the axes of parameters, and layouts on a mesh of devices made of them.
+"""Names of the axes of parameters, and their shardings on a mesh of devices by these names.
 
-A component says of each parameter which of its axes are of words, of features, and of hidden
-states. Whoever lays out a model says which axis of a mesh cuts them.
+A component names the axes of each parameter: words, features, or hidden states. The caller who
+shards a model chooses the mesh axis along which they are cut.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-# Rows that are of words, or of what words are grouped into: they grow with the lexicon.
+# Axes of words, or of groups of words, which grow with the lexicon.
 WORDS = "words"
 FEATURES = "features"
-# Numbers of a hidden state, or of a word's vector that is as long.
+# The axis of a hidden state, or of a word's vector of the same size.
 HIDDEN = "hidden"
 NAMES = (WORDS, FEATURES, HIDDEN)
 
@@ -23,21 +23,29 @@ Axes: TypeAlias = Mapping[str, tuple[str | None, ...]]
 
 
 def axes(**of_parameters: tuple[str | None, ...]) -> Axes:
-    """The names of the axes of some parameters, which cannot be changed."""
+    """Makes an immutable mapping of the names of the axes of parameters.
+
+    Args:
+      **of_parameters: {parameter: a name or None for each of its axes}.
+    """
     return MappingProxyType(of_parameters)
 
 
 def path_name(path) -> str:
-    """The path of a parameter in a pytree as text, such as "head/network/bias"."""
+    """Formats the path of a parameter in a pytree, such as "head/network/bias".
+
+    Args:
+      path: of `jax.tree.map_with_path`.
+    """
     return jax.tree_util.keystr(path, simple=True, separator="/")
 
 
 def named(shapes: Any, parameter_axes: Axes) -> Any:
-    """A tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`.
+    """Makes a tree like `shapes` with the names of the axes of each array, as a `PartitionSpec`.
 
     Args:
-      shapes: arrays, or what `jax.eval_shape` gives.
-      parameter_axes: those that have names; axes of other arrays have none.
+      shapes: arrays, or shapes from `jax.eval_shape`.
+      parameter_axes: {path: names of the axes}; the axes of other arrays have no names.
 
     Raises:
       ValueError: an array has another number of axes than it has names.
@@ -47,7 +55,10 @@ def named(shapes: Any, parameter_axes: Axes) -> Any:
         name = path_name(path)
         names = parameter_axes.get(name, (None,) * len(array.shape))
         if len(names) != len(array.shape):
-            raise ValueError(f"{name} has the shape {array.shape} and the names {names}")
+            raise ValueError(
+                f"{name} has the shape {array.shape} and the axis names {names}: give a name or "
+                "None for each axis"
+            )
         return PartitionSpec(*names)
 
     return jax.tree.map_with_path(of_array, shapes)
@@ -58,13 +69,13 @@ def _divides(devices: int, size: int) -> bool:
 
 
 class Layout(NamedTuple):
-    """How parameters lie on a mesh.
+    """The sharding of parameters on a mesh.
 
     Attributes:
-      shardings: a tree like the parameters of `NamedSharding`s, as `jax.device_put` and the
-        `in_shardings` of `jax.jit` take it.
-      not_by_rows: the parameters of words or features whose rows do not divide, each in words, such
-        as "bias [13], whole on every device".
+      shardings: a tree like the parameters of `NamedSharding`s, for `jax.device_put` and the
+        `in_shardings` of `jax.jit`.
+      not_by_rows: descriptions of the parameters of words or features whose rows are not divisible
+        by the devices, such as "bias [13], whole on every device".
     """
 
     shardings: Any
@@ -72,13 +83,13 @@ class Layout(NamedTuple):
 
 
 def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Layout:
-    """Lays out the parameters of a head or an embedding, whose words or features are shared out.
+    """Shards the words or features of the parameters of a head or an embedding over a mesh.
 
     Args:
       component: the head or embedding.
-      shapes: its parameters, or their shapes, as `jax.eval_shape` gives them.
+      shapes: its parameters, or their shapes from `jax.eval_shape`.
       mesh: the devices.
-      axis: the axis of the mesh along which words and features lie.
+      axis: the axis of the mesh over which words and features are sharded.
 
     Raises:
       ValueError: the mesh does not have the axis.
@@ -93,14 +104,14 @@ def on_mesh(component: Any, shapes: Any, mesh: Mesh, axis: str = "model") -> Lay
 
 
 def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Layout:
-    """Lays out parameters by the names of their axes.
+    """Shards parameters by the names of their axes.
 
-    Rows of words or features are cut where their number divides by the devices along the axis, the
-    columns of the same parameter where it does not. Everything else lies whole on every device.
+    Rows of words or features are cut if their number is divisible by the devices along the axis;
+    otherwise the columns of the same parameter are cut. All other parameters are replicated.
 
     Args:
       parameter_axes: names of the axes; see `named`.
-      shapes: arrays, or what `jax.eval_shape` gives.
+      shapes: arrays, or shapes from `jax.eval_shape`.
       mesh: the devices.
       axis: an axis of the mesh.
 
@@ -108,7 +119,9 @@ def cut_by_rows(parameter_axes: Axes, shapes: Any, mesh: Mesh, axis: str) -> Lay
       ValueError: the mesh does not have the axis; or see `named`.
     """
     if axis not in mesh.shape:
-        raise ValueError(f"mesh has the axes {', '.join(mesh.shape)} and no {axis!r}: give axis")
+        raise ValueError(
+            f"mesh has the axes {', '.join(mesh.shape)} and no {axis!r}: give one of them as axis"
+        )
     not_by_rows = []
 
     def of_array(path, array, names):

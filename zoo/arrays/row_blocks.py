@@ -1,11 +1,12 @@
-"""Some rows of arrays at a time, where the results for all of them at once would not fit.
+"""Computes on blocks of rows, where the results for all rows at once would not fit in memory.
 
-Blocks are strides: of n blocks, block j has the rows j, j + n, j + 2 n ... Where the rows are
-shared out over devices, a run each, every block then has rows of each device, and all work on it at
-once and send nothing; a block of adjacent rows would lie on one of them and be sent to all.
+Blocks are strides: of n blocks, block j has the rows j, j + n, j + 2 n ... Where rows are sharded
+over devices, a run of adjacent rows each, every block then has rows of each device: all devices
+work on it at once and send nothing. A block of adjacent rows would lie on one device and be sent to
+all.
 
 A program may be exported for any number of rows (`jax.export` with a symbolic shape). Then blocks
-have as many rows as are fast for most numbers, and the last are filled up.
+have a number of rows that is fast for most numbers, and the last block is padded.
 """
 
 from typing import NamedTuple
@@ -14,27 +15,42 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Rows of a block where nobody knows how many there are: enough for fast products, and few where
-# all rows are fewer.
+# Rows of a block where the number of rows is symbolic: enough for fast products, without much
+# padding where all rows are fewer.
 OF_ANY_ROWS = 128
 
 
 def is_known(rows: int) -> bool:
-    """Whether a number of rows is one, and not a symbol that stands for any."""
+    """Whether a number of rows is an integer, not the symbol of an exported program.
+
+    Args:
+      rows: the number of rows.
+    """
     return isinstance(rows, int | np.integer)
 
 
 def at_most(block: int, rows: int) -> int:
-    """The rows of a block, of which there are no more than `rows` if that is known."""
+    """Returns the number of rows of a block: `block`, or `rows` if that is known and less.
+
+    Args:
+      block: the largest number of rows of a block.
+      rows: the number of all rows, perhaps symbolic.
+    """
     return min(block, rows) if is_known(rows) else block
 
 
 def even(rows: int, most: int) -> int:
-    """The number of rows in a block, at least 1 and at most `most`: as few blocks, with little
-    padding.
+    """Chooses the number of rows of a block, for few blocks with little padding.
 
-    Up to half as many blocks more are taken where their number then divides the rows: rows that are
-    padded lie on the devices otherwise than they did.
+    Up to half as many blocks more are taken if their number then divides the rows: padding would
+    change the sharding of rows over devices.
+
+    Args:
+      rows: N, the number of rows.
+      most: the largest number of rows of a block.
+
+    Returns:
+      At least 1, at most `most`.
     """
     if not is_known(rows):
         return max(1, min(most, OF_ANY_ROWS))
@@ -44,13 +60,16 @@ def even(rows: int, most: int) -> int:
 
 
 def map_rows(function, arrays, block):
-    """function((rows of each array)), a block of rows at a time, as rows in their order.
+    """Computes a function row by row, a block of rows at a time.
 
     Args:
-      function: of a tuple of arrays of `block` rows, some of which may be padding, to arrays of as
-        many rows.
+      function: from a tuple of arrays of `block` rows, some of which may be padding, to arrays of
+        as many rows.
       arrays: [N, ...] each.
-      block: rows at a time; need not divide N.
+      block: the number of rows of a block; need not divide N.
+
+    Returns:
+      The results, [N, ...] each, in the order of the rows.
     """
     rows = arrays[0].shape[0]
     if is_known(rows) and block >= rows:
@@ -59,10 +78,13 @@ def map_rows(function, arrays, block):
 
 
 def of_rows(tree, block, filling="constant"):
-    """Leaves [N, ...] as [blocks, block, ...], the last rows of some blocks filled up.
+    """Reshapes leaves [N, ...] to [blocks, block, ...], padding the last rows of some blocks.
 
     Args:
-      filling: "constant" for zeros, "edge" for the last row again, where zeros would be no row.
+      tree: arrays.
+      block: the number of rows of a block.
+      filling: "constant" pads with zeros; "edge" with the last row, for arrays in which zeros would
+        not be a valid row.
     """
 
     def cut(x):
@@ -76,7 +98,12 @@ def of_rows(tree, block, filling="constant"):
 
 
 def joined(tree, rows: int):
-    """Leaves [blocks, block, ...] as [N, ...], N = rows: the inverse of `of_rows`."""
+    """Reshapes leaves [blocks, block, ...] to [N, ...]: the inverse of `of_rows`.
+
+    Args:
+      tree: arrays.
+      rows: N.
+    """
     return jax.tree.map(
         lambda x: jnp.swapaxes(x, 0, 1).reshape(x.shape[0] * x.shape[1], *x.shape[2:])[:rows],
         tree,
@@ -84,16 +111,16 @@ def joined(tree, rows: int):
 
 
 class Sorted(NamedTuple):
-    """Blocks of rows in the order of some key, in which rows of a block are alike.
+    """Blocks of rows sorted by a key, so that the rows of a block have similar keys.
 
-    Runs of adjacent rows are sorted each for itself, and every block has as many rows of each: no
-    row leaves its device where each run lies on one.
+    Each run of adjacent rows is sorted separately, and every block has the same number of rows of
+    each run: no row leaves its device where each run lies on one.
 
     Attributes:
-      order: of the rows of each run, whose last may be there again to fill the last block; int
-        [runs, blocks * size].
+      order: int [runs, blocks * size], the rows of each run in order; the last row may be repeated
+        to fill the last block.
       rows: N.
-      size: rows of a run in a block.
+      size: the number of rows of a run in a block.
     """
 
     order: jax.Array
@@ -102,11 +129,12 @@ class Sorted(NamedTuple):
 
     @classmethod
     def by(cls, keys, runs: int, size: int) -> "Sorted":
-        """Sorts N rows by their keys [N], the least first.
+        """Sorts N rows by their keys, the least first.
 
         Args:
-          runs: how many; must divide N. See `layouts.shares`.
-          size: rows of a run in a block, at most; need not divide N / runs.
+          keys: [N].
+          runs: the number of runs; must divide N. See `layouts.shares`.
+          size: the largest number of rows of a run in a block; need not divide N / runs.
         """
         order = jnp.argsort(keys.reshape(runs, -1), axis=1)
         size = at_most(size, order.shape[1])
@@ -114,7 +142,11 @@ class Sorted(NamedTuple):
         return cls(jnp.pad(order, ((0, 0), (0, padding)), mode="edge"), keys.shape[0], size)
 
     def cut(self, tree):
-        """Leaves [N, ...] as [blocks, runs * size, ...]."""
+        """Rearranges leaves [N, ...] to sorted blocks [blocks, runs * size, ...].
+
+        Args:
+          tree: arrays.
+        """
         runs, length = self.order.shape
 
         def of_leaf(x):
@@ -126,7 +158,14 @@ class Sorted(NamedTuple):
         return jax.tree.map(of_leaf, tree)
 
     def joined(self, x):
-        """An array [blocks, runs * size, ...] as [N, ...]: the inverse of `cut`."""
+        """Rearranges sorted blocks to rows in their order: the inverse of `cut`.
+
+        Args:
+          x: [blocks, runs * size, ...].
+
+        Returns:
+          [N, ...].
+        """
         runs, length = self.order.shape
         x = x.reshape(-1, runs, self.size, *x.shape[2:])
         x = jnp.swapaxes(x, 0, 1).reshape(runs, length, *x.shape[3:])
@@ -139,16 +178,16 @@ class Sorted(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """Blocks of a table's rows that a loop reads, and adds to, one at a time.
+    """Blocks of a table's rows that a loop reads, and to which it adds, one at a time.
 
-    Where their number divides the rows, blocks are strides. Where not, they are runs of adjacent
-    rows, and the last is shifted back so that it does not stick out: the rows that the block before
-    has seen are there again, and must be masked or they would count twice.
+    If their number divides the rows, blocks are strides. Otherwise they are runs of adjacent rows,
+    and the last block is shifted back to end with the table: its first rows are also in the block
+    before, and must be masked, or they would count twice.
 
     Attributes:
       rows: N.
-      blocks: how many.
-      size: rows of a block.
+      blocks: the number of blocks.
+      size: the number of rows of a block.
     """
 
     rows: int
@@ -157,8 +196,12 @@ class Cut(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, most: int) -> "Cut":
-        """Cuts N rows into blocks of `most`, at least 1 and at most N; of fewer rows if `most` does
-        not divide N while the size of a few more blocks does."""
+        """Cuts N rows into blocks of `most` rows, or into a few more blocks that divide N.
+
+        Args:
+          rows: N.
+          most: the largest number of rows of a block.
+        """
         size = even(rows, most)
         count = -(-rows // size)
         return cls(rows, count, size if rows % count == 0 else min(most, rows))
@@ -168,30 +211,54 @@ class Cut(NamedTuple):
         return self.blocks * self.size == self.rows
 
     def numbers(self) -> jax.Array:
-        """The numbers of the blocks, for a loop."""
+        """Returns the numbers of the blocks, for a loop."""
         return jnp.arange(self.blocks)
 
     def row_numbers(self, number) -> jax.Array:
-        """The numbers of the rows of a block, int32 [size]."""
+        """Returns the numbers of the rows of a block, int32 [size].
+
+        Args:
+          number: of the block.
+        """
         if self.strided:
             return number + self.blocks * jnp.arange(self.size)
         return self._start(number) + jnp.arange(self.size)
 
     def masked(self, number, array, value):
-        """array [..., size] with the value at the rows that an earlier block has had."""
+        """Replaces the entries of array [..., size] at rows that an earlier block has.
+
+        Args:
+          number: of the block.
+          array: [..., size], an entry for each row of the block.
+          value: the replacement.
+        """
         if self.strided:
             return array
         new = self.row_numbers(number) >= number * self.size
         return jnp.where(jnp.broadcast_to(new, array.shape), array, value)
 
     def take(self, number, array):
-        """The rows of a block, [size, ...], of an array [N, ...]."""
+        """Returns the rows of a block, [size, ...].
+
+        Args:
+          number: of the block.
+          array: [N, ...].
+        """
         if self.strided:
             return jax.lax.dynamic_index_in_dim(self._strides(array), number, 1, keepdims=False)
         return jax.lax.dynamic_slice_in_dim(array, self._start(number), self.size)
 
     def add(self, number, array, rows):
-        """The array [N, ...] with the rows [size, ...] added to those of a block."""
+        """Adds rows to the rows of a block.
+
+        Args:
+          number: of the block.
+          array: [N, ...].
+          rows: [size, ...].
+
+        Returns:
+          The new array, [N, ...].
+        """
         total = self.take(number, array) + rows.astype(array.dtype)
         if self.strided:
             strides = self._strides(array)

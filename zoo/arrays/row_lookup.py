@@ -1,4 +1,4 @@
-"""Rows of a table, looked up so that a trainer can differentiate the rows instead of the table."""
+"""Lookup of table rows that a trainer can differentiate by the rows instead of the table."""
 
 import copy
 
@@ -7,7 +7,15 @@ import jax.numpy as jnp
 
 
 def take(table, ids):
-    """table[ids], [..., *row], of a table [V, *row] or of what stands in for one."""
+    """Looks up table[ids].
+
+    Args:
+      table: [V, *row], or a Watched or Computed table.
+      ids: int [...].
+
+    Returns:
+      [..., *row].
+    """
     return table.take(ids) if isinstance(table, Watched | Computed) else table[ids]
 
 
@@ -15,7 +23,7 @@ class Computed:
     """A table that is never formed: its rows are computed when they are looked up."""
 
     def __init__(self, compute):
-        """Takes the function that computes rows.
+        """Makes a table of computed rows.
 
         Args:
           compute: from ids [...] to rows [..., *row].
@@ -24,21 +32,22 @@ class Computed:
 
 
 class Watched:
-    """A table that stands in for itself while its gradient is formed, a row a lookup.
+    """A stand-in for a table whose gradient is computed as one row for each lookup.
 
-    Every lookup gives table[ids] + offset, the offset being zeros that are differentiated in the
-    table's stead: what comes back is [lookups, *row], never [V, *row].
+    Every lookup gives table[ids] + offset. The offset is zeros that are differentiated instead of
+    the table: the gradient is [lookups, *row], never [V, *row].
 
     Attributes:
-      ids: what was looked up, in order.
+      table: the table.
+      ids: the ids of each lookup, in order.
     """
 
     def __init__(self, table, offsets=None):
-        """Watches lookups in a table.
+        """Makes the stand-in for a table.
 
         Args:
-          table: [V, *row], or what stands for one.
-          offsets: the zeros of each lookup to come, in order; None to learn of the lookups.
+          table: [V, *row].
+          offsets: the zeros of each expected lookup, in order; None to record the lookups only.
         """
         self.table, self._offsets, self.ids = table, offsets, []
         self._dtype = table.dtype
@@ -54,13 +63,24 @@ class Watched:
         return self._dtype
 
     def astype(self, dtype):
-        """The same watcher with rows of another type; lookups in either are noted in one list."""
+        """Returns the same table with rows of another dtype; both record lookups in one list.
+
+        Args:
+          dtype: of the rows.
+        """
         other = copy.copy(self)
         other._dtype = jnp.dtype(dtype)
         return other
 
     def take(self, ids):
-        """Looks rows up, and notes which."""
+        """Looks up rows, and records their ids.
+
+        Args:
+          ids: int [...].
+
+        Returns:
+          [..., *row].
+        """
         ids = jnp.asarray(ids)
         self.ids.append(ids)
         rows = jax.lax.stop_gradient(self.table)[ids]

@@ -1,17 +1,16 @@
 """Products with a sparse matrix as sums of gathers, forward and backward.
 
-A matrix is kept as levels of short, padded lists. A list of the first level has up to `width`
-entries of one row of the matrix; a row with more of them has several lists, which the next level
-sums in the same way, and so on until there is one list a row. The transpose has lists of its own,
-so that the gradient of the product is a product of gathers too: a scatter, which autodiff would
-make of it, is many times slower.
+A matrix is stored as levels of short, padded lists. A list of the first level has up to `width`
+entries of one row of the matrix. A row with more entries has several lists, which the next level
+sums in the same way, until each row has one list. The transpose has lists of its own, so that the
+gradient of the product is a sum of gathers too: the scatter of autodiff is many times slower.
 """
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Entries of a list. Longer ones have more padding, shorter ones more levels: a matrix gets the
+# Entries of a list. Longer lists have more padding, shorter lists more levels: a matrix gets the
 # length with which its levels have the fewest slots.
 WIDTHS = range(2, 11)
 # Lists at a time: with 64 columns their sums fill half a MiB, which stays in a core's cache. Rows
@@ -23,7 +22,7 @@ Levels = list[dict[str, np.ndarray]]
 
 
 def _best_width(counts: np.ndarray) -> int:
-    """The length of lists with the fewest slots in all levels, of the entries of each row."""
+    """Finds the length of lists with the fewest slots in all levels, from the counts of rows."""
 
     def slots(width):
         lists = np.maximum(1, -(-counts // width))
@@ -43,14 +42,18 @@ def levels(
     height: int,
     width: int | None = None,
 ) -> Levels:
-    """A matrix of `height` rows with `values` at (rows, columns), as levels of lists.
+    """Makes the levels of lists of a sparse matrix.
 
     Args:
-      width: the length of the lists; None for the best.
+      rows: int [m], the row of each entry.
+      columns: int [m], the column of each entry.
+      values: [m], the value of each entry.
+      height: the number of rows.
+      width: the length of the lists; None for the length with the fewest slots.
 
     Returns:
-      Of each level {"columns": int32 [lists, width], "values": float32 [lists, width]}, padded with
-      the value 0.
+      {"columns": int32 [lists, width], "values": float32 [lists, width]} for each level, padded
+      with the value 0.
     """
     made = []
     if width is None:
@@ -74,7 +77,7 @@ def levels(
 
 
 def _sum_lists(level, dense):
-    """sum_w values[l, w] * dense[columns[l, w]] of each list, [lists, N]."""
+    """Computes sum_w values[l, w] * dense[columns[l, w]] for each list l, [lists, N]."""
 
     def some(lists):
         rows, values = lists["columns"], lists["values"].astype(dense.dtype)
@@ -103,12 +106,15 @@ def _product(matrix_levels, dense):
 
 @jax.custom_vjp
 def product(matrix, transpose, dense):
-    """A X, [R, N], for a sparse A [R, C] and a dense X [C, N].
+    """Computes A X for a sparse matrix A [R, C] and a dense matrix X [C, N].
 
     Args:
-      matrix: the `levels` of A; they get no gradient.
-      transpose: the `levels` of the transpose of A; nor do they.
-      dense: X.
+      matrix: the `levels` of A, which get no gradient.
+      transpose: the `levels` of the transpose of A, which get no gradient.
+      dense: X, [C, N].
+
+    Returns:
+      [R, N].
     """
     return _product(matrix, dense)
 

@@ -1,21 +1,22 @@
-"""The largest numbers of long rows."""
+"""Top-k of long rows."""
 
 import jax
 import jax.numpy as jnp
 
-# Numbers of a block: few enough that most blocks are left out, enough that few are compared.
+# Numbers of a block: few enough that most blocks are skipped, enough that few maxima are compared.
 BLOCK = 128
 
 
 def top_k(array: jax.Array, count: int) -> tuple[jax.Array, jax.Array]:
-    """The largest numbers of each row, falling, and their columns; of equals the first.
+    """Finds the largest numbers of each row, in falling order, and their columns.
 
-    As `jax.lax.top_k`, to the column; sooner on CPUs where rows are long: the numbers are among
-    those `count` blocks of a row whose largest are the largest.
+    The results are equal to `jax.lax.top_k`; among equal numbers the first column is taken. The
+    function is faster on CPUs where rows are long: the largest numbers are in the `count` blocks of
+    a row with the largest maxima.
 
     Args:
       array: [N, n], without nan.
-      count: perhaps above n, then -inf comes after them.
+      count: k; if it is above n, results are padded with -inf.
 
     Returns:
       (numbers [N, count], columns int32 [N, count]).

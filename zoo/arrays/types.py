@@ -1,7 +1,7 @@
-"""Names for what components hand to each other: trees of arrays, each by its part in the contracts.
+"""Type aliases of the trees of arrays in the contracts of components.
 
-They are what a signature can say without knowing the component: which arrays a tree holds is told
-by the docstring of the method that makes it.
+The arrays of a tree depend on the component: the docstring of the method that makes a tree lists
+them.
 """
 
 from typing import Any, TypeAlias
@@ -15,16 +15,20 @@ from zoo.arrays.keys import Keys
 Params: TypeAlias = dict[str, Any]
 # Arrays that `tables(lexicon)` gives, handed to every method, never trained.
 Tables: TypeAlias = dict[str, Any]
-# What a head computes once for many calls, handed to them as `prepared`; None for nothing.
+# Arrays that a head computes once for many calls, passed to them as `prepared`; None for none.
 Prepared: TypeAlias = Any
-# What goes from one call along a sequence to the next, every leaf [batch, ...].
+# State that is passed from one call along a sequence to the next, every leaf [batch, ...].
 Carry: TypeAlias = Any
-# What a prior knows at each position of a sequence, leaves [..., *]; None without such a prior.
+# Prior knowledge at each position of a sequence, leaves [..., *]; None without such a prior.
 Context: TypeAlias = Any
 # One random key, or the keys of a batch and its rows.
 Key: TypeAlias = jax.Array | Keys
 
 
 def accumulator(array):
-    """The type in which long sums are kept: bfloat16 stands still after some hundred additions."""
+    """Returns the dtype of long sums of an array: bfloat16 stagnates after some 100 additions.
+
+    Args:
+      array: the summands.
+    """
     return jnp.promote_types(array.dtype, jnp.float32)

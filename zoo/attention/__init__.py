@@ -1,4 +1,4 @@
-"""Attention: from a decoder's hidden states and an encoder's to what the head sees.
+"""Attention of a decoder's hidden states to an encoder's, which gives the states for the head.
 
 The examples begin with
 

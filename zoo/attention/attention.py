@@ -1,4 +1,4 @@
-"""The contract of attention, and what all of it shares: weights, context, attentional state."""
+"""The contract of attention, and its shared part: weights, context, attentional state."""
 
 import abc
 import dataclasses
@@ -18,8 +18,8 @@ class PreparedMemory(NamedTuple):
 
     Attributes:
       memory: [B, S, M], 0 where the mask hides it.
-      keys: [B, S, *], what hidden states are compared with.
-      mask: bool [B, S].
+      keys: [B, S, *], with which hidden states are compared.
+      mask: bool [B, S], True where there is memory.
     """
 
     memory: jax.Array
@@ -28,37 +28,46 @@ class PreparedMemory(NamedTuple):
 
 
 class Attention(abc.ABC):
-    """The contract of attention. Subclasses are frozen dataclasses, and write the scores.
+    """The contract of attention. Subclasses are frozen dataclasses that define the scores.
 
         init(key, hidden_size, memory_size) -> params
         output_size(hidden_size) -> R
         apply(params, hidden [B, T, D], memory [B, S, M], mask [B, S])
             -> (states [B, T, R], weights [B, T, S])
-        prepared(params, memory, mask) -> what `apply` may be given, for many calls
+        prepared(params, memory, mask) -> PreparedMemory, for many calls of `apply`
 
-    The states are Luong's attentional ones, tanh(W_c (c : h) + b). Hidden states may have more rows
-    than the memory, K for each of its own, side by side: [B K, T, D] or [B K, D], as the hypotheses
-    of sentences are. The memory is not repeated for them. Of no rows or no positions the results
-    are empty; where the mask hides the whole memory, the weights and the context are 0.
+    The states are Luong's attentional states, tanh(W_c (c : h) + b). Hidden states may have K
+    adjacent rows for each row of the memory, [B K, T, D] or [B K, D], such as the hypotheses of a
+    beam. The memory is not repeated for them. Without rows or positions the results are empty;
+    where the mask hides the whole memory, the weights and the context are 0.
     """
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
-    if TYPE_CHECKING:  # a field of all: R, of the attentional states; 0 for that of hidden states
+    if TYPE_CHECKING:  # a field of all: R, the size of the attentional states; 0 for D
         size: int
 
     def __post_init__(self):
         check_least(self, size=0)
 
     def output_size(self, hidden_size: int) -> int:
-        """R, the size of the states that the head sees."""
+        """Returns R, the size of the states that the head receives.
+
+        Args:
+          hidden_size: D.
+        """
         return self.size or hidden_size
 
     def init(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
-        """{"state": [M + D, R], "state_bias": [R]} and the parameters of the scores.
+        """Initialises {"state": [M + D, R], "state_bias": [R]} and the parameters of the scores.
 
-        Weights start uniform in +-1/sqrt(inputs).
+        Weights are uniform in +-1/sqrt(inputs), biases 0.
+
+        Args:
+          key: random key.
+          hidden_size: D.
+          memory_size: M.
         """
         of_state, of_scores = jax.random.split(key)
         size = self.output_size(hidden_size)
@@ -70,18 +79,24 @@ class Attention(abc.ABC):
 
     @abc.abstractmethod
     def _init_scores(self, key: jax.Array, hidden_size: int, memory_size: int) -> Params:
-        """The parameters that keys and scores are made with."""
+        """Initialises the parameters of keys and scores."""
 
     @abc.abstractmethod
     def _keys(self, params: Params, memory: jax.Array) -> jax.Array:
-        """[B, S, *], of the memory alone."""
+        """Computes the keys of a memory [B, S, M], [B, S, *]."""
 
     @abc.abstractmethod
     def _scores(self, params: Params, hidden: jax.Array, keys: jax.Array) -> jax.Array:
-        """[B, T, S] of hidden states [B, T, D] and keys."""
+        """Computes the scores of hidden states [B, T, D] and keys, [B, T, S]."""
 
     def prepared(self, params: Params, memory: jax.Array, mask: jax.Array) -> PreparedMemory:
-        """The arrays that `apply` needs of a memory [B, S, M] and its mask, bool [B, S]."""
+        """Computes the arrays of a memory that `apply` needs, for many calls.
+
+        Args:
+          params: the parameters of `init`.
+          memory: [B, S, M].
+          mask: bool [B, S], True where there is memory.
+        """
         memory = jnp.where(mask[:, :, None], memory, 0)  # whatever padding holds, even nan
         return PreparedMemory(memory, self._keys(params, memory), mask)
 
@@ -94,29 +109,31 @@ class Attention(abc.ABC):
         *,
         prepared: PreparedMemory | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """(states [..., R], weights [..., S]) of hidden states [..., D].
+        """Computes attentional states and attention weights of hidden states.
 
         Args:
-          hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each of the memory.
+          params: the parameters of `init`.
+          hidden: [B, T, D]; or [B K, T, D] or [B K, D], K rows for each row of the memory.
           memory: [B, S, M].
           mask: bool [B, S], True where there is memory.
-          prepared: of `prepared`, instead of the memory and the mask, which are not looked at then.
+          prepared: the result of `prepared`; memory and mask are then ignored.
 
         Returns:
-          The weights sum to 1 over the memory, or to 0 where there is none.
+          (states [..., R], weights [..., S]); weights sum to 1 over the memory, to 0 without any.
 
         Raises:
-          ValueError: the rows of hidden are not K for each row of the memory.
+          ValueError: the rows of hidden are not a multiple of the rows of the memory.
         """
         if prepared is None:
             prepared = self.prepared(params, memory, mask)
         rows, batch = hidden.shape[0], prepared.memory.shape[0]
         if rows % batch if batch else rows:
             raise ValueError(
-                f"hidden has {rows} rows, and the memory {batch}: give K rows for each of them."
+                f"hidden has {rows} rows, and the memory {batch}: give K rows for each row of the "
+                "memory."
             )
         *leading, size = hidden.shape
-        # All positions of all rows that look at one memory, together.
+        # All positions of all rows that attend to the same memory, together.
         grouped = hidden.reshape(batch, math.prod(leading) // max(batch, 1), size)
         scores = self._scores(params, grouped, prepared.keys)
         weights = attention_weights.masked_softmax(scores, prepared.mask)
@@ -131,6 +148,11 @@ class Attention(abc.ABC):
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Weights [inputs, outputs], uniform in +-1/sqrt(inputs)."""
+    """Draws weights uniform in +-1/sqrt(inputs).
+
+    Args:
+      key: random key.
+      shape: (inputs, outputs).
+    """
     scale = shape[0] ** -0.5
     return jax.random.uniform(key, shape, minval=-scale, maxval=scale)

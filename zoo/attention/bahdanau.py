@@ -15,15 +15,16 @@ from zoo.networks import attention_weights
 class Bahdanau(Attention):
     """Attention with the additive score s(h, m) = v . tanh(W h + U m + b).
 
-    As Luong's, it looks at the state of its own position, so that all positions are computed at
-    once; Bahdanau's decoder looks with the state before and takes the context as an input.
+    As in Luong's attention, the query is the hidden state of the same position, so that all
+    positions are computed at once. In Bahdanau's decoder the query is the state of the position
+    before, and the context is an input of the decoder.
 
     The parameters are {"queries": W, [D, A], "keys": U, [M, A], "keys_bias": b, [A], "vector": v,
-    [A]} and those of the attentional state, {"state": [M + D, R], "state_bias": [R]}.
+    [A], "state": [M + D, R], "state_bias": [R]}; the last two are for the attentional state.
 
     Attributes:
-      size: R, of the attentional states; 0 for that of the hidden states.
-      units: A, of the sum within the score; 0 for the size of the hidden states.
+      size: R, the size of the attentional states; 0 for the size of the hidden states.
+      units: A, the size of the sum within the score; 0 for the size of the hidden states.
 
     Example:
       >>> component = attention.Bahdanau(units=8)

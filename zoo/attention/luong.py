@@ -13,11 +13,11 @@ from zoo.networks import attention_weights
 class Luong(Attention):
     """Global attention with the general score s(h, m) = h . W m.
 
-    The parameters are {"keys": W, [M, D]} and those of the attentional state, {"state": [M + D, R],
-    "state_bias": [R]}.
+    The parameters are {"keys": W, [M, D], "state": [M + D, R], "state_bias": [R]}; the last two are
+    for the attentional state.
 
     Attributes:
-      size: R, of the attentional states; 0 for that of the hidden states.
+      size: R, the size of the attentional states; 0 for the size of the hidden states.
 
     Example:
       >>> component = attention.Luong()

@@ -1,4 +1,4 @@
-"""Embeddings: from words to vectors.
+"""Embeddings: vectors of words.
 
 The examples begin with
 

@@ -1,4 +1,4 @@
-"""A word's vector from its letters: see zoo.networks.char_convolution."""
+"""Word vectors from letters, by a convolution: see zoo.networks.char_convolution."""
 
 import dataclasses
 
@@ -13,9 +13,9 @@ from zoo.networks.char_convolution import Convolution
 
 @dataclasses.dataclass(frozen=True)
 class CharCNN(Embedding):
-    """e(x) = the convolution over the spelling of x; every distinct word of a batch once.
+    """e(x) = the convolution over the spelling of x, computed once for each distinct word.
 
-    Labeau and Allauzen (2017), section 2.1, by default; for Kim et al. (2016), table 2, small:
+    The default is Labeau and Allauzen (2017), section 2.1. For Kim et al. (2016), table 2, small:
     Convolution(letter_size=15, widths=(1, 2, 3, 4, 5, 6), filters=(25, 50, 75, 100, 125, 150),
     pooling="max", activation="tanh", highway=1).
 
@@ -37,23 +37,31 @@ class CharCNN(Embedding):
         check_least(self, size=1)
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The padded spellings: see Convolution.tables."""
+        """Makes the padded spellings; see Convolution.tables."""
         return self.network.tables(lexicon)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """How many words were cut, or have unknown letters."""
+        """Counts the words that were cut, or that have unknown letters."""
         return self.network.spelling.warnings(lexicon, "embedding")
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for another lexicon: unchanged, for none is of a word. UserError if the
-        letters are others."""
+        """Returns the parameters unchanged: they depend on letters only.
+
+        Args:
+          params: the parameters of training.
+          lexicon: the lexicon of training.
+          other: the new lexicon.
+
+        Raises:
+          UserError: the lexicons have different alphabets.
+        """
         self.network.spelling.same_letters(lexicon, other)
         return params
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """The parameters of the convolution; see Convolution.init."""
+        """Initialises the parameters of the convolution; see Convolution.init."""
         return self.network.init(key, self.size, lexicon)
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """words int32 [...] -> [..., E]."""
+        """Computes the vectors of words int32 [...], [..., E]."""
         return self.network.distinct_vectors(params, tables, words)

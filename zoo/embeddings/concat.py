@@ -1,7 +1,7 @@
-"""Several vectors a word, side by side.
+"""Concatenation of several vectors of a word.
 
-With a vector of the word and one of its letters these are the "CWE" of Labeau and Allauzen (2017),
-section 2.2: Concat((Lookup(128), CharCNN(128))).
+Concat((Lookup(128), CharCNN(128))), a vector of the word and a vector of its letters, is the "CWE"
+of Labeau and Allauzen (2017), section 2.2.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from zoo.lexicon import Lexicon
 
 @dataclasses.dataclass(frozen=True)
 class Concat(Embedding):
-    """e(x) = e_1(x) : e_2(x) : ...
+    """e(x) = e_1(x) : e_2(x) : ..., with : for concatenation.
 
     Attributes:
       parts: the embeddings.
@@ -53,11 +53,11 @@ class Concat(Embedding):
         return {f"{number}/{name}": n for number, part in enumerate(axes) for name, n in part}
 
     def tables(self, lexicon: Lexicon) -> Any:
-        """The tables of each part, in a tuple."""
+        """Makes the tables of each part, in a tuple."""
         return tuple(part.tables(lexicon) for part in self.parts)
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """The warnings of the parts, by their numbers where several have some."""
+        """Returns the warnings of the parts, with the part's number if several parts have some."""
         of_parts = [(number, part.warnings(lexicon)) for number, part in enumerate(self.parts)]
         of_parts = [(number, notes) for number, notes in of_parts if notes]
         if len(of_parts) == 1:
@@ -67,19 +67,20 @@ class Concat(Embedding):
         }
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
+        """Returns the parameters of each part for another lexicon; see Embedding.for_lexicon."""
         return {
             str(number): part.for_lexicon(params[str(number)], lexicon, other)
             for number, part in enumerate(self.parts)
         }
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """{"0": the parameters of the first part, ...}."""
+        """Initialises {"0": parameters of the first part, ...}."""
         keys = jax.random.split(key, len(self.parts))
         parts = zip(self.parts, keys, strict=True)
         return {str(number): part.init(k, lexicon) for number, (part, k) in enumerate(parts)}
 
     def apply(self, params: Params, tables: Any, words: jax.Array) -> jax.Array:
-        """words int32 [...] -> [..., E]."""
+        """Computes the vectors of words int32 [...], [..., E]."""
         vectors = [
             part.apply(params[str(number)], tables[number], words)
             for number, part in enumerate(self.parts)

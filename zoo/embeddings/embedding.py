@@ -1,4 +1,4 @@
-"""The contract of an embedding: from words to vectors."""
+"""The contract of embeddings, which compute vectors of words."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,13 +12,13 @@ from zoo.lexicon import Lexicon
 
 
 class Embedding:
-    """What every embedding offers. Subclasses are frozen dataclasses; methods are pure functions.
+    """The contract of embeddings. Subclasses are frozen dataclasses; methods are pure functions.
 
-    tables(lexicon) -> pytree of arrays, what the embedding needs to know of the words
+    tables(lexicon) -> pytree of arrays of the words that the embedding needs
     init(key, lexicon) -> params
     apply(params, tables, words [...]) -> [..., E]
-    for_lexicon(params, lexicon, other) -> params for another lexicon than the trained one
-    partition(lexicon) -> names of the axes of the parameters, a tree like `init`'s
+    for_lexicon(params, lexicon, other) -> params for another lexicon than the one of training
+    partition(lexicon) -> names of the axes of the parameters, a tree like the one of `init`
     """
 
     # Subclasses are dataclasses.
@@ -34,40 +34,79 @@ class Embedding:
 
     @property
     def row_tables(self) -> tuple[str, ...]:
-        """Names of the parameters that `apply` reads by `zoo.arrays.row_lookup.take` alone; see
-        Head.row_tables. None, unless an embedding says otherwise."""
+        """Names of the parameters that `apply` reads only by `zoo.arrays.row_lookup.take`.
+
+        Empty by default. See Head.row_tables.
+        """
         return ()
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes of the parameters that have some: see `partition`."""
+        """Axis names of the parameters, empty by default; see `partition`."""
         return {}
 
     def partition(self, lexicon: Lexicon) -> Params:
-        """The names of the axes of the parameters, a tree like `init`'s; see Head.partition."""
+        """Returns the axis names of the parameters, a tree like the one of `init`.
+
+        Args:
+          lexicon: the words. See Head.partition.
+        """
         shapes = jax.eval_shape(lambda: self.init(jax.random.key(0), lexicon))
         return named(shapes, self.parameter_axes)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """The parameters at the start of training; every embedding writes this itself."""
+        """Initialises the parameters; every embedding writes this itself.
+
+        Args:
+          key: random key.
+          lexicon: the words.
+        """
         raise TypeError(f"{type(self).__name__} has no method init, which its use needs")
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """The vectors of words int32 [...], [..., E]; every embedding writes this itself."""
+        """Computes the vectors of words; every embedding writes this itself.
+
+        Args:
+          params: the parameters of `init`.
+          tables: the arrays of `tables`.
+          words: int32 [...].
+
+        Returns:
+          [..., E].
+        """
         raise TypeError(f"{type(self).__name__} has no method apply, which its use needs")
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The arrays that the embedding needs to know of the words; none, unless an embedding has
-        some."""
+        """Makes the arrays of the words that the embedding needs; {} by default.
+
+        Args:
+          lexicon: the words.
+        """
         return {}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for words that were not there in training; UserError if there are none."""
+        """Returns the parameters for another lexicon than the one of training.
+
+        Args:
+          params: the parameters of training.
+          lexicon: the lexicon of training.
+          other: the new lexicon.
+
+        Raises:
+          UserError: the embedding cannot take another lexicon, which is the default.
+        """
         raise UserError(
-            f"{type(self).__name__} embeddings know nothing of words that they were not trained "
-            "on: CharCNN, Features, Lookup and Concat of these can take another lexicon."
+            f"{type(self).__name__} embeddings cannot take a lexicon other than the one of "
+            "training: use CharCNN, Features, Lookup, or a Concat of these."
         )
 
     def warnings(self, lexicon: Lexicon) -> dict[str, int]:
-        """What was lost of the words, by name, such as how many were cut; kept in passports."""
+        """Counts the words of which the embedding loses something, such as words that are cut.
+
+        Args:
+          lexicon: the words.
+
+        Returns:
+          {description: number of words}, which passports keep; {} by default.
+        """
         return {}

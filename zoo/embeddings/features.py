@@ -1,7 +1,7 @@
-"""A vector a feature, summed over the features of a word.
+"""Word vectors as sums of the vectors of the word's features.
 
-Dymetman and Xiao, "Log-linear RNNs" (2016), section 5.3: the input of the network is the same
-feature representation as its output, under a linear layer.
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 5.3: the input of the network is the feature
+representation of the output, followed by a linear layer.
 """
 
 import dataclasses
@@ -21,9 +21,9 @@ class Features(Embedding):
 
     Attributes:
       size: E.
-      initial_scale: the table starts uniform in +-initial_scale.
+      initial_scale: the table is initialised uniformly in +-initial_scale.
       kinds: the features taken, by the part of their names before the colon ("Word", "POS"); all if
-        empty. So the features of the input may differ from those of the head.
+        empty. So input and head may have different features.
 
     Example:
       >>> known = with_features(lexicon, [{"POS:DET": 1}, {"POS:NOUN": 1}, {"POS:VERB": 1}])
@@ -43,17 +43,33 @@ class Features(Embedding):
         check_least(self, size=1)
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The parameters for another lexicon: unchanged, for none is of a word. UserError if the
-        features are others."""
+        """Returns the parameters unchanged: they depend on features only.
+
+        Args:
+          params: the parameters of training.
+          lexicon: the lexicon of training.
+          other: the new lexicon.
+
+        Raises:
+          UserError: the lexicons have different features.
+        """
         lexicon.same_features(other)
         return params
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The signatures: see Lexicon.tables."""
+        """Makes the tables of signatures; see Lexicon.tables."""
         return lexicon.of_kinds(self.kinds).tables()
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """{"table": [F, E]}; UserError if the lexicon has no features."""
+        """Initialises {"table": [F, E]}.
+
+        Args:
+          key: random key.
+          lexicon: words with features.
+
+        Raises:
+          UserError: the lexicon has no features.
+        """
         if not lexicon.feature_names:
             raise UserError(
                 "embeddings.Features needs words with features, and this lexicon has none: "
@@ -64,5 +80,5 @@ class Features(Embedding):
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """words int32 [...] -> [..., E]."""
+        """Computes the vectors of words int32 [...], [..., E]."""
         return signatures.sum_features_of(tables, params["table"], words)

@@ -1,4 +1,4 @@
-"""A vector a word."""
+"""One trained vector for each word."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ class Lookup(Embedding):
 
     Attributes:
       size: E.
-      initial_scale: the table starts uniform in +-initial_scale.
+      initial_scale: the table is initialised uniformly in +-initial_scale.
 
     Example:
       >>> embedding = embeddings.Lookup(size=4)
@@ -38,26 +38,31 @@ class Lookup(Embedding):
         check_least(self, size=1)
 
     def init(self, key: jax.Array, lexicon: Lexicon) -> Params:
-        """{"table": [V, E]}."""
+        """Initialises {"table": [V, E]}."""
         shape, scale = (len(lexicon), self.size), self.initial_scale
         return {"table": jax.random.uniform(key, shape, minval=-scale, maxval=scale)}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """The vectors of words that both lexicons have; a new word has the unknown word's.
+        """Returns the vectors of the words of another lexicon; new words get the unknown word's.
+
+        Args:
+          params: the parameters of training.
+          lexicon: the lexicon of training.
+          other: the new lexicon.
 
         Raises:
-          UserError: there are new words, and the lexicon has no unknown word.
+          UserError: the other lexicon has new words, and `lexicon` has no unknown word.
         """
         unknown = None if lexicon.unknown is None else lexicon.ids.get(lexicon.unknown)
         ids = [lexicon.ids.get(word, unknown) for word in other.words]
         if None in ids:
             raise UserError(
-                f"the word {other.words[ids.index(None)]!r} is new to the embedding, and there "
-                "is no unknown word whose vector it could have: train with vocabulary.unknown "
-                "counted or skipped, or with embeddings of letters."
+                f"the word {other.words[ids.index(None)]!r} is not in the lexicon of training, "
+                "which has no unknown word: train with vocabulary.unknown counted or skipped, or "
+                "with embeddings of letters."
             )
         return {"table": params["table"][jnp.asarray(ids)]}
 
     def apply(self, params: Params, tables: Tables, words: jax.Array) -> jax.Array:
-        """words int32 [...] -> [..., E]."""
+        """Computes the vectors of words int32 [...], [..., E]."""
         return row_lookup.take(params["table"], words)

@@ -1,4 +1,4 @@
-"""The lexicon: everything that is fixed and per word.
+"""The lexicon: all data that is fixed for each word.
 
 The examples begin with
 

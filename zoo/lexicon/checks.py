@@ -1,7 +1,7 @@
-"""What the fields of a lexicon have to be, looked at when one is made or read.
+"""Checks of the fields of a lexicon, run when a lexicon is made or read.
 
-A head looks up ids of words in arrays of the lexicon; one that is too short would give numbers,
-and wrong ones.
+A head looks up ids of words in arrays of the lexicon: an array that is too short would give wrong
+numbers without an error.
 """
 
 import numpy as np
@@ -10,11 +10,14 @@ from zoo.errors import named
 
 
 def check(lexicon):
-    """Looks at all fields of a lexicon.
+    """Checks all fields of a lexicon; errors name the field.
+
+    Args:
+      lexicon: the lexicon.
 
     Raises:
-      TypeError: a field is of another type than `zoo.lexicon.Lexicon` says.
-      ValueError: a field is not of the words, or has what it cannot have. Both name the field.
+      TypeError: a field does not have the type given in `zoo.lexicon.Lexicon`.
+      ValueError: a field does not fit the words, or has a value that is not allowed.
     """
     for name in ("words", "feature_names"):
         _check_names(name, getattr(lexicon, name))
@@ -43,7 +46,8 @@ def _check_names(name, strings):
         _refuse(TypeError, name, f"is a {type(strings).__name__}: give a tuple of strings")
     if not all(issubclass(kind, str) for kind in set(map(type, strings))):
         position, wrong = next((p, s) for p, s in enumerate(strings) if not isinstance(s, str))
-        _refuse(TypeError, name, f"has {wrong!r} at {position}, no string: give a tuple of strings")
+        problem = f"has {wrong!r} at {position}, which is not a string: give a tuple of strings"
+        _refuse(TypeError, name, problem)
 
 
 def _refuse_twice(name, strings):
@@ -55,7 +59,7 @@ def _refuse_twice(name, strings):
 
 
 def _check_array(lexicon, name, kind, kind_name, shape, reason):
-    """TypeError unless the field is a numpy array of this kind, ValueError for another shape."""
+    """Raises TypeError unless the field is an array of this kind, ValueError for another shape."""
     array = getattr(lexicon, name)
     if not isinstance(array, np.ndarray):
         _refuse(TypeError, name, f"is a {type(array).__name__}: give a numpy array of {kind_name}")
@@ -140,7 +144,7 @@ def _check_marks(lexicon):
             _refuse(TypeError, name, f"is a {type(mark).__name__}: give a word or None")
         if mark not in lexicon.ids:
             words = named(list(lexicon.words[:4]), 3)
-            _refuse(ValueError, name, f"is {mark!r}, which is none of the words {words}")
+            _refuse(ValueError, name, f"is {mark!r}, which is not among the words {words}")
     if lexicon.unknown is not None and lexicon.unknown == lexicon.boundary:
         _refuse(ValueError, "unknown", f"is {lexicon.unknown!r}, and so is the boundary")
 
@@ -155,7 +159,7 @@ def _check_alphabet(alphabet):
 
 
 def _check_kept(lexicon):
-    """`background_tables`, `left_out` and `fused`."""
+    """Checks `background_tables`, `left_out` and `fused`."""
     for name, kind, kind_name in (
         ("background_tables", np.ndarray, "numpy arrays"),
         ("left_out", (int, np.integer), "whole numbers"),

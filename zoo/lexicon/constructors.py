@@ -1,4 +1,4 @@
-"""Lexicons of what people have: counts of words, a tokenizer, a data set."""
+"""Lexicons from word counts, from a tokenizer, and from a data set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from zoo.lexicon.lexicon import Lexicon
 
-# Where tokenizers say which token stands between texts, in the order in which they are asked.
+# Attributes of tokenizers for the token between texts, in the order in which they are tried.
 BOUNDARIES = ("eos_token", "sep_token")
 
 
@@ -25,7 +25,7 @@ def from_counts(
     minimum_count: int = 1,
     maximum_size: int = 0,
 ) -> Lexicon:
-    """See `Lexicon.from_counts`."""
+    """Makes a lexicon from word counts; see `Lexicon.from_counts`."""
     for word, count in counts.items():
         if not isinstance(count, numbers.Integral) or count < 0:
             raise ValueError(f"counts has {count!r} for {word!r}: give whole numbers, at least 0")
@@ -55,17 +55,19 @@ def from_tokenizer(
     unknown: str | None = None,
     boundary: str | None = None,
 ) -> Lexicon:
-    """See `Lexicon.from_tokenizer`."""
+    """Makes a lexicon from a tokenizer; see `Lexicon.from_tokenizer`."""
     vocabulary = tokenizer.get_vocab()
     for token, token_id in vocabulary.items():
         if token_id < 0:
-            raise ValueError(f"the tokenizer has {token!r} with the id {token_id}: ids are from 0")
+            raise ValueError(
+                f"the tokenizer has {token!r} with the id {token_id}: ids must be at least 0"
+            )
     size = 1 + max(vocabulary.values(), default=-1)
     words: list[str | None] = [None] * size
     for token, token_id in vocabulary.items():
         if words[token_id] is not None:
             raise ValueError(
-                f"the tokenizer has the tokens {words[token_id]!r} and {token!r} of one id, "
+                f"the tokenizer has the tokens {words[token_id]!r} and {token!r} with the same id, "
                 f"{token_id}"
             )
         words[token_id] = token
@@ -88,10 +90,10 @@ def from_tokenizer(
 
 
 def _special(tokenizer, names, vocabulary):
-    """The first of the special tokens of these names that is a token; None if there is none.
+    """Returns the first special token of these names that the vocabulary has, or None.
 
-    A tokenizer of `transformers` has them as attributes; one of `tokenizers` has the unknown token
-    in its model.
+    A tokenizer of `transformers` has special tokens as attributes; a tokenizer of `tokenizers` has
+    the unknown token in its model.
     """
     for owner in (tokenizer, getattr(tokenizer, "model", None)):
         for name in names:
@@ -110,7 +112,7 @@ def from_dataset(
     boundary: str | None = "</s>",
     **options: Any,
 ) -> Lexicon:
-    """See `Lexicon.from_dataset`."""
+    """Makes a lexicon from a column of a data set; see `Lexicon.from_dataset`."""
     if hasattr(dataset, "select_columns"):  # the others need not be read
         dataset = dataset.select_columns([column])
     counts: collections.Counter = collections.Counter()

@@ -1,7 +1,7 @@
-"""Everything that is fixed and per word: spellings, counts, features, background.
+"""All data that is fixed for each word: spellings, counts, features, background.
 
-The `Lexicon` lives on the host and is kept with a run. `Lexicon.tables` gives what the device needs
-as a pytree of arrays, which is passed as an argument to every jitted function, never closed over.
+The `Lexicon` lives on the host and is kept with a run. `Lexicon.tables` gives the arrays for the
+device as a pytree, which is passed as an argument to every jitted function, never closed over.
 
 Signatures. Words with the same feature set share every feature score, so the vocabulary of V words
 is grouped into its S distinct feature sets, the signatures: see zoo.lexicon.signatures.
@@ -23,9 +23,9 @@ from zoo.lexicon import checks, constructors, serialisation, signature_forms, si
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Lexicon:
-    """The words, and what is known of each.
+    """The words, with counts, features and a background.
 
-    Fields that do not fit each other are a TypeError or ValueError: see `zoo.lexicon.checks`.
+    Fields that do not fit each other raise TypeError or ValueError: see `zoo.lexicon.checks`.
 
     Attributes:
       words: spellings, no two alike; a word's id is its position.
@@ -37,11 +37,11 @@ class Lexicon:
       log_background: float64 [V], log b(v) in nats, or None for a uniform one.
       unknown: the word that stands for words outside the lexicon, or None.
       boundary: the word that stands between sentences, or None.
-      background_tables: what a background with a context was prepared from text, {name: array}.
-      alphabet: the characters that have a letter of their own; None for those of the words. A
-        lexicon that takes the place of another after training has the other's.
-      left_out: occurrences in the training text of words that it has and the lexicon has not. No
-        model depends on them; they tell words never seen from those that were <unk>.
+      background_tables: {name: array}, the arrays of a contextual background's `prepare`.
+      alphabet: the characters that have a letter of their own; None for the characters of the
+        words. A lexicon that replaces another one after training has its alphabet.
+      left_out: {word: occurrences} of words of the training text that are not in the lexicon. No
+        model depends on them; they distinguish words never seen from words read as <unk>.
       fused: {surface form: the words that the training text has in its place}, see `data.Corpus`.
 
     Example:
@@ -104,7 +104,11 @@ class Lexicon:
         return any(not word.strip() for word in self.words)
 
     def occurrences(self, words: tuple[str, ...]) -> np.ndarray:
-        """How often words, of the lexicon or not, occurred in the training text, int64."""
+        """Returns the occurrences of words in the training text, int64 [n].
+
+        Args:
+          words: n words, of the lexicon or left out of it.
+        """
         counts = [
             self.counts[self.ids[word]] if word in self.ids else self.left_out.get(word, 0)
             for word in words
@@ -112,20 +116,27 @@ class Lexicon:
         return np.array(counts, np.int64)
 
     def fused_note(self, unknown: Iterable[str]) -> str | None:
-        """A note on those unknown words that are fused forms which the training text has as their
-        words; None if there are none."""
+        """Returns a note on the out-of-vocabulary words that are fused forms; None without any.
+
+        Args:
+          unknown: out-of-vocabulary words. The training text has the parts of fused forms instead.
+        """
         forms = [word for word in unknown if word in self.fused and word not in self.ids]
         if not forms:
             return None
         first = forms[0]
         return (
-            f"{named(forms, 3)}: fused forms, which the run was trained without, on their words "
+            f"{named(forms, 3)}: fused forms, which the training text has as separate words "
             f"({first!r} as {' '.join(self.fused[first])!r}): for text as it is written train with "
             "data.fused=surface"
         )
 
     def features_of(self, word: int) -> dict[str, float]:
-        """{name: value} of the features of a word, by its id."""
+        """Returns {name: value} of the features of a word.
+
+        Args:
+          word: its id.
+        """
         if not self.feature_names:
             return {}
         ids, values = self._features_of(word)
@@ -133,33 +144,39 @@ class Lexicon:
         return dict(zip(names, values.tolist(), strict=True))
 
     def _features_of(self, word):
-        """(feature ids, values) of a word."""
+        """Returns (feature ids, values) of a word."""
         offsets, ids, values = self._feature_arrays()
         start, stop = offsets[word : word + 2]
         return ids[start:stop], values[start:stop]
 
     def _feature_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(offsets, ids, values) of a lexicon with features."""
+        """Returns (offsets, ids, values) of a lexicon with features."""
         offsets, ids, values = self.feature_offsets, self.feature_ids, self.feature_values
         assert offsets is not None and ids is not None and values is not None
         return offsets, ids, values
 
     def same_features(self, other: "Lexicon"):
-        """Checks that the features of both lexicons have the same names, as parameters of features
-        need: UserError if they have not."""
+        """Raises UserError unless both lexicons have the same names of features.
+
+        Args:
+          other: a lexicon to use with the parameters of features trained on this one.
+        """
         if self.feature_names != other.feature_names:
             raise UserError(
-                "the words of the other lexicon have other features than those of training: give "
-                "them those, as Vocabulary.extended does."
+                "the words of the other lexicon do not have the features of training: give them "
+                "the same features, as Vocabulary.extended does."
             )
 
     def of_words(self, words: tuple[str, ...]) -> "Lexicon":
-        """The lexicon of these words alone, in this order; each must be in this one.
+        """Returns the lexicon of some words of this one, in the given order.
 
-        A mark that is not among them is none of the new lexicon.
+        The new lexicon has only the marks that are among the words.
+
+        Args:
+          words: words of this lexicon.
 
         Raises:
-          ValueError: a word is not in this one.
+          ValueError: a word is not in this lexicon.
         """
         if missing := [word for word in words if word not in self.ids]:
             raise ValueError(f"{named(missing, 3)}: not in the lexicon, so leave them out")
@@ -181,17 +198,25 @@ class Lexicon:
         return dataclasses.replace(self, **changed)
 
     def with_words(self, words: tuple[str, ...], counts: np.ndarray) -> "Lexicon":
-        """The lexicon of other words, its marks among them, of which no features are known and no
-        background."""
+        """Returns the lexicon with other words, without features and background.
+
+        Args:
+          words: V words, the marks of this lexicon among them.
+          counts: int [V], their occurrences.
+        """
         none: dict[str, Any] = dict.fromkeys(
             ("feature_offsets", "feature_ids", "feature_values", "log_background")
         )
         return dataclasses.replace(self, words=words, counts=counts, feature_names=(), **none)
 
     def of_kinds(self, kinds: tuple[str, ...]) -> "Lexicon":
-        """The lexicon with the features whose kind, the name up to its colon, is among these.
+        """Returns the lexicon with the features of some kinds only.
 
-        All features if `kinds` is empty. UserError for a kind that no feature has.
+        Args:
+          kinds: names of features up to the colon; all features if empty.
+
+        Raises:
+          UserError: no feature has one of the kinds.
         """
         if not kinds:
             return self
@@ -199,8 +224,8 @@ class Lexicon:
         for kind in kinds:
             if kind not in kind_of:
                 raise UserError(
-                    f"no word has a feature of the kind {kind!r}: there are "
-                    f"{', '.join(dict.fromkeys(kind_of)) or 'none'}."
+                    f"no word has a feature of the kind {kind!r}: the lexicon has the kinds "
+                    f"{', '.join(dict.fromkeys(kind_of)) or '(none)'}."
                 )
         kept = np.isin(kind_of, kinds)
         offsets, ids, values = self._feature_arrays()
@@ -230,7 +255,11 @@ class Lexicon:
         return signature_of_word, members
 
     def tables(self, form: signature_forms.Form | None = None) -> dict[str, jax.Array]:
-        """What the device needs; see `zoo.lexicon.signatures.tables`."""
+        """Makes the arrays for the device; see `zoo.lexicon.signatures.tables`.
+
+        Args:
+          form: the form of sums of features; None for the cheapest.
+        """
         if not self.feature_names:
             return {}
         return jax.tree.map(jnp.asarray, signatures.tables(self, form))
@@ -241,36 +270,45 @@ class Lexicon:
         return signature_forms.choose_form(self)
 
     def encode(self, words: Iterable[str]) -> np.ndarray:
-        """The ids of words, int32, the unknown word's for those outside the lexicon.
+        """Returns the ids of words, int32 [n]; out-of-vocabulary words get the unknown word's id.
+
+        Args:
+          words: n words.
 
         Raises:
-          ValueError: a word is outside, and there is no unknown word.
+          ValueError: a word is not in the lexicon, and the lexicon has no unknown word.
         """
         outside = None if self.unknown is None else self.ids[self.unknown]
         words = list(words)
         ids = [self.ids.get(word, outside) for word in words]
         if None in ids:
             raise ValueError(
-                f"{words[ids.index(None)]!r} is no word of the lexicon, and this has no unknown "
-                "word: make it with unknown='<unk>', or leave the word out"
+                f"{words[ids.index(None)]!r} is not in the lexicon, which has no unknown word: "
+                "make the lexicon with unknown='<unk>', or leave the word out"
             )
         return np.array(ids, np.int32)
 
     def words_digest(self) -> str:
-        """A hash of the words and their order."""
+        """Computes a hash of the words and their order."""
         return serialisation.words_digest(self)
 
     def words_set_digest(self) -> str:
-        """A hash of the words whatever their order, and of which are the marks: equal where
-        probabilities are over the same V."""
+        """Computes a hash of the set of words and of the marks, whatever the order of words.
+
+        Equal hashes mean that probabilities are over the same words.
+        """
         return serialisation.words_set_digest(self)
 
     def digest(self) -> str:
-        """A hash of everything in the lexicon that a model depends on."""
+        """Computes a hash of everything in the lexicon on which a model depends."""
         return serialisation.digest(self)
 
     def save(self, path: str | pathlib.Path):
-        """Writes the lexicon as one .npz file."""
+        """Writes the lexicon to one .npz file.
+
+        Args:
+          path: the file.
+        """
         serialisation.save(self, path)
 
     @classmethod
@@ -283,21 +321,21 @@ class Lexicon:
         minimum_count: int = 1,
         maximum_size: int = 0,
     ) -> "Lexicon":
-        """A lexicon of counted words: the marks, then the words by falling counts.
+        """Makes a lexicon from word counts: the marks, then the words by falling counts.
 
         Words of equal count stay in the order of `counts`.
 
         Args:
-          counts: occurrences in the training text, such as a `collections.Counter`.
-          unknown: the word that stands for words outside the lexicon, counted as they are, and
-            `counts` need not have it; None for no such word.
-          boundary: the word between sentences, counted as `counts` has it, else as 0; None for no
-            such word.
+          counts: {word: occurrences in the training text}, such as a `collections.Counter`.
+          unknown: the word that stands for out-of-vocabulary words; its count includes the words
+            that are left out. None for no such word.
+          boundary: the word between sentences, with a count of 0 if `counts` does not have it; None
+            for no such word.
           minimum_count: rarer words are left out.
-          maximum_size: at most so many words, the marks among them; 0 for no limit.
+          maximum_size: the largest number of words, the marks among them; 0 for no limit.
 
         Raises:
-          ValueError: a count is no whole number, or is below 0, as a limit is.
+          ValueError: a count is not a whole number, or a count or a limit is below 0.
 
         Example:
           >>> words = Lexicon.from_counts({"cat": 2, "sat": 1, "the": 5}, unknown="<unk>",
@@ -323,21 +361,23 @@ class Lexicon:
         unknown: str | None = None,
         boundary: str | None = None,
     ) -> "Lexicon":
-        """A lexicon of a tokenizer's tokens, special ones among them, by the tokenizer's ids.
+        """Makes a lexicon of a tokenizer's tokens, special ones among them, with the same ids.
 
         An id without a token becomes a word such as "<id 7>".
 
         Args:
-          tokenizer: of the libraries `tokenizers` or `transformers`, or whatever has
+          tokenizer: of the libraries `tokenizers` or `transformers`, or any object with
             `get_vocab() -> {token: id}`.
           counts: int [V], occurrences of each id in training: np.bincount(ids, minlength=V). Heads
-            and noise that go by frequency need them; None for 0 of each.
-          unknown: the token for what is outside; None for the tokenizer's `unk_token`, if it has
-            one.
-          boundary: the token between texts; None for its `eos_token` or `sep_token`, if it has one.
+            and noise distributions by frequency need them; None for 0 of each.
+          unknown: the token for text outside the vocabulary; None for the tokenizer's `unk_token`,
+            if it has one.
+          boundary: the token between texts; None for the tokenizer's `eos_token` or `sep_token`, if
+            it has one.
 
         Raises:
-          ValueError: two tokens have one id, or counts are not of these ids.
+          ValueError: two tokens have the same id, an id is below 0, or `counts` does not have V
+            items.
         """
         return constructors.from_tokenizer(
             cls, tokenizer, counts=counts, unknown=unknown, boundary=boundary
@@ -355,19 +395,19 @@ class Lexicon:
         minimum_count: int = 1,
         maximum_size: int = 0,
     ) -> "Lexicon":
-        """A lexicon of the words in a column of a data set, by falling counts.
+        """Makes a lexicon of the words in a column of a data set, by falling counts.
 
         Args:
-          dataset: rows by the names of their columns: a `datasets.Dataset`, or a list of dicts.
-          column: of texts, or of lists of words.
-          split: makes words of a text.
-          unknown: as of `from_counts`.
-          boundary: counted once for each row; None for none.
-          minimum_count: as of `from_counts`.
-          maximum_size: as of `from_counts`.
+          dataset: rows, each a dict by the names of columns: a `datasets.Dataset`, or a list.
+          column: the name of the column of texts, or of lists of words.
+          split: splits a text into words.
+          unknown: see `from_counts`.
+          boundary: counted once for each row; None for no such word.
+          minimum_count: see `from_counts`.
+          maximum_size: see `from_counts`.
 
         Raises:
-          ValueError: a row has no such column.
+          ValueError: a row does not have the column.
         """
         return constructors.from_dataset(
             cls,
@@ -382,7 +422,14 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Lexicon":
-        """Reads what `save` wrote; UserError if the file is not there, damaged or another's."""
+        """Reads the file of `save`.
+
+        Args:
+          path: the file.
+
+        Raises:
+          UserError: the file is missing, damaged, or not a lexicon.
+        """
         return serialisation.load(cls, path)
 
 
@@ -392,10 +439,13 @@ def with_features(
     log_background: np.ndarray | None = None,
     names: tuple[str, ...] | None = None,
 ) -> Lexicon:
-    """The lexicon with a dict {feature name: value} for each word and a background.
+    """Returns the lexicon with features of its words and a background.
 
     Args:
-      names: the features to keep, in the order of their parameters; all, by name, if None.
+      lexicon: V words.
+      features: V dicts {feature name: value}.
+      log_background: float64 [V], log b of each word, nats; None for a uniform background.
+      names: the features to keep, in the order of their parameters; all, sorted, if None.
 
     Raises:
       ValueError: there are more or fewer dicts than words, or a name is given twice.

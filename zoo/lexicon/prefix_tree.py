@@ -1,24 +1,23 @@
-"""The prefixes of many spellings, each once: what a speller reads to score all words of a lexicon.
+"""The distinct prefixes of many spellings, which a speller reads to score all words of a lexicon.
 
-Words that begin alike share the letters that they begin with, and so do the speller's states after
-them. Prefixes are laid out shortest first, in blocks of which each has prefixes of one length only:
-block by block, the states that a block's prefixes go on from are there.
+Words that begin alike share their first letters, and so the speller's states after these letters.
+Prefixes are laid out shortest first, in blocks with prefixes of one length each. So the states from
+which the prefixes of a block continue come from earlier blocks.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-# Prefixes of a block: enough for efficient products, few enough that little of them is filling.
+# Prefixes of a block: enough for efficient products, few enough for little padding.
 BLOCK = 128
 
 
 class PrefixTree(NamedTuple):
     """Words as paths of a tree, a node for each of their prefixes.
 
-    Slots of prefixes count from the second block on; the first has no prefix, and stands before
-    all. The empty prefix, at the slot BLOCK, has the parent 0 and the letter `begin`, and so has
-    filling.
+    The first block of slots has no prefixes. The empty prefix, at the slot BLOCK, has the parent 0
+    and the letter `begin`; padding has the same.
 
     Attributes:
       parent: int32 [m, BLOCK], the slot of each prefix without its last letter.
@@ -36,7 +35,14 @@ class PrefixTree(NamedTuple):
 def prefix_tree(
     letters: np.ndarray, lengths: np.ndarray, begin: int, block: int = BLOCK
 ) -> PrefixTree:
-    """The tree of spellings [V, L] of these lengths [V], each at least 1; all letters >= 0."""
+    """Builds the prefix tree of spellings.
+
+    Args:
+      letters: int [V, L], at least 0.
+      lengths: int [V], at least 1.
+      begin: the letter of the empty prefix.
+      block: the number of prefixes of a block.
+    """
     alphabet = int(letters.max()) + 1
     parents = [_blocks(np.zeros(1, np.int64), 0, block)]
     last_letters = [_blocks(np.full(1, begin), begin, block)]

@@ -1,4 +1,4 @@
-"""A lexicon as arrays: in a file, and in the hashes that tell lexicons apart."""
+"""Lexicons as arrays, in files and in hashes."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from zoo.errors import UserError
 
 _ARRAY_FIELDS = ("counts", "feature_offsets", "feature_ids", "feature_values", "log_background")
 _BACKGROUND = "background_tables."
-# Strings and what is counted of them, each as JSON; the last three only where there is something.
+# Fields that are stored as JSON; the last three are optional.
 _JSON = {
     "words": list,
     "feature_names": list,
@@ -24,55 +24,79 @@ _OPTIONAL = ("alphabet", "left_out", "fused")
 
 
 def words_digest(lexicon) -> str:
-    """A hash of the words and their order."""
+    """Computes a hash of the words of a lexicon and their order.
+
+    Args:
+      lexicon: the lexicon.
+    """
     return _digest(json.dumps(lexicon.words, ensure_ascii=False).encode())
 
 
 def words_set_digest(lexicon) -> str:
-    """A hash of the words whatever their order, and of which are the marks."""
+    """Computes a hash of the set of words and of the marks, whatever the order of words.
+
+    Args:
+      lexicon: the lexicon.
+    """
     marks = (lexicon.unknown, lexicon.boundary)
     return _digest(json.dumps([sorted(lexicon.words), marks], ensure_ascii=False).encode())
 
 
 def digest(lexicon) -> str:
-    """A hash of everything that a model depends on."""
+    """Computes a hash of everything in a lexicon on which a model depends.
+
+    Args:
+      lexicon: the lexicon.
+    """
     return _digest_of_arrays(_arrays(lexicon))
 
 
 def save(lexicon, path):
-    """Writes one .npz file."""
+    """Writes a lexicon to one .npz file.
+
+    Args:
+      lexicon: the lexicon.
+      path: the file.
+    """
     arrays, notes = _arrays(lexicon), _notes(lexicon)
     with open(path, "wb") as file:  # numpy would add .npz to a path without it
-        # The digest is the first, for an archive whose list is cut short lacks the last ones.
+        # The digest comes first: an archive whose list is cut short lacks the last arrays.
         digest = np.frombuffer(_digest_of_arrays(arrays | notes).encode(), np.uint8)
         np.savez_compressed(file, digest=digest, **notes, **arrays)
 
 
 def load(kind, path):
-    """The lexicon of a file, of the class `kind`; UserError if it is missing, damaged, another's
-    or holds what makes no lexicon."""
+    """Reads the lexicon of a file.
+
+    Args:
+      kind: the class of the lexicon.
+      path: the file.
+
+    Raises:
+      UserError: the file is missing, damaged, or not a lexicon.
+    """
     try:
         arrays = array_files.unpacked(path, _known)
         if "digest" not in arrays:
             raise ValueError("it has no digest")
         kept = arrays.pop("digest")
         lexicon = _of_arrays(kind, arrays)
-        # The sums of an archive are not enough: they leave its list of arrays out.
+        # The checksums of an archive are not enough: they do not cover its list of arrays.
         digest = _digest_of_arrays(_arrays(lexicon) | _notes(lexicon)).encode()
         if kept.tobytes() != digest:
-            raise ValueError("it is not as it was saved")
+            raise ValueError("its digest does not match its content")
         return lexicon
     except Exception as error:  # a damaged archive shows itself in many ways
         raise UserError(f"{path} is missing or not a lexicon of this zoo ({error}).") from error
 
 
 def _known(name):
-    """Whether the file of a lexicon may have an array of a name."""
+    """Whether the file of a lexicon may have an array of this name."""
     return name in (*_JSON, *_ARRAY_FIELDS, "digest") or name.startswith(_BACKGROUND)
 
 
 def _arrays(lexicon):
-    """Without what no model depends on."""
+    """Returns the arrays on which a model depends."""
     strings = {
         "words": lexicon.words,
         "feature_names": lexicon.feature_names,
@@ -90,12 +114,12 @@ def _arrays(lexicon):
 
 
 def _notes(lexicon):
-    """What no model depends on."""
+    """Returns the arrays on which no model depends, left out of the model's digest."""
     return {name: _as_bytes(getattr(lexicon, name)) for name in ("left_out", "fused")}
 
 
 def _of_arrays(kind, arrays):
-    """The lexicon of `_arrays` and, in newer files, `_notes`."""
+    """Makes the lexicon of the arrays of `_arrays` and `_notes`."""
     strings = {
         name: strict_json.of_bytes(arrays.pop(name))
         for name in _JSON

@@ -1,4 +1,4 @@
-"""The forms of a linear function of signatures' features, and which of them costs least.
+"""The forms in which a linear function of signatures' features is computed, and their costs.
 
 A log-linear head over V words in S signatures with F features can be
 
@@ -6,7 +6,7 @@ A log-linear head over V words in S signatures with F features can be
   features that several signatures share are summed by a dense product, or by a sparse one;
 - a sparse product of the adaptors of some tokens at a time (zoo.losses.feature_scores).
 
-What each takes a step is estimated from the counts.
+The cost of each form is estimated from the counts of the lexicon.
 """
 
 import dataclasses
@@ -19,32 +19,40 @@ logger = logging.getLogger(__name__)
 
 # Tokens of a batch and size of a state, for the estimates.
 TYPICAL_TOKENS = TYPICAL_SIZE = 256
-# How many multiplications of a large dense product take as long as a number gathered and added, a
-# number of the weights or of their gradient moved, and a multiplication of a product with the few
+# Costs in multiplications of a large dense product: of gathering and adding a number, of moving a
+# number of the weights or of their gradient, and of a multiplication in a product with the few
 # tokens that a sparse product takes at a time. Measured on one core with AVX-512.
 GATHERED, MOVED, FEW_TOKENS = 20, 40, 1.5
-# More features of its own than these are summed with the shared ones of a signature.
+# Private features of a signature; further ones are summed with the shared features.
 MOST_PRIVATE = 4
 
 
 class Form(enum.Enum):
-    """How scores are made; the value says so in the log."""
+    """The way in which scores are computed; the value is its description in the log."""
 
     DENSE_SUMS = "a softmax over signatures"
     SPARSE_SUMS = "a softmax over signatures, their shared features a sparse sum"
     PRODUCT = "scores as a sparse product"
 
 
-# Those that give the weights of a softmax.
+# The forms that give the weights of a softmax.
 SUMS = (Form.DENSE_SUMS, Form.SPARSE_SUMS)
-# The forms by the names that recipes and passports have for them.
+# The forms by their names in recipes and passports.
 BY_NAME = {form.name.lower(): form for form in Form}
 
 
 def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
-    """Which entries of phi, in the order of their rows, are of a feature no other signature has.
+    """Finds the entries of phi whose feature no other signature has.
 
-    Up to MOST_PRIVATE of a signature, the first.
+    Only the first MOST_PRIVATE such entries of a signature count.
+
+    Args:
+      rows: int [m], the signature of each entry, rising.
+      ids: int [m], the feature of each entry.
+      features: F, the number of features.
+
+    Returns:
+      bool [m].
     """
     alone = np.bincount(ids, minlength=features)[ids] == 1
     before = np.cumsum(alone) - alone  # in all rows; less those before the row, in it
@@ -54,8 +62,16 @@ def is_private(rows: np.ndarray, ids: np.ndarray, features: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """The counts that the estimates need of a lexicon; `shared` features have `shared_entries` in
-    phi."""
+    """The counts of a lexicon from which costs are estimated.
+
+    Attributes:
+      words: V.
+      signatures: S.
+      features: F.
+      shared: the number of features that several signatures share.
+      entries: the number of entries of phi.
+      shared_entries: the number of entries of the shared features.
+    """
 
     words: int
     signatures: int
@@ -66,7 +82,11 @@ class Counts:
 
     @classmethod
     def of(cls, lexicon) -> "Counts":
-        """Counts the features of a lexicon."""
+        """Counts the words, signatures and features of a lexicon.
+
+        Args:
+          lexicon: with features.
+        """
         _, members = lexicon.signatures
         features = len(lexicon.feature_names)
         rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
@@ -83,11 +103,14 @@ class Counts:
 
 
 def costs(counts: Counts) -> dict[Form, float]:
-    """Multiplications of a dense product that take as long as a step of each form.
+    """Estimates the cost of a step of each form, in multiplications of a dense product.
 
-    Forward and backward, of TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A softmax over S
-    classes takes 3 S D N. Its weights are written and their gradients read once a step, and shared
-    features are summed and their gradients summed back.
+    A step is forward and backward, with TYPICAL_TOKENS tokens N and a state of TYPICAL_SIZE D. A
+    softmax over S classes takes 3 S D N. Its weights are written and their gradients read once a
+    step, and shared features are summed and their gradients summed back.
+
+    Args:
+      counts: of a lexicon.
     """
     tokens, size = TYPICAL_TOKENS, TYPICAL_SIZE
     moved = MOVED * (counts.signatures + counts.features) * size
@@ -103,7 +126,12 @@ def costs(counts: Counts) -> dict[Form, float]:
 
 
 def choose_form(lexicon, forms: tuple[Form, ...] = tuple(Form)) -> Form:
-    """The cheapest of these forms by the estimate; logged with the counts and the estimate."""
+    """Chooses the form with the least estimated cost, and logs it with the counts and the estimate.
+
+    Args:
+      lexicon: with features.
+      forms: the forms to choose from.
+    """
     counts = Counts.of(lexicon)
     estimates = costs(counts)
     form = min(forms, key=estimates.__getitem__)

@@ -1,8 +1,8 @@
 """Tables of signatures, the distinct feature sets of a lexicon's words.
 
-A linear function of the features is computed for signatures only and gathered for words. There are
-three forms of it, of which zoo.lexicon.signature_forms chooses: sums of feature vectors, those of
-shared features by a dense or a sparse product, and a sparse product of the adaptor
+A linear function of the features is computed for signatures only and gathered for words.
+zoo.lexicon.signature_forms chooses one of three forms: sums of feature vectors, with shared
+features summed by a dense or by a sparse product, and a sparse product of the adaptor
 (zoo.arrays.sparse_products).
 """
 
@@ -15,10 +15,11 @@ from zoo.lexicon.signature_forms import Form, is_private
 
 
 def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
-    """The tables of features and background: `mass_tables`, and features in one of the forms.
+    """Makes the tables of the background, `mass_tables`, and of the features in one of the forms.
 
     Args:
-      form: None for the one that promises to cost least.
+      lexicon: with features.
+      form: None for the form with the least estimated cost.
     """
     form = form or lexicon.signature_form
     if form is Form.PRODUCT:
@@ -27,10 +28,15 @@ def tables(lexicon, form: Form | None = None) -> dict[str, np.ndarray]:
 
 
 def mass_tables(lexicon) -> dict[str, np.ndarray]:
-    """The signature of each word, and the background mass of and within signatures.
+    """Computes the signature of each word, and the background masses of signatures.
+
+    Args:
+      lexicon: with features.
 
     Returns:
-      signature: int32 [V]. log_mass: log B(s) [S], nats. log_within: log b(v)/B(s(v)) [V], nats.
+      signature: int32 [V].
+      log_mass: log B(s), [S], nats.
+      log_within: log b(v)/B(s(v)), [V], nats.
     """
     signature, members = lexicon.signatures
     log_background = lexicon.log_background
@@ -51,7 +57,7 @@ def mass_tables(lexicon) -> dict[str, np.ndarray]:
 
 
 def _entries(lexicon):
-    """phi [S, F] as (signatures, feature ids, values) of its entries, by signature."""
+    """Returns (signatures, feature ids, values) of the entries of phi [S, F], by signature."""
     _, members = lexicon.signatures
     rows = np.repeat(np.arange(len(members)), [len(ids) for ids, _ in members])
     ids, values = (np.concatenate(parts) for parts in zip(*members, strict=True))
@@ -59,7 +65,7 @@ def _entries(lexicon):
 
 
 def _padded(rows, ids, values, height, filling):
-    """(ids, values), [height, most of a row] each, of entries in the order of their rows."""
+    """Pads entries, in the order of their rows, to (ids, values), [height, most of a row] each."""
     counts = np.bincount(rows, minlength=height)
     kept = np.arange(max(1, counts.max()))[None] < counts[:, None]
     padded_ids = np.full(kept.shape, filling, np.int32)
@@ -69,27 +75,38 @@ def _padded(rows, ids, values, height, filling):
 
 
 def _features_tables(entries, signature_count):
-    """features: int32 [S, P], those of each signature; feature_values [S, P]. Padded with 0."""
+    """Makes `feature_tables` from the entries of phi."""
     rows, ids, values = entries
     features, feature_values = _padded(rows, ids, values, signature_count, 0)
     return {"features": features, "feature_values": feature_values}
 
 
 def feature_tables(lexicon) -> dict:
-    """The features of each signature, and their values, padded with 0: features, int32 [S, P], and
-    feature_values [S, P]."""
+    """Makes the tables of the features of each signature, padded with 0.
+
+    Args:
+      lexicon: with features.
+
+    Returns:
+      features: int32 [S, P], feature ids.
+      feature_values: [S, P].
+    """
     return _features_tables(_entries(lexicon), len(lexicon.signatures[1]))
 
 
 def product_tables(lexicon) -> dict:
-    """of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and its
-    transpose.
+    """Makes the tables of sparse products.
 
-    Beside them `_features_tables`.
+    Args:
+      lexicon: with features.
+
+    Returns:
+      of_signature, of_feature: the levels (see zoo.arrays.sparse_products) of phi [S, F] and of its
+        transpose; and `feature_tables`.
     """
     rows, ids, values = _entries(lexicon)
     signature_count = len(lexicon.signatures[1])
-    # Of the scores of few tokens at a time, fewer levels are worth more than fewer slots.
+    # For scores of few tokens at a time, fewer levels save more than fewer slots.
     width = 8
     return {
         "of_signature": sparse_products.levels(rows, ids, values, signature_count, width),
@@ -99,18 +116,21 @@ def product_tables(lexicon) -> dict:
 
 
 def summed_tables(lexicon, form: Form) -> dict:
-    """The tables of signatures that `sum_features` takes.
+    """Makes the tables of signatures that `sum_features` takes.
 
     A feature of a single signature (a word's identity, as a rule) is private and is summed by a
-    gather; the others (tags) are shared and are summed by a product, dense if they are few.
+    gather; other features (tags) are shared and are summed by a product, dense if they are few.
+
+    Args:
+      lexicon: with features.
+      form: `Form.DENSE_SUMS` or `Form.SPARSE_SUMS`.
 
     Returns:
       shared_features: the ids of the shared features, int32 [shared].
       shared_place: int32 [F], the slot of a feature among them, or `shared` if it is private.
       shared_values, if dense: phi of the shared features, [S, shared].
       shared_of_signature, shared_of_feature, if sparse: the levels (see zoo.arrays.sparse_products)
-      of that
-        matrix and of its transpose; `_features_tables`.
+        of the matrix shared_values and of its transpose; and `feature_tables`.
       private_features: int32 [S, P], padded with F. private_values: [S, P], padded with 0.
       private_signature: int32 [F], the one signature that has the feature, or S if it is shared.
       private_signature_value: [F], its value there, or 0 if it is shared.
@@ -150,21 +170,29 @@ def summed_tables(lexicon, form: Form) -> dict:
 
 
 def form_of(tables: dict[str, jax.Array]) -> Form:
-    """The form that `tables` were made for. Sums without any shared feature are dense."""
+    """Returns the form of tables; sums without any shared feature are dense.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
     if "of_signature" in tables:
         return Form.PRODUCT
     return Form.DENSE_SUMS if "shared_values" in tables else Form.SPARSE_SUMS
 
 
 def feature_count(tables: dict) -> int:
-    """F of `tables`, in whichever form."""
+    """Returns F, the number of features, of tables in any form.
+
+    Args:
+      tables: of `Lexicon.tables`.
+    """
     if "of_feature" in tables:
         return len(tables["of_feature"][-1]["columns"])
     return len(tables["shared_place"])
 
 
 def _some_rows(rows, row_ids):
-    """rows[row_ids], and 0 where an id is that of no row."""
+    """Returns rows[row_ids], and 0 where an id is not a row."""
     if not len(rows):
         return jnp.zeros((*row_ids.shape, rows.shape[1]), rows.dtype)
     return jnp.take(rows, row_ids, axis=0, mode="fill", fill_value=0)
@@ -207,7 +235,7 @@ _sums.defvjp(_sums_forward, _sums_backward)
 
 
 def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
-    """The vector of each signature, sum_f phi_sf * vectors_f.
+    """Computes the vector of each signature, sum_f phi_sf * vectors_f.
 
     Args:
       tables: of `Lexicon.tables`.
@@ -223,10 +251,19 @@ def sum_features(tables: dict[str, jax.Array], vectors: jax.Array) -> jax.Array:
 
 
 def sum_features_of(tables: dict[str, jax.Array], vectors: jax.Array, words: jax.Array):
-    """The vectors of words int32 [...], sum_f phi_f * vectors_f: [..., D]."""
+    """Computes the vectors of words, sum_f phi_f * vectors_f.
+
+    Args:
+      tables: of `Lexicon.tables`.
+      vectors: [F, D], one for each feature.
+      words: int32 [...].
+
+    Returns:
+      [..., D].
+    """
     signatures = tables["signature"][words]
     if "features" not in tables:
         return sum_features(tables, vectors)[signatures]
-    # Signatures are as good as words here: those that are not asked for are left out.
+    # Only the signatures of the given words are summed.
     values = tables["feature_values"][signatures].astype(vectors.dtype)
     return jnp.einsum("...p,...pd->...d", values, vectors[tables["features"][signatures]])

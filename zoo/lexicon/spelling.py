@@ -1,11 +1,11 @@
-"""Spellings: words as sequences of letters, for whatever is computed from characters.
+"""Spellings: words as sequences of letters, for models of characters.
 
-A letter is a byte of UTF-8 or a character (a Unicode code point); its number is the same for every
-lexicon that shares the alphabet, so that what was learned of letters holds for words never seen.
-With bytes there is nothing to share: there are 256.
+A letter is a byte of UTF-8 or a character (a Unicode code point). Its number is the same for every
+lexicon that shares the alphabet, so that parameters of letters apply to words never seen. With
+bytes all lexicons share the alphabet of 256.
 
 The marks of a lexicon, its boundary and its unknown word, are not spelled: each is one letter of
-its own. So no word of a text can be mistaken for them.
+its own. So no word of a text can be mistaken for a mark.
 
 Padding, for windows of n letters over begin marks o, the word and end marks . (Labeau and Allauzen
 2017, table 1, n = 5):
@@ -26,7 +26,7 @@ import numpy as np
 
 from zoo.errors import UserError, check_choices, check_least
 
-# Letters that are no letters. What a speller can say begins at END.
+# Letters that are not characters or bytes. A speller can emit END and all letters after it.
 PADDING, BEGIN, END, UNKNOWN_LETTER, BOUNDARY, UNKNOWN_WORD = range(6)
 MARKS = 6
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -35,13 +35,13 @@ _NO_BYTE = b"\xff"  # which no UTF-8 has
 
 @dataclasses.dataclass(frozen=True)
 class Spelling:
-    """How words become letters.
+    """The conversion of words to letters.
 
     Attributes:
-      unit: "bytes" of UTF-8, or "characters": the code points of the training words, each with a
-        letter, and all others with one for unknown letters.
+      unit: "bytes" of UTF-8, or "characters": a letter for each code point of the training words,
+        and one unknown letter for all other code points.
       padding: "light" or "full".
-      longest: words are cut after so many letters; see `cut_words`.
+      longest: the number of letters after which words are cut; see `cut_words`.
 
     Example:
       >>> lexicon = Lexicon(words=("a", "cab"), counts=np.array([3, 2]))
@@ -59,20 +59,32 @@ class Spelling:
         check_choices(self, unit=("bytes", "characters"), padding=("light", "full"))
 
     def letter_count(self, lexicon) -> int:
-        """A, how many letters there are, the marks among them."""
+        """Returns A, the number of letters, the marks among them.
+
+        Args:
+          lexicon: the words.
+        """
         return MARKS + (256 if self.unit == "bytes" else len(lexicon.letters))
 
     def same_letters(self, lexicon, other):
-        """Checks that letters have the same numbers in both lexicons, as parameters of letters
-        need: UserError if they have not."""
+        """Raises UserError unless letters have the same numbers in both lexicons.
+
+        Args:
+          lexicon: the lexicon on which parameters of letters were trained.
+          other: a lexicon to use with these parameters.
+        """
         if self.unit == "characters" and lexicon.letters != other.letters:
             raise UserError(
-                "the other lexicon has another alphabet than that of training: give it the same as "
+                "the other lexicon does not have the alphabet of training: give it the same "
                 "Lexicon.alphabet, or train with spelling.unit=bytes, which every lexicon shares."
             )
 
     def letters(self, lexicon) -> list[list[int]]:
-        """The letters of each word, cut, without begin and end marks."""
+        """Spells each word, cut after `longest` letters, without begin and end marks.
+
+        Args:
+          lexicon: the words.
+        """
         marks = {lexicon.boundary: [BOUNDARY], lexicon.unknown: [UNKNOWN_WORD]}
         if self.unit == "bytes":
             # A lone surrogate, which a damaged text may hold, has bytes too.
@@ -88,29 +100,49 @@ class Spelling:
         ]
 
     def cut_words(self, lexicon) -> int:
-        """How many words have more than `longest` letters."""
+        """Counts the words with more than `longest` letters.
+
+        Args:
+          lexicon: the words.
+        """
         uncut = dataclasses.replace(self, longest=sys.maxsize).letters(lexicon)
         return sum(len(letters) > self.longest for letters in uncut)
 
     def foreign_words(self, lexicon) -> int:
-        """How many words have letters that are all one letter, being outside the alphabet."""
+        """Counts the words with letters outside the alphabet, which become the unknown letter.
+
+        Args:
+          lexicon: the words.
+        """
         if self.unit == "bytes":
             return 0
         return sum(UNKNOWN_LETTER in letters for letters in self.letters(lexicon))
 
     def warnings(self, lexicon, of: str) -> dict[str, int]:
-        """What a component, `of`, loses of the words of a lexicon, by name."""
+        """Counts the words of a lexicon whose letters a component loses.
+
+        Args:
+          lexicon: the words.
+          of: the component, for the names of the counts.
+
+        Returns:
+          {description: number of words}.
+        """
         counts = {f"words cut by the {of}": self.cut_words(lexicon)}
         if self.unit == "characters":
             counts[f"words with letters unknown to the {of}"] = self.foreign_words(lexicon)
         return counts
 
     def tables(self, lexicon, window: int) -> dict[str, np.ndarray]:
-        """The padded spellings, for windows of `window` letters.
+        """Makes the padded spellings for windows of letters.
+
+        Args:
+          lexicon: V words.
+          window: n, letters of a window.
 
         Returns:
-          letters: int32 [V, L], filled up with PADDING. lengths: int32 [V], marks counted, each at
-          least `window`.
+          letters: int32 [V, L], filled up with PADDING.
+          lengths: int32 [V], with begin and end marks, each at least `window`.
         """
         rows = []
         for letters in self.letters(lexicon):
@@ -121,17 +153,18 @@ class Spelling:
         return table(rows)
 
     def _marks_around(self, sizes, window: int):
-        """(begin marks, end marks) of words of so many letters, arrays of numpy or JAX."""
+        """Returns (begin marks, end marks) of words of `sizes` letters, arrays of numpy or JAX."""
         if self.padding == "full":
             return sizes * 0 + window - 1, sizes * 0 + window - 1
         missing = (window - 2 - sizes).clip(0)
         return 1 + (missing + 1) // 2, 1 + missing // 2
 
     def padded(self, letters, window: int) -> tuple[jax.Array, jax.Array]:
-        """Letters of a speller, padded as `tables` does; for spellings that no lexicon has.
+        """Pads letters of a speller as `tables` does, for spellings that are not in a lexicon.
 
         Args:
           letters: int32 [n, longest], see `sequence_tables`: END last, if at all, then PADDING.
+          window: letters of a window.
 
         Returns:
           (letters int32 [n, L], lengths int32 [n]).
@@ -147,19 +180,30 @@ class Spelling:
         return jnp.where(positions < 0, BEGIN, padded), sizes + begins + ends
 
     def sequence_tables(self, lexicon) -> dict[str, np.ndarray]:
-        """The letters that a speller says for each word: the word and END, `longest` letters at
-        most.
+        """Makes the letters that a speller emits for each word: the word and END.
 
-        A word of `longest` letters or more has no END: it stands for all words that begin so.
+        A word is cut after `longest` letters. A word of `longest` letters or more has no END: it
+        stands for all words with the same first letters.
+
+        Args:
+          lexicon: V words.
 
         Returns:
-          letters: int32 [V, L], filled up with PADDING. lengths: int32 [V].
+          letters: int32 [V, L], filled up with PADDING.
+          lengths: int32 [V].
         """
         return table([[*letters, END][: self.longest] for letters in self.letters(lexicon)])
 
 
 def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
-    """{"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}."""
+    """Pads rows of letters to one array.
+
+    Args:
+      rows: V lists of letters.
+
+    Returns:
+      {"letters": int32 [V, L], filled up with PADDING; "lengths": int32 [V]}.
+    """
     lengths = np.array([len(row) for row in rows], np.int32)
     letters = np.full((len(rows), lengths.max()), PADDING, np.int32)
     letters[np.arange(letters.shape[1])[None] < lengths[:, None]] = np.concatenate(rows)
@@ -167,10 +211,15 @@ def table(rows: list[list[int]]) -> dict[str, np.ndarray]:
 
 
 def word(letters, lexicon, spelling: Spelling) -> str:
-    """The text of one sequence of letters, up to END; marks of the lexicon in their own spelling.
+    """Decodes a sequence of letters, up to END, to text; marks of the lexicon to their spelling.
 
-    Bytes that are no UTF-8 show as the replacement character, and so do unknown letters, marks
-    within a word, and marks that the lexicon has not.
+    Bytes that are not valid UTF-8 become the replacement character, and so do unknown letters,
+    marks within a word, and marks that the lexicon does not have.
+
+    Args:
+      letters: of one word.
+      lexicon: the alphabet and the marks.
+      spelling: the unit of the letters.
     """
     letters = [int(letter) for letter in letters]
     letters = letters[: letters.index(END)] if END in letters else letters

@@ -1,4 +1,4 @@
-"""Words of another lexicon as words of a trained one: the same word, or a share of <unk>."""
+"""Maps words of another lexicon to words of a trained one: the same word, or a share of <unk>."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -9,17 +9,16 @@ from zoo.lexicon import Lexicon
 
 
 class NoUnknownWord(LookupError):
-    """A lexicon has neither a word, the argument, nor an unknown word to stand for it."""
+    """A lexicon lacks a word (the argument) and has no unknown word to stand for it."""
 
 
 class Shares(NamedTuple):
-    """The trained words that stand for the words of another lexicon, and their parts of the
-    probability.
+    """The trained words that stand for the words of another lexicon, with shares of probability.
 
     Attributes:
       word_ids: int32 [V], the trained word that stands for each word.
-      log_share: float32 [V], the logarithm of its part in that word's probability, nats.
-      shared: bool [V], whether it is one of those that share the unknown word's.
+      log_share: float32 [V], log of the word's share of the trained word's probability, nats.
+      shared: bool [V], whether the word shares the unknown word's probability with others.
     """
 
     word_ids: np.ndarray
@@ -35,9 +34,11 @@ def shares(
     """Finds the trained word that stands for each word of another lexicon, marks for marks.
 
     Args:
-      log_weights: of new words, nats: their parts of the unknown word's probability are
-        proportional to the exponentials; all are alike without it. The unknown word itself keeps
-        one part of as many as there are words that share.
+      trained: the trained lexicon.
+      other: V words.
+      log_weights: n new words -> [n], nats; their shares of the unknown word's probability are
+        proportional to the exponentials. All shares are equal without it. The unknown word itself
+        keeps the share 1 / number of words that share.
 
     Raises:
       NoUnknownWord: the trained lexicon has neither this word nor an unknown word.

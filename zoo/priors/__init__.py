@@ -1,4 +1,4 @@
-"""Priors: what is known of words before training.
+"""Priors: knowledge of words that a model has before training.
 
 The examples begin with
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from zoo.priors.word_table import WordTable
     from zoo.priors.words_before import PrefixWords, RecentWords
 
-# Imported when they are asked for: heads alone need few.
+# Imported at first use: most programs need few of them.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {

@@ -10,15 +10,15 @@ from zoo.sources.source import Corpus
 
 @dataclasses.dataclass(frozen=True)
 class Affixes(FeaturePrior):
-    """ "Prefix:x" and "Suffix:x" for the first and last letters of a word.
+    """Features "Prefix:x" and "Suffix:x" for the first and last letters of a word.
 
-    An affix is shorter than its word, and has to be that of several words, or it would be a word's
-    identity under another name.
+    An affix is shorter than its word. At least `minimum_words` words must share an affix: a rarer
+    one would be a word's identity under another name.
 
     Attributes:
       prefixes: lengths of prefixes in letters.
       suffixes: lengths of suffixes in letters.
-      minimum_words: words that have to share one.
+      minimum_words: the least number of words that share an affix.
 
     Example:
       >>> prior = priors.Affixes(prefixes=(2,), suffixes=(1,), minimum_words=2)
@@ -40,7 +40,7 @@ class Affixes(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The affixes of each word that are frequent enough among the words."""
+        """Returns the affixes of each word that at least `minimum_words` words share."""
         return _frequent([self._of_word(word) for word in words], self.minimum_words)
 
     def _of_word(self, word):
@@ -51,16 +51,16 @@ class Affixes(FeaturePrior):
 
 @dataclasses.dataclass(frozen=True)
 class LetterNgrams(FeaturePrior):
-    """ "Letters:abc" for each run of letters of "^word$", as often as it occurs.
+    """Features "Letters:abc", the number of times each letter n-gram occurs in "^word$".
 
-    The marks ^ and $ tell the n-grams at the ends from those within (Bojanowski et al. 2017,
-    section 3.2, has < and >).
+    The marks ^ and $ distinguish n-grams at the ends of a word from n-grams inside it (Bojanowski
+    et al. 2017, section 3.2, write < and >).
 
     Attributes:
       sizes: lengths of the n-grams.
-      minimum_words: words that have to share one.
+      minimum_words: the least number of words that share an n-gram.
       scaled: whether values are divided by the number of n-grams of the word, so that the scores of
-        long words do not vary more than those of short ones.
+        long words do not vary more than the scores of short ones.
 
     Example:
       >>> prior = priors.LetterNgrams()
@@ -82,7 +82,7 @@ class LetterNgrams(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The counts of the n-grams of each word."""
+        """Returns the n-gram counts of each word, for n-grams of at least `minimum_words` words."""
         return _frequent([self._of_word(word) for word in words], self.minimum_words)
 
     def _of_word(self, word):
@@ -102,7 +102,7 @@ def _check_lengths(name, lengths):
 
 
 def _frequent(features, minimum):
-    """The features that at least `minimum` words have."""
+    """Returns the features of each word that at least `minimum` words have."""
     uses = collections.Counter(name for of_word in features for name in of_word)
     return [
         {name: value for name, value in of_word.items() if uses[name] >= minimum}

@@ -1,4 +1,4 @@
-"""The contracts of priors that depend on the words before and run along a sequence."""
+"""The contracts of priors that depend on the preceding words and run along a sequence."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,48 +15,61 @@ MOST_BELOW = 80.0  # nats: float32 knows no number below e^-87 but inexactly
 
 
 class Contextual:
-    """Prior knowledge at each position of a sequence, of the words before it: its context.
+    """Prior knowledge at each position of a sequence, given the words before it: its context.
 
-    Subclasses are frozen dataclasses; methods are pure functions. What is estimated from text is
-    estimated once, on the host, and kept in the lexicon of the run.
+    Subclasses are frozen dataclasses; methods are pure functions. Estimates from text are made
+    once, on the host, and kept in the lexicon of the run.
 
-        splits                          names of the splits whose text `prepare` is given
+        splits                          names of the splits whose text `prepare` receives
         prepare(lexicon, texts)         -> {name: array}, kept as lexicon.background_tables
         tables(lexicon)                 -> pytree of arrays for the device
         initial_carry(batch)            -> pytree, every leaf [batch, ...], before any word
         apply(tables, words, carry, *, reset=None) -> (contexts, carry)
 
-    `words` int32 [B, T] are those before each position, `contexts` a pytree of leaves [B, T, ...].
-    `reset` [B, T] marks positions before which the carry becomes the initial one. Nothing here has
-    trained parameters: no gradient passes through it.
+    `words` int32 [B, T] holds the word before each position; `contexts` is a pytree of leaves
+    [B, T, ...]. `reset` bool [B, T] marks positions before which the carry becomes the initial one.
+    A prior does not have trained parameters: no gradient passes through it.
     """
 
     # Subclasses are dataclasses.
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     splits: tuple[str, ...] = ()
-    # The folder of the run that it is, of a prior that is a trained model.
+    # The folder of the run, where the prior is a trained model.
     workdir: str | None = None
 
     def prepare(self, lexicon: Lexicon, texts: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The arrays that the prior makes once of the training text: none, unless a prior says
-        otherwise.
+        """Computes the arrays that the prior makes once from the training text; {} by default.
 
         Args:
+          lexicon: the words.
           texts: {split: EncodedText} of `splits`.
+
+        Returns:
+          {name: array}, which is kept as `lexicon.background_tables`.
         """
         return {}
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The arrays that `prepare` made, on the device.
+        """Returns the arrays of `prepare`, on the device.
+
+        Args:
+          lexicon: the words, with the arrays in `background_tables`.
 
         Raises:
-          ValueError: it was not called, or its arrays were not kept.
+          ValueError: `prepare` was not called, or its arrays were not kept in the lexicon.
         """
         return {name: jnp.asarray(array) for name, array in self.kept(lexicon).items()}
 
     def kept(self, lexicon: Lexicon) -> dict[str, np.ndarray]:
-        """The arrays that `prepare` made; ValueError if the lexicon has none."""
+        """Returns the arrays of `prepare`.
+
+        Args:
+          lexicon: the words, with the arrays in `background_tables`.
+
+        Raises:
+          ValueError: the lexicon does not have them.
+        """
         if not lexicon.background_tables and type(self).prepare is not Contextual.prepare:
             raise ValueError(
                 f"{type(self).__name__} is not prepared: it has to read its text or file first. "
@@ -66,13 +79,30 @@ class Contextual:
         return lexicon.background_tables
 
     def initial_carry(self, batch: int) -> Carry:
-        """The carry before any word, every leaf [batch, ...]; every prior writes this itself."""
+        """Returns the carry before any word; every prior writes this itself.
+
+        Args:
+          batch: the number of batch rows.
+
+        Returns:
+          Leaves [batch, ...].
+        """
         raise _unwritten(self, "initial_carry")
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """(contexts, carry) after words int32 [B, T]; every prior writes this itself."""
+        """Computes (contexts, carry) after words; every prior writes this itself.
+
+        Args:
+          tables: the arrays of `tables`.
+          words: int32 [B, T], the word before each position.
+          carry: the carry before the first position.
+          reset: bool [B, T], positions before which the carry becomes the initial one.
+
+        Returns:
+          (contexts, leaves [B, T, ...]; carry after the last position).
+        """
         raise _unwritten(self, "apply")
 
 
@@ -83,45 +113,71 @@ class ContextualBackground(Contextual):
         log_prob(tables, contexts, words) -> log b(word | c), [...]
         log_masses(tables, contexts, signature, signatures) -> log B(s | c), [..., S]
 
-    Contexts are small things from which b is computed when it is needed (states, not
-    distributions).
+    Contexts are small states from which b is computed when it is needed, not distributions.
     """
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """log b(x | c) of every word, nats, [..., V]; every background writes this itself."""
+        """Computes log b(x | c) of every word; every background writes this itself.
+
+        Args:
+          tables: the arrays of `tables`.
+          contexts: leaves [..., *], as `apply` gives them.
+
+        Returns:
+          [..., V], nats.
+        """
         raise _unwritten(self, "log_probs")
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """log b(words | c), nats, [...]; a background may have a faster way to it."""
+        """Computes log b(words | c); a background may override it with a faster way.
+
+        Args:
+          tables: the arrays of `tables`.
+          contexts: leaves [..., *], as `apply` gives them.
+          words: int32 [...].
+
+        Returns:
+          [...], nats.
+        """
         log_probs = self.log_probs(tables, contexts)
         return jnp.take_along_axis(log_probs, words[..., None], axis=-1)[..., 0]
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures: int
     ) -> jax.Array:
-        """log B(s | c) = log of the sum of b(x | c) over the words x of each signature, nats.
+        """Computes log B(s | c) = log of the sum of b(x | c) over the words x of each signature.
 
         Args:
+          tables: the arrays of `tables`.
+          contexts: leaves [..., *], as `apply` gives them.
           signature: int32 [V], the signature of each word.
-          signatures: S.
+          signatures: S, the number of signatures.
 
         Returns:
-          [..., S].
+          [..., S], nats.
         """
         return sum_by_signature(self.log_probs(tables, contexts), signature, signatures)
 
 
 def _unwritten(prior: Contextual, method: str) -> TypeError:
-    """The error of a prior that lacks one of the methods that it has to write itself."""
+    """Makes the error for a prior that does not define a method that every prior must define."""
     return TypeError(f"{type(prior).__name__} has no method {method}, which its use needs")
 
 
 def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int) -> jax.Array:
-    """log sum over the words of each signature of exp(log_probs), [..., V] -> [..., S], nats.
+    """Computes the log of the sum of exp(log_probs) over the words of each signature.
 
-    Signatures are numbered in the order of their first words; where there are as many as words,
-    each word is its own. Else the largest of each row is factored out, or, where some word is so
-    far below it that nothing would be left, the largest of each signature, which takes longer.
+    The largest value of each row is factored out. Where some word is so far below it that its
+    exponential would be 0, the largest value of each signature is factored out instead, which takes
+    longer.
+
+    Args:
+      log_probs: [..., V], nats.
+      signature: int32 [V], the signature of each word, numbered in the order of their first words.
+      signatures: S, the number of signatures; if S = V, each word is its own signature.
+
+    Returns:
+      [..., S], nats.
     """
     if signatures == log_probs.shape[-1]:
         return log_probs
@@ -143,5 +199,5 @@ def sum_by_signature(log_probs: jax.Array, signature: jax.Array, signatures: int
 
 
 def _or_zero(largest):
-    """The largest of some numbers, or 0 where all of them are -inf."""
+    """Returns the largest of some numbers, or 0 where all of them are -inf."""
     return jnp.where(jnp.isfinite(largest), largest, 0)

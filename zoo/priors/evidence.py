@@ -2,9 +2,9 @@
 
 Dymetman and Xiao (2016), section 4, after Goyal, Dymetman and Gaussier (2016): a text that realises
 a condition consists of usual words and of names, and a name may be there only if the condition has
-it. As a weighted automaton over characters: one part of it, a trie of the usual words, is the same
-for all texts; the other follows the words of the condition, which is the beginning of the sequence
-itself, so that names that were never seen are let in too.
+it. The background is a weighted automaton over characters. One part of it, a trie of the usual
+words, is the same for all texts. The other part follows the words of the condition, which is the
+beginning of the sequence itself, so that names never seen in training are let in too.
 """
 
 import collections
@@ -20,7 +20,7 @@ from zoo.errors import UserError, check_least
 from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 
-# The node of a word that is no usual one any more.
+# The node of a word that cannot become a usual word any more.
 LOST = -1
 
 
@@ -28,18 +28,19 @@ LOST = -1
 class Evidence(ContextualBackground):
     """b(x | c) = b(x), times exp(-penalty) if x makes a word that is neither usual nor evident.
 
-    b(x) is the lexicon's background. Words are runs of letters; usual are those that the splits
-    have often without evidence, evident those that stand in the condition. The characters up to
-    `separator` are the condition, within which b(x | c) is b(x). A word pays once, at the first
-    character with which it is the beginning of no usual or evident word, or where it ends too
-    early; what follows in it is free.
+    b(x) is the lexicon's background. Words are runs of letters. A word is usual if the splits have
+    it often without evidence, and evident if the condition has it. The characters up to `separator`
+    are the condition, within which b(x | c) is b(x). A word pays the penalty once: at the first
+    character with which no usual or evident word begins like it, or where it ends too early. The
+    rest of the word is free.
 
     Attributes:
       separator: the character between the condition and the text.
       penalty: in nats.
-      minimum_count: how often a word must stand in the texts of the splits, in those whose
-        condition does not have it, to be usual.
-      longest: characters of the condition that are kept; later ones are no evidence.
+      minimum_count: the number of occurrences, in texts whose condition does not have the word,
+        that make a word usual.
+      longest: the number of characters of the condition that are kept; later ones do not count as
+        evidence.
 
     Example:
       >>> letters = Lexicon(("</s>", "|", "a", "b"), np.ones(4, int), boundary="</s>")
@@ -67,12 +68,19 @@ class Evidence(ContextualBackground):
             raise UserError("priors.Evidence.splits is empty: name the splits with usual words.")
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """The usual words as a trie.
+        """Builds the trie of the usual words.
 
-        letter: bool [V]. child: int32 [nodes, V], 0 for none. final: bool [nodes], where one ends.
+        Args:
+          lexicon: the characters.
+          texts: {split: EncodedText} of `splits`.
+
+        Returns:
+          letter: bool [V], whether a character is a letter.
+          child: int32 [nodes, V], the node after a character; 0 for none.
+          final: bool [nodes], whether a usual word ends there.
 
         Raises:
-          UserError: the separator is no character of the texts, or these have no boundary.
+          UserError: the separator is not a character of the texts, or they have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
@@ -85,7 +93,15 @@ class Evidence(ContextualBackground):
         return {"letter": letter, "child": child, "final": final}
 
     def usual_words(self, lexicon: Lexicon, texts) -> list[tuple[int, ...]]:
-        """The usual words as character ids, sorted."""
+        """Finds the usual words.
+
+        Args:
+          lexicon: the characters.
+          texts: {split: EncodedText} of `splits`.
+
+        Returns:
+          The character ids of each usual word, sorted.
+        """
         separator = lexicon.ids[self.separator]
         letters = {word_id for word_id, word in enumerate(lexicon.words) if word.isalpha()}
         counts: collections.Counter = collections.Counter()
@@ -99,7 +115,7 @@ class Evidence(ContextualBackground):
         return sorted(word for word, count in counts.items() if count >= self.minimum_count)
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The automaton, the lexicon's background, and the characters that begin its parts."""
+        """Returns the automaton, the lexicon's background, and the boundary and the separator."""
         log_background = lexicon.log_background
         if log_background is None:
             log_background = np.full(len(lexicon), -np.log(len(lexicon)))
@@ -110,12 +126,19 @@ class Evidence(ContextualBackground):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """Before a condition.
+        """Returns the carry before a condition.
 
-        condition: int32 [batch, longest + 1], its characters, -1 after them; length: [batch], how
-        many; inside: bool [batch], whether the text has begun; node: [batch], of the trie;
-        matched: bool [batch, longest + 1], the positions of the condition up to which the word so
-        far is the beginning of one there; begun: bool [batch], whether there is a word so far.
+        Args:
+          batch: the number of batch rows.
+
+        Returns:
+          condition: int32 [batch, longest + 1], its characters, then -1.
+          length: int32 [batch], the number of its characters.
+          inside: bool [batch], whether the text after the condition has begun.
+          node: int32 [batch], of the trie.
+          matched: bool [batch, longest + 1], the positions of the condition at which a word of it
+            goes on, after beginning like the current word.
+          begun: bool [batch], whether a word has begun.
         """
         shape = (batch, self.longest + 1)
         return {
@@ -130,12 +153,12 @@ class Evidence(ContextualBackground):
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (contexts, carry).
+        """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
         A context has "evident", bool [B, T, V], the letters with which a word of the condition goes
         on; "may_end", bool [B, T], whether the word so far may be whole (or there is none); "node",
-        [B, T], of the trie, or LOST; "free", bool [B, T], whether anything may come. Of the few
-        characters that there are, "evident" is smaller than the state that it comes from.
+        [B, T], of the trie, or LOST; "free", bool [B, T], whether any character may come. As there
+        are few characters, "evident" is smaller than the state from which it is computed.
         """
 
         def step(carry, inputs):
@@ -148,7 +171,7 @@ class Evidence(ContextualBackground):
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
     def _read(self, tables: Tables, carry: Carry, word, fresh):
-        """The carry after one more character of each row, [B]."""
+        """Computes the carry after one more character of each batch row, [B]."""
         empty, ended = self.initial_carry(word.shape[0]), word == tables["boundary"]
         fresh |= ended
         carry = jax.tree.map(
@@ -181,7 +204,7 @@ class Evidence(ContextualBackground):
         }
 
     def _context(self, tables: Tables, carry: Carry):
-        """What `apply` says of a context, of one position."""
+        """Computes the context of one position from the carry; see `apply`."""
         condition, matched, node = carry["condition"], carry["matched"], carry["node"]
         letters = (condition >= 0) & tables["letter"][condition]
         batch = node.shape[0]
@@ -198,7 +221,7 @@ class Evidence(ContextualBackground):
         }
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """log b of every character, nats, [..., V]; not normalised."""
+        """Computes log b(x | c) of every character, nats, [..., V]; not normalised."""
         node = contexts["node"][..., None]
         usual = (node >= 0) & (tables["child"][jnp.maximum(node[..., 0], 0)] > 0)
         letter = jnp.broadcast_to(tables["letter"], usual.shape)
@@ -209,7 +232,7 @@ class Evidence(ContextualBackground):
 
 
 def _words(ids, letters):
-    """The runs of letters among character ids, each a tuple."""
+    """Returns the runs of letters among character ids, each a tuple."""
     words, word = [], []
     for word_id in (*ids, None):
         if word_id in letters:
@@ -221,7 +244,7 @@ def _words(ids, letters):
 
 
 def _trie(words, characters):
-    """(child int32 [nodes, V], 0 for none; final bool [nodes]) of words, tuples of ids."""
+    """Returns (child int32 [nodes, V], 0 for none; final bool [nodes]) of words, tuples of ids."""
     children: list = [{}]
     final = [False]
     for word in words:

@@ -1,7 +1,7 @@
 """Experts: sources of knowledge outside the network that name the next word.
 
-Dymetman and Xiao (2016), section 6: an "expert feature", 1 on a value that is got from a knowledge
-base and the words so far. What is made of it is the matter of zoo.heads.with_expert.
+Dymetman and Xiao (2016), section 6: an "expert feature", 1 on a value that is looked up in a
+knowledge base with the words so far. zoo.heads.with_expert makes a head use such a feature.
 """
 
 import dataclasses
@@ -20,24 +20,24 @@ NOTHING = -1
 
 
 class Expert(Contextual):
-    """Names a word, or several, for each position.
+    """A prior that names one or several words at each position.
 
-    The contexts that `apply` gives are int32 [B, T], a word or `NOTHING`, or [B, T, M], of which
-    any may be `NOTHING` and words may be repeated.
+    The contexts of `apply` are word ids, int32 [B, T] or [B, T, M]. Any of them may be `NOTHING`,
+    and words may be repeated.
     """
 
 
 @dataclasses.dataclass(frozen=True)
 class KnowledgeBase(Expert):
-    """The value of the last relation, of the last subject, that the sentence has named so far.
+    """The value of the last relation of the last subject that the sentence has named so far.
 
     After "the capital of Estonia is" it is "Tallinn", and so it is after each later word until the
     sentence names another relation or subject. A sentence ends at the boundary.
 
     Attributes:
-      path: a table, columns separated by tabs: the first line has a name for the column of subjects
-        and then the relations; each other line a subject and the value of each relation, a word
-        each, perhaps empty. It is read once, when the run begins.
+      path: a table, columns separated by tabs. The first line has a name for the column of subjects
+        and then the relations; each other line has a subject and the value of each relation, one
+        word each, perhaps empty. It is read once, when the run begins.
 
     Example:
       >>> text = "\\tcapital\\nEstonia\\tTallinn\\nItaly\\tRome\\n"
@@ -54,8 +54,21 @@ class KnowledgeBase(Expert):
     path: str
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """subject, relation: int32 [V], the number of what each word names, or -1; value: int32
-        [subjects, relations], words; begin: the boundary, or -1. UserError for a bad table."""
+        """Reads the knowledge base.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Returns:
+          subject: int32 [V], the number of the subject that each word names, or -1.
+          relation: int32 [V], the number of the relation that each word names, or -1.
+          value: int32 [subjects, relations], a word, or -1.
+          begin: int32 [], the boundary, or -1.
+
+        Raises:
+          UserError: the table is malformed, or the lexicon has none of its subjects or relations.
+        """
         from zoo.sources.tables import read_table  # not with every head
 
         relations, facts = read_table(self.path)
@@ -67,7 +80,8 @@ class KnowledgeBase(Expert):
         if (subject < 0).all() or (relation < 0).all():
             raise UserError(
                 f"the text has no subject of {self.path}, or none of its relations "
-                f"{', '.join(relations)}: nothing could be looked up."
+                f"{', '.join(relations)}, so that nothing could be looked up: give a table whose "
+                "subjects and relations are words of the text."
             )
         ids: dict = lexicon.ids
         value = [
@@ -83,13 +97,13 @@ class KnowledgeBase(Expert):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """Neither subject nor relation is named: -1 each, [batch, 2]."""
+        """Returns (subject, relation) before any is named: -1, int32 [batch, 2]."""
         return jnp.full((batch, 2), NOTHING, jnp.int32)
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (the word that the knowledge base has, or -1, [B, T]; carry)."""
+        """Looks up (the value at each position, or -1, int32 [B, T]; carry)."""
         named = jnp.stack([tables["subject"][words], tables["relation"][words]], axis=-1)
         fresh = words == tables["begin"]
         forgotten = fresh if reset is None else fresh | reset

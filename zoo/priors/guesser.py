@@ -1,8 +1,9 @@
 """Tags of words never seen, guessed from how they end.
 
 Brants, "TnT: a statistical part-of-speech tagger" (2000), section 2.3: the distribution of tags
-given the last i letters of a word, smoothed by that given the last i - 1. Here a "tag" is a whole
-set of tags, so that a guessed word has the features, and so the signature, of words that there are.
+given the last i letters of a word, smoothed by the distribution given the last i - 1. Here a "tag"
+is a whole set of tags, so that a guessed word has the features, and so the signature, of words of
+the lexicon.
 """
 
 import collections
@@ -18,17 +19,18 @@ _DIGIT = re.compile(r"\d")
 
 @dataclasses.dataclass(frozen=True)
 class SuffixGuesser:
-    """argmax_s P(s | x_1 ... x_n) over the tag sets s of the words x that are known, where
+    """Guesser of the most probable tag set of a word, argmax_s P(s | its last letters), where
 
     P(s | last i letters) = (P'(s | last i letters) + smoothing P(s | last i - 1)) / (1 + smoothing)
 
-    with P' the share among the known words that end so. Digits are all alike.
+    over the tag sets s of the known words, and P' is the share of s among the known words with
+    these last letters. All digits count as the same letter.
 
     Attributes:
       longest: letters of the longest ending.
       smoothing: theta of the equation.
-      rare: only words that occur at most so often teach it, for new words are like rare ones; all
-        words where none is so rare.
+      rare: the guesser learns from words that occur at most so often, because new words resemble
+        rare ones; from all words if none is that rare.
 
     Example:
       >>> tags = {"walks": ("POS:VERB",), "runs": ("POS:VERB",), "cat": ("POS:NOUN",)}
@@ -45,11 +47,11 @@ class SuffixGuesser:
         check_least(self, "priors.SuffixGuesser", longest=0, smoothing=0, rare=1)
 
     def train(self, tags: dict[str, Tags], counts: dict[str, int]) -> "SuffixTable":
-        """The counts of endings.
+        """Counts the endings of the known words.
 
         Args:
-          tags: the tag set of each known word, at least one word.
-          counts: its occurrences.
+          tags: {known word: its tag set}, at least one word.
+          counts: {word: its occurrences}.
         """
         rare = [word for word in tags if counts.get(word, 0) <= self.rare]
         endings: collections.defaultdict = collections.defaultdict(collections.Counter)
@@ -59,27 +61,38 @@ class SuffixGuesser:
         return SuffixTable(self, dict(endings))
 
     def _endings(self, word):
-        """The endings of 0, 1, ... letters."""
+        """Returns the endings of a word of 0, 1, ... letters."""
         word = _DIGIT.sub("0", word)
         return [word[len(word) - size :] for size in range(min(self.longest, len(word)) + 1)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuffixTable:
-    """The counts that a guesser has learnt. endings: {ending: how many words of each tag set have
-    it}."""
+    """The counts that a guesser has learnt.
+
+    Attributes:
+      guesser: the guesser.
+      endings: {ending: the number of words of each tag set with this ending}.
+    """
 
     guesser: SuffixGuesser
     endings: dict[str, collections.Counter]
 
     @functools.cached_property
     def _distributions(self) -> dict[str, dict[Tags, float]]:
-        """P(s | ending) of the endings that were asked for; words share the short ones."""
+        """P(s | ending) of the endings looked up so far; words share the short ones."""
         counts = self.endings[""]
         return {"": {tags: count / counts.total() for tags, count in counts.items()}}
 
     def distribution(self, word: str) -> dict[Tags, float]:
-        """P(s | the word's ending) of each tag set; sums to 1."""
+        """Computes P(s | ending of the word) of each tag set s.
+
+        Args:
+          word: known or new.
+
+        Returns:
+          {tag set: probability}; the sum is 1.
+        """
         theta = self.guesser.smoothing
         probabilities = self._distributions[""]
         for ending in self.guesser._endings(word)[1:]:
@@ -96,6 +109,10 @@ class SuffixTable:
         return probabilities
 
     def guess(self, word: str) -> Tags:
-        """The most probable tag set; of equals the first by name."""
+        """Returns the most probable tag set of a word; among equals the first by name.
+
+        Args:
+          word: known or new.
+        """
         distribution = self.distribution(word)
         return min(distribution, key=lambda tags: (-distribution[tags], tags))

@@ -1,4 +1,4 @@
-"""Part of speech and morphology, as a treebank or a grammar gives them."""
+"""Part of speech and morphology, as a treebank gives them."""
 
 import collections
 import dataclasses
@@ -13,7 +13,7 @@ from zoo.sources.source import Corpus
 logger = logging.getLogger(__name__)
 
 NIL = "POS:NIL"  # of a word that no token shows, and of boundaries
-# Words such as <unk> and </s> stand for others, or for none: their letters say nothing.
+# Words such as <unk> and </s> stand for others, or for none: their letters carry no information.
 _MARK = re.compile(r"</?\w+>")
 
 
@@ -22,19 +22,19 @@ class Morphology(FeaturePrior):
     """The union of the tags of all tokens of a word ("POS:NOUN", "Gender:Fem").
 
     Dymetman and Xiao (2016), section 5.2. A word that no token shows (a boundary) has "POS:NIL".
-    The kind of a tag is its name up to the colon; which kinds there are is logged. A treebank's
-    XPOS and lemmas are among them if data.columns says so: see data.Conllu.
+    The kind of a tag is its name up to the colon; the kinds found are logged. They include a
+    treebank's XPOS and lemmas if data.columns asks for these: see data.Conllu.
 
     Attributes:
-      splits: whose tokens are taken; all splits if empty, as in the paper.
-      treebanks: CoNLL-U files, each perhaps with a range, whose tokens are taken in the place of
-        the texts', which need no tags then: columns UPOS and FEATS, forms as they are written and
-        in lower case. So tags can come from another corpus than the text.
-      guesser: what the tags of a word are guessed with that no token shows, learnt from the words
-        with tags; None guesses nothing. Lemmas are never guessed.
-      kinds: the kinds of tags that count; all if empty.
-      without: the kinds that do not: by default those of Universal Dependencies that are no
-        morphology, but say that a form is misspelt, or that it acts as another part of speech.
+      splits: the splits whose tokens are taken; all splits if empty, as in the paper.
+      treebanks: CoNLL-U files, each perhaps with a range, whose tokens are taken instead of the
+        texts' tokens: columns UPOS and FEATS, forms as written and in lower case. The texts then
+        need no tags.
+      guesser: guesses the tags of a word that no token shows, learnt from the words with tags; None
+        guesses nothing. Lemmas are never guessed.
+      kinds: the kinds of tags that are kept; all if empty.
+      without: the kinds that are left out: by default the two of Universal Dependencies that mark
+        a misspelt form, or a form used as another part of speech, instead of morphology.
 
     Example:
       >>> tags = [[("POS:DET",), ("POS:NOUN", "Number:Sing")]]
@@ -56,7 +56,11 @@ class Morphology(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """A dict {tag: 1} a word; UserError if the source has no tags, or none of a kind."""
+        """Returns a dict {tag: 1} for each word.
+
+        Raises:
+          UserError: the texts have no tags, or no tag of one of `kinds`.
+        """
         check_splits(corpora, self.splits)
         tags: collections.defaultdict = collections.defaultdict(set)
         for word, features in entries.items():
@@ -69,7 +73,7 @@ class Morphology(FeaturePrior):
         return [dict.fromkeys(known[word] if word in known else guess(word), 1.0) for word in words]
 
     def _seen_tags(self, corpora):
-        """(word, tags) of each token whose tags are taken, or of each form of the treebanks."""
+        """Yields (word, tags) of each token of the splits, or of each form of the treebanks."""
         if self.treebanks:
             from zoo.sources import conllu  # whose package comes with an extra
 
@@ -87,25 +91,25 @@ class Morphology(FeaturePrior):
                 yield from zip(sentence, sentence_tags, strict=True)
 
     def _counted(self, tags):
-        """The tags that count."""
+        """Returns the tags whose kinds are kept; raises UserError for a kind not among them."""
         kinds = {_kind(tag) for tag in tags}
         if missing := [kind for kind in self.kinds if kind not in kinds]:
             raise UserError(
                 f"priors.Morphology is to take tags of the kind {missing[0]!r}, and the texts have "
-                f"{named(sorted(kinds), 40)}: correct kinds, or set data.columns if it is XPOS or "
-                "Lemma."
+                f"{named(sorted(kinds), 40)}: correct kinds, or set data.columns for the kinds "
+                "XPOS and Lemma."
             )
         chosen = set(self.kinds or kinds) - set(self.without)
         left_out = sorted(kinds - chosen)
         logger.info(
-            "tags of the kinds %s count%s",
+            "tags of the kinds %s are kept%s",
             ", ".join(sorted(chosen)),
-            f", and those of {', '.join(left_out)} do not" if left_out else "",
+            f", and tags of {', '.join(left_out)} are left out" if left_out else "",
         )
         return {tag for tag in tags if _kind(tag) in chosen or tag == NIL}
 
     def _guess(self, known, corpora: dict[str, Corpus]):
-        """The function from a word to its tags."""
+        """Returns the function that guesses the tags of a word."""
         counts = token_counts(corpora, self.splits)
         taught = {
             word: tuple(tag for tag in tags if _kind(tag) != "Lemma")

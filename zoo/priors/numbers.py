@@ -1,4 +1,4 @@
-"""Numbers by their shape: in digits, spelled, like a year, small."""
+"""Features of numbers by their form: in digits, spelled out, like a year, small."""
 
 import dataclasses
 import re
@@ -33,13 +33,13 @@ SPELLED = {
 
 @dataclasses.dataclass(frozen=True)
 class Numbers(FeaturePrior):
-    """Features of the spelling of a number; none for other words.
+    """Features of the spelling of a number; other words have none.
 
     Dymetman and Xiao (2016), section 3. Features:
 
         Number:any       digits or spelled, whole or with hyphens ("forty-two")
         Number:digits    in digits, perhaps with sign, groups of thousands and fraction
-        Number:spelled   in the language's words
+        Number:spelled   in words of the language
         Number:year      whole, in digits, first_year to last_year
         Number:small     1 - n / small_below for a whole n in digits below small_below: a real value
                          from 1 (for 0) down to 0, so that near numbers have near scores
@@ -49,7 +49,7 @@ class Numbers(FeaturePrior):
       language: of spelled numbers, "en", "fr" or "de"; "" for none.
       first_year: the least number that counts as a year.
       last_year: the greatest number that counts as a year.
-      small_below: what counts as small; 0: nothing.
+      small_below: numbers below this count as small; 0 for none.
 
     Example:
       >>> prior = priors.Numbers()
@@ -76,7 +76,7 @@ class Numbers(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The features of the spelling of each word."""
+        """Returns the features of the spelling of each word."""
         spelled = frozenset(SPELLED.get(self.language, "").split())
         return [self._of_word(word, spelled) for word in words]
 
@@ -91,7 +91,7 @@ class Numbers(FeaturePrior):
         features = {"Number:digits": 1.0}
         features["Number:length"] = min(1.0, sum(character.isdigit() for character in word) / 10)
         significant = word.lstrip("0") or "0"
-        # Not of thousands of digits, which Python does not make a number of.
+        # Python refuses to make a number of thousands of digits.
         longest = max(4, len(str(self.small_below)))
         if WHOLE.fullmatch(word) and len(significant) <= longest:
             number = int(significant)

@@ -1,4 +1,4 @@
-"""The contracts of prior knowledge: features of words, and a background distribution over them."""
+"""The contracts of prior knowledge: features of words, and background distributions over words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ if typing.TYPE_CHECKING:  # zoo.data imports the priors
 
 
 class FeaturePrior:
-    """Names what is known of a word. Subclasses are frozen dataclasses.
+    """The contract of priors that give features of words. Subclasses are frozen dataclasses.
 
     features(words, corpora, entries) -> for each word a dict {feature name: value}
-
-    corpora: {split: Corpus}; entries: {word: features} that the source knows beforehand.
     """
 
     # Subclasses are dataclasses.
@@ -32,12 +30,21 @@ class FeaturePrior:
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The features of each word; every prior writes this itself."""
+        """Returns the features of each word; every prior writes this itself.
+
+        Args:
+          words: V words.
+          corpora: {split: Corpus}.
+          entries: {word: features} that the source knows beforehand.
+
+        Returns:
+          V dicts {feature name: value}.
+        """
         raise TypeError(f"{type(self).__name__} has no method features, which its use needs")
 
 
 class Background:
-    """A distribution over words that does not depend on the context.
+    """The contract of distributions over words that do not depend on the context.
 
     log_probs(words, corpora) -> float64 [V], nats
     """
@@ -46,15 +53,27 @@ class Background:
     __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[typing.Any]]]
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """log b of each word, float64 [V], nats; every background writes this itself."""
+        """Computes log b of each word; every background writes this itself.
+
+        Args:
+          words: V words.
+          corpora: {split: Corpus}.
+
+        Returns:
+          float64 [V], nats.
+        """
         raise TypeError(f"{type(self).__name__} has no method log_probs, which its use needs")
 
 
 def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collections.Counter:
-    """How often each word occurs in the splits; all of them if `splits` is empty.
+    """Counts the occurrences of each word in the splits.
+
+    Args:
+      corpora: {split: Corpus}.
+      splits: names of splits; all if empty.
 
     Raises:
-      UserError: for a split that there is not.
+      UserError: one of the splits is not among the corpora.
     """
     check_splits(corpora, splits)
     counts: collections.Counter = collections.Counter()
@@ -65,23 +84,38 @@ def token_counts(corpora: dict[str, Corpus], splits: tuple[str, ...]) -> collect
 
 
 def check_splits(corpora: dict[str, Corpus], splits: tuple[str, ...]):
-    """UserError if one of the splits is not among the corpora."""
+    """Raises UserError if one of the splits is not among the corpora.
+
+    Args:
+      corpora: {split: Corpus}.
+      splits: names of splits.
+    """
     for split in splits:
         if split not in corpora:
             raise UserError(
-                f"there is no split {split!r} to take words from: the data have "
+                f"the data have no split {split!r} to take words from: give one of "
                 f"{', '.join(corpora)}."
             )
 
 
 def log_of(probabilities: np.ndarray) -> np.ndarray:
-    """log p, -inf where p is 0."""
+    """Computes log p, -inf where p is 0.
+
+    Args:
+      probabilities: p, [...].
+    """
     with np.errstate(divide="ignore"):
         return np.log(probabilities)
 
 
 def check_features(prior, words, features):
-    """UserError unless a prior, perhaps a user's own, gave what a prior has to give."""
+    """Raises UserError unless a prior gave one dict of finite numbers for each word.
+
+    Args:
+      prior: the prior, perhaps a user's own.
+      words: V words.
+      features: the result of its method `features`.
+    """
     name = type(prior).__name__
     if len(features) != len(words):
         raise UserError(
@@ -91,11 +125,20 @@ def check_features(prior, words, features):
     for word, of_word in zip(words, features, strict=True):
         for feature, value in of_word.items():
             if not math.isfinite(value):
-                raise UserError(f"{name}.features gives {word!r} {feature!r}: {value}: mend it.")
+                raise UserError(
+                    f"{name}.features gives {word!r} the feature {feature!r} with the value "
+                    f"{value}: give a finite number."
+                )
 
 
 def check_background(prior, words, log_background):
-    """UserError unless a background gave log-probabilities, of which some is not that of 0."""
+    """Raises UserError unless a background gave log-probabilities, not all of them -inf.
+
+    Args:
+      prior: the background, perhaps a user's own.
+      words: V words.
+      log_background: the result of its method `log_probs`.
+    """
     name = type(prior).__name__
     if log_background.shape != (len(words),):
         raise UserError(

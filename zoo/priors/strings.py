@@ -2,7 +2,7 @@
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 4: a log-linear model over an infinite set of
 words needs a background of finite mass, such as a geometric one over the length of numbers. Each
-class of strings here has the mass 1; what share of the words' it gets is its `share`.
+class of strings here has the mass 1; `share` is its part of the mass of all words.
 """
 
 import collections
@@ -17,29 +17,39 @@ import numpy as np
 
 from zoo.errors import UserError, check_above, check_least
 
-_BEGIN, _END = "begin", ""  # of a string; no letters, which have one character
+_BEGIN, _END = "begin", ""  # marks of a string; letters have one character
 
 
 class StringDistribution(Protocol):
-    """A distribution over strings, as a class of strings fits it."""
+    """A distribution over strings, fitted by a class of strings."""
 
     def log_prob(self, string: str) -> float:
-        """log p of a string, nats; -inf outside the class."""
+        """Computes log p of a string, nats; -inf outside the class.
+
+        Args:
+          string: any string.
+        """
         ...
 
     def sample(self, generator: np.random.Generator) -> str:
-        """Draws a string."""
+        """Draws a string.
+
+        Args:
+          generator: the source of randomness.
+        """
         ...
 
 
 class StringClass:
     """A class of strings that share their features. Subclasses are frozen dataclasses with
 
-    name: of the class. share: its part of the background. features: what its strings have.
+    name: the name of the class
+    share: its part of the background's mass
+    features: the features of its strings
     fit(words) -> the distribution, estimated on words that have these features: an object with
         log_prob(string) -> nats, -inf outside the class; summed over all strings, exp of it is 1
         sample(generator) -> a string
-    apart(other) -> whether no string is of both classes.
+    apart(other) -> whether the classes have no string in common
     """
 
     name: str
@@ -47,27 +57,39 @@ class StringClass:
     features: tuple[str, ...]
 
     def fit(self, words: Iterable[str]) -> StringDistribution:
-        """The distribution, estimated on words; every class writes this itself."""
+        """Estimates the distribution on words; every class writes this itself.
+
+        Args:
+          words: words with the features of the class.
+        """
         raise TypeError(f"{type(self).__name__} has no method fit, which its use needs")
 
     def apart(self, other: "StringClass") -> bool:
-        """Whether no string is of both classes; every class writes this itself."""
+        """Whether the classes have no string in common; every class writes this itself.
+
+        Args:
+          other: another class.
+        """
         raise TypeError(f"{type(self).__name__} has no method apart, which its use needs")
 
     def check(self):
-        """UserError for a share that is none."""
+        """Raises UserError unless the share is between 0 and 1."""
         if not 0 < self.share < 1:
             raise UserError(f"the share of {self.name} is {self.share}: give one between 0 and 1.")
 
 
 @dataclasses.dataclass(frozen=True)
 class DigitStrings(StringClass):
-    """Strings of digits: P(n) proportional to ratio^n for lengths n, 10^-n each string of n digits.
+    """Strings of digits: length n with P(n) proportional to ratio^n, each string of n digits 10^-n.
 
     Attributes:
+      features: the features of the strings.
+      share: the part of the background's mass.
+      name: the name of the class.
+      ratio: the ratio of the geometric distribution.
       shortest: the least n.
-      longest: the greatest n; 0 is no limit. Several classes with features of their own may share
-        out the lengths.
+      longest: the greatest n; 0 for no limit. Several classes with features of their own may cover
+        different lengths.
 
     Example:
       >>> numbers = priors.DigitStrings(features=("Number:digits",)).fit(["7"])
@@ -89,18 +111,22 @@ class DigitStrings(StringClass):
             raise UserError(f"the ratio of {self.name} is {self.ratio}: give one between 0 and 1.")
 
     def fit(self, words):
-        """The class itself: nothing is estimated."""
+        """Returns the class itself: nothing is estimated."""
         return self
 
     def apart(self, other):
-        """True of letters, and of digits of other lengths."""
+        """Whether the other class has letters, or digits of other lengths only."""
         if not isinstance(other, DigitStrings):
             return True
         first, second = sorted((self, other), key=lambda kind: kind.shortest)
         return bool(first.longest) and first.longest < second.shortest
 
     def log_prob(self, string):
-        """log of ratio^(n - shortest) (1 - ratio) 10^-n, over the mass up to `longest`; nats."""
+        """Computes the log of ratio^(n - shortest) (1 - ratio) 10^-n / mass up to `longest`, nats.
+
+        Args:
+          string: n digits; the result is -inf for other strings and lengths.
+        """
         size = len(string)
         digits = string.isascii() and string.isdigit()
         if not digits or size < self.shortest or (self.longest and size > self.longest):
@@ -128,13 +154,17 @@ class LetterStrings(StringClass):
         p(c | d) = (n(dc) + s p(c | d')) / (n(d) + s),
 
     down to the uniform distribution over letters and end: every letter may be the last, so a string
-    ends with probability 1 and the mass is finite. No string is empty, and none has a digit: words
-    with one are left out.
+    ends with probability 1 and the mass is finite. Strings are not empty and have no digits; words
+    with digits are left out.
 
     Attributes:
+      features: the features of the strings.
+      share: the part of the background's mass.
+      name: the name of the class.
+      smoothing: of the equation.
       order: n, letters of an n-gram.
-      first: the first letter is a "capital", an "other" or "any"; other words are left out. Two
-        classes may so share out names and the rest.
+      first: the first letter is a "capital", an "other" or "any"; words with another first letter
+        are left out. So one class can have the names, and another the rest.
 
     Example:
       >>> names = priors.LetterStrings(features=("List:name",)).fit(["Ann", "Anna"])
@@ -159,14 +189,14 @@ class LetterStrings(StringClass):
             )
 
     def apart(self, other):
-        """True of digits, and of strings that begin with the other kind of letters."""
+        """Whether the other class has digits, or strings with the other kind of first letter."""
         return isinstance(other, DigitStrings) or {self.first, other.first} == {"capital", "other"}
 
     def _may_begin(self, letter):
         return self.first == "any" or letter.isupper() == (self.first == "capital")
 
     def fit(self, words):
-        """The letter model of the words; UserError if there are none."""
+        """Estimates the letter model on words; raises UserError if no word is left."""
         words = [
             word
             for word in words
@@ -187,14 +217,14 @@ def letter_model(
     others: Iterable[str] = (),
     may_begin: Callable[[str], bool] = lambda letter: True,
 ) -> "LetterModel":
-    """The n-gram model of the letters of words, as `LetterStrings` has it.
+    """Estimates the n-gram model of the letters of words; see `LetterStrings`.
 
     Args:
       words: each once.
       order: n, letters of an n-gram.
       smoothing: see `LetterStrings`.
-      others: words whose letters are letters, too, though they are not counted.
-      may_begin: of a letter, whether a string may begin with it.
+      others: words whose letters are added to the alphabet, but not counted.
+      may_begin: letter -> whether a string may begin with it.
     """
     letters = (_END, *sorted({*itertools.chain(*words, *others)}))
     counts: collections.defaultdict = collections.defaultdict(collections.Counter)
@@ -211,8 +241,12 @@ def letter_model(
 class LetterModel:
     """An n-gram model of letters: see LetterStrings.
 
-    letters: the end of a string and the letters. counts: {context of less than `order` letters:
-    {letter: times that it follows}}. strength: s. begins: the first letters that may be.
+    Attributes:
+      letters: the end of a string, then the letters.
+      counts: {context of less than `order` letters: {letter: the times that it follows}}.
+      strength: s of the equation.
+      begins: the letters that a string may begin with.
+      order: n, letters of an n-gram.
     """
 
     letters: tuple[str, ...]
@@ -222,7 +256,7 @@ class LetterModel:
     order: int
 
     def _after(self, context, letter):
-        """p(letter | context)."""
+        """Computes p(letter | context)."""
         while context and context not in self.counts:
             context = context[1:]
         shorter = self._after(context[1:], letter) if context else 1 / len(self.letters)
@@ -231,21 +265,21 @@ class LetterModel:
 
     @functools.cached_property
     def _first(self):
-        """p of each letter that may be the first."""
+        """{letter: p} of the letters that a string may begin with."""
         context = (_BEGIN,) * (self.order - 1)
         mass = {letter: self._after(context, letter) for letter in self.begins}
         total = math.fsum(mass.values())
         return {letter: p / total for letter, p in mass.items()}
 
     def _next(self, string, letter):
-        """p(letter | the letters of a string so far)."""
+        """Computes p(letter | the letters of a string so far)."""
         if not string:
             return self._first.get(letter, 0.0)
         begun = (_BEGIN,) * (self.order - 1) + tuple(string)
         return self._after(begun[len(begun) - self.order + 1 :], letter)
 
     def log_prob(self, string):
-        """log p of a string, nats."""
+        """Computes log p of a string, nats."""
         if string[:1] not in self.begins or not set(string) <= set(self.letters):
             return -math.inf
         letters = enumerate((*string, _END))

@@ -11,13 +11,13 @@ NOT_TOP = "Word:@not_top"
 
 @dataclasses.dataclass(frozen=True)
 class TopWords(FeaturePrior):
-    """ "Word:x" for each of the `count` most frequent words, "Word:@not_top" for the others.
+    """Features "Word:x" for the `count` most frequent words, "Word:@not_top" for all others.
 
     Dymetman and Xiao (2016), section 5.2, the M + 1 features "topform".
 
     Attributes:
       count: M.
-      splits: where words are counted; all splits if empty, as in the paper.
+      splits: the splits whose words are counted; all splits if empty, as in the paper.
 
     Example:
       >>> prior = priors.TopWords(count=1)
@@ -37,16 +37,16 @@ class TopWords(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """One feature a word; words of equal count in the order of the lexicon.
+        """Returns one feature for each word; of words of equal count the first are on top.
 
         Raises:
-          UserError: no word has a count, so that none is frequent.
+          UserError: no word has a count.
         """
         counts = token_counts(corpora, self.splits)
         if not any(counts[word] for word in words):
             raise UserError(
-                "priors.TopWords needs to know which words are frequent, and none of these has a "
-                "count: give the lexicon counts, or a text."
+                "priors.TopWords needs to know which words are frequent, and none of the words has "
+                "a count: give the lexicon counts, or a text."
             )
         by_count = sorted(words, key=lambda word: -counts[word])
         top = set(by_count[: self.count])

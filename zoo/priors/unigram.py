@@ -19,7 +19,7 @@ class Uniform(Background):
     """
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """log b, nats, [V]."""
+        """Returns log b = -log V of each word, nats, [V]."""
         return np.full(len(words), -np.log(len(words)))
 
 
@@ -28,9 +28,10 @@ class Unigram(Background):
     """b(x) = (n(x) + smoothing) / (N + smoothing V), n(x) the occurrences of x.
 
     Attributes:
-      splits: where words are counted; all splits if empty, as in Dymetman and Xiao (2016).
-      smoothing: added to each count. Words without any mass can never be predicted, so a
-        background counted on some of the splits only needs it.
+      splits: the splits whose words are counted; all splits if empty, as in Dymetman and Xiao
+        (2016).
+      smoothing: added to each count. A background that is counted on only some of the splits needs
+        it: words without any mass can never be predicted.
 
     Example:
       >>> background = priors.Unigram(smoothing=1)
@@ -45,7 +46,11 @@ class Unigram(Background):
         check_least(self, smoothing=0)
 
     def log_probs(self, words: tuple[str, ...], corpora: dict[str, Corpus]) -> np.ndarray:
-        """log b, nats, [V]; UserError if a word of the lexicon would have no mass."""
+        """Computes log b of each word, nats, [V].
+
+        Raises:
+          UserError: a word of the lexicon would have no mass.
+        """
         counter = token_counts(corpora, self.splits)
         counts = np.array([counter[word] for word in words], np.float64) + self.smoothing
         if not counts.all():

@@ -1,4 +1,4 @@
-"""A user's own function of a word."""
+"""Features of words from a user's own function."""
 
 import dataclasses
 import math
@@ -12,17 +12,18 @@ from zoo.trust import permissions, user_modules
 
 @dataclasses.dataclass(frozen=True)
 class WordFunction(FeaturePrior):
-    """The features that a function gives.
+    """Features of a word that a user's function returns.
 
     The function takes a word and returns {feature name: value}, or the names of features that have
-    the value 1. It is named, not passed, so that a recipe can be saved and loaded:
+    the value 1. It is given by its name, so that a recipe can be saved and loaded:
 
         priors.WordFunction("my_features:capitals")
 
     Attributes:
       function: "module:name"; the module lies beside the config or in the working folder, or is
-        installed. It is imported when features are asked for, never to read a recipe, and for a
-        run that somebody else trained only if the user names it, too: see zoo.trust.permissions.
+        installed. It is imported when features are computed, never when a recipe is read. For a
+        run that somebody else trained it is imported only if the user names it too: see
+        zoo.trust.permissions.
 
     Example:
       >>> text = "def capitals(word):\\n    return {'Capitals': sum(c.isupper() for c in word)}"
@@ -40,11 +41,13 @@ class WordFunction(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The features that the function names of each word.
+        """Calls the function on each word and returns its features.
+
+        Exceptions of the function and of its module are not caught.
 
         Raises:
-          UserError: there is no such function, or it gives nothing that can be used. What the
-            function or its module raises is let through as it is.
+          UserError: the function does not exist, or returns neither names of features nor a dict of
+            names and finite numbers.
         """
         function = self._load()
         return [self._of_word(function, word) for word in words]
@@ -61,7 +64,8 @@ class WordFunction(FeaturePrior):
             ) from error
         if not callable(function):
             raise UserError(
-                f"priors.WordFunction: {self.function!r} is not a function: name one of a word."
+                f"priors.WordFunction: {self.function!r} is not a function: name a function that "
+                "takes a word."
             )
         return function
 

@@ -1,4 +1,4 @@
-"""Words of a list: places, first names, whatever a file has."""
+"""Features of the words of a list, such as places or first names."""
 
 import dataclasses
 import logging
@@ -13,15 +13,15 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class WordList(FeaturePrior):
-    """ "List:name" for each word of a file, a word a line; nothing for other words.
+    """The feature "List:name" for the words of a file, one word a line; other words have none.
 
     A line may have a tab and a number after the word, the feature's value. Empty lines and lines
-    that start with "#" are passed over. How many of the words are in the lexicon is logged.
+    that start with "#" are skipped. The number of words that are in the lexicon is logged.
 
     Attributes:
       path: the file, UTF-8, found as data files are.
-      name: of the feature; the path if empty.
-      lower_case: whether case is no matter.
+      name: the name of the feature; the path if empty.
+      lower_case: whether to ignore case.
 
     Example:
       >>> _ = pathlib.Path("animals.txt").write_text("cat\\ndog\\t2\\n")
@@ -40,10 +40,10 @@ class WordList(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The value of each word that is in the list.
+        """Returns the feature of each word that is in the list, with its value.
 
         Raises:
-          UserError: for a bad line, or if no word is in the list.
+          UserError: a line is malformed, or no word of the lexicon is in the list.
         """
         path = files.find(self.path)
         values = self._read(path)
@@ -53,7 +53,7 @@ class WordList(FeaturePrior):
         if not known:
             raise UserError(
                 f"none of the {len(values)} words of {path} is in the lexicon: give another list, "
-                "or, where words differ in case alone, set lower_case=True of priors.WordList."
+                "or set lower_case=True of priors.WordList if the words differ only in case."
             )
         name = f"List:{self.name or self.path}"
         return [{name: values[key]} if key in values else {} for key in keys]

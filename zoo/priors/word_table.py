@@ -1,4 +1,4 @@
-"""Features of words from a table: a lexicon of a language, a list of norms, an inflection table."""
+"""Features of words from a table, such as a dictionary, a list of norms or an inflection table."""
 
 import collections
 import dataclasses
@@ -12,18 +12,18 @@ from zoo.sources.source import Corpus
 
 logger = logging.getLogger(__name__)
 
-_NOTHING = ("", "_")  # cells that say nothing
+_NOTHING = ("", "_")  # cells without a feature
 
 
 @dataclasses.dataclass(frozen=True)
 class WordTable(FeaturePrior):
-    """Features of words from a file of columns between tabs; nothing of words that it has not.
+    """Features of words from a file of columns separated by tabs; other words have none.
 
-    The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as a
-    treebank's would be; an item that names its own kind, "Number=Sing", is "Number:Sing" in any
-    column. A word on several lines has what they all say; a cell that is empty or "_" says nothing.
-    Quotation marks are text, and lines without a tab that start with "#" are passed over. How many
-    of the words are in the lexicon is logged.
+    The first line names the columns. "NOUN" in the column "POS" is the feature "POS:NOUN", as in a
+    treebank; an item that names its own kind, "Number=Sing", is "Number:Sing" in any column. A word
+    on several lines has the features of all of them. A cell that is empty or "_" has no feature.
+    Quotation marks are text, and lines without a tab that start with "#" are skipped. The number of
+    words that are in the lexicon is logged.
 
         form    POS     morphology                frequency
         chats   NOUN    Gender=Masc|Number=Plur   3.1
@@ -32,14 +32,14 @@ class WordTable(FeaturePrior):
 
     Attributes:
       path: the file, UTF-8, found as data files are.
-      columns: names of the columns, for a file whose first line is a word's already.
-      word: the column that has the words; the first if empty.
-      kept: the columns that count; all others if empty.
-      numbers: those that have numbers: the column's name is the feature, the cell its value.
-      separator: what stands between several items of a cell; if empty, a cell is one item.
-      lower_case: whether case is no matter.
+      columns: names of the columns, for a file without a line of names.
+      word: the column of the words; the first if empty.
+      kept: the columns of features; all but the words' column if empty.
+      numbers: the columns of numbers: the column's name is the feature, the cell its value.
+      separator: the text between several items of a cell; if empty, a cell is one item.
+      lower_case: whether to ignore case.
 
-    UniMorph's files, a lemma, a form and tags such as "V;PST" on a line, are read by
+    UniMorph's files have a lemma, a form and tags such as "V;PST" on a line. Read them with
     columns=("lemma", "form", "tag"), word="form", kept=("tag",), separator=";".
 
     Example:
@@ -64,10 +64,11 @@ class WordTable(FeaturePrior):
         corpora: dict[str, Corpus],
         entries: dict[str, tuple[str, ...]],
     ) -> list[dict[str, float]]:
-        """The features that the table has for each word.
+        """Returns the features of each word in the table.
 
         Raises:
-          UserError: for a bad line, columns that there are not, or if no word is in the table.
+          UserError: a line is malformed, the table lacks a column, or none of the words is in the
+            table.
         """
         path = files.find(self.path)
         table = self._read(path)
@@ -77,8 +78,8 @@ class WordTable(FeaturePrior):
         if not known:
             raise UserError(
                 f"none of the {len(table)} words of {path}, such as {named([*table], 3)}, is in "
-                "the lexicon: say which column has them (word=), or set lower_case=True of "
-                "priors.WordTable where they differ in case alone."
+                "the lexicon: give the column of the words as word= of priors.WordTable, or set "
+                "lower_case=True if the words differ only in case."
             )
         return [dict(table.get(key, {})) for key in keys]
 
@@ -86,7 +87,7 @@ class WordTable(FeaturePrior):
         return word.lower() if self.lower_case else word
 
     def _read(self, path):
-        """{word: its features} of the file."""
+        """Reads {word: its features} from the file."""
         lines = [
             (number, line.rstrip("\r"))
             for number, line in enumerate(files.read_text(path).split("\n"), 1)
@@ -109,7 +110,7 @@ class WordTable(FeaturePrior):
                 )
             if not cells[word_column]:
                 raise UserError(
-                    f"{where}: no word in the column {columns[word_column]!r}: give one."
+                    f"{where}: the column {columns[word_column]!r} is empty: give a word."
                 )
             features = table[self._key(cells[word_column])]
             for column in kept:
@@ -117,7 +118,7 @@ class WordTable(FeaturePrior):
         return table
 
     def _chosen_columns(self, columns, where):
-        """(the number of the words' column, those of the columns that count)."""
+        """Returns (the number of the words' column, the numbers of the columns of features)."""
         if not all(columns) or len(set(columns)) < len(columns):
             raise UserError(
                 f"{where}: the columns are {named([*columns])}: give each a name of its own, in "
@@ -126,26 +127,28 @@ class WordTable(FeaturePrior):
         asked = ([self.word] if self.word else []) + [*self.kept, *self.numbers]
         if missing := [name for name in asked if name not in columns]:
             raise UserError(
-                f"{where}: there is no column {missing[0]!r}, which priors.WordTable asks for, but "
-                f"{named([*columns])}: correct one or the other."
+                f"{where}: the columns {named([*columns])} do not include {missing[0]!r}, which "
+                "priors.WordTable asks for: correct the first line or priors.WordTable."
             )
         word_column = columns.index(self.word) if self.word else 0
         chosen = {*self.kept, *self.numbers} if self.kept else {*columns} - {columns[word_column]}
         kept = [number for number, name in enumerate(columns) if name in chosen]
         if not kept:
-            raise UserError(f"{where}: no column but the words': give one that says something.")
+            raise UserError(
+                f"{where}: the words' column is the only one: add a column of features."
+            )
         return word_column, kept
 
     def _add(self, features, column, cell, where):
-        """Puts what a cell says among the features of its word."""
+        """Adds the features of a cell to the features of its word."""
         if cell in _NOTHING:
             return
         if column in self.numbers:
             value = _number(cell, f"{where}, column {column!r}")
             if features.setdefault(column, value) != value:
                 raise UserError(
-                    f"{where}: {column!r} is {value} here and {features[column]} on a line before, "
-                    "of one word: leave one of them out."
+                    f"{where}: {column!r} is {value} here, and {features[column]} on an earlier "
+                    "line of the same word: leave one of the lines out."
                 )
             return
         for item in cell.split(self.separator) if self.separator else [cell]:

@@ -1,8 +1,8 @@
-"""Experts that name words of the context: what was said may be said again.
+"""Experts that name words of the context, because words tend to be repeated.
 
 As a feature of context and word, phi(k, x) = 1 if x is one of these words (Dymetman and Xiao 2016,
-section 2): a cache where they are the last n, and a way to copy where they are those of a question
-or a condition, whose names a model of words can have no weights of their own for.
+section 2). With the last n words the feature is a cache. With the words of a question or a
+condition it is a way to copy names that have no weights of their own.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from zoo.priors.expert import NOTHING, Expert
 
 @dataclasses.dataclass(frozen=True)
 class RecentWords(Expert):
-    """The last n words, the marks of the lexicon left out.
+    """The last n words, without the marks of the lexicon.
 
     Attributes:
       words: n.
@@ -40,17 +40,17 @@ class RecentWords(Expert):
         check_least(self, "priors.RecentWords", words=1)
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """named: int32 [V], each word, or -1 for a mark."""
+        """Returns {"named": int32 [V], the id of each word, or -1 for a mark}."""
         return {"named": _without_marks(lexicon)}
 
     def initial_carry(self, batch: int) -> Carry:
-        """No word was said: -1, [batch, words]."""
+        """Returns the carry before any word: -1, int32 [batch, words]."""
         return jnp.full((batch, self.words), NOTHING, jnp.int32)
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (the last of them [B, T, words], -1 before the text; carry)."""
+        """Returns (the last words at each position, int32 [B, T, words], -1 for none; carry)."""
         reset = jnp.zeros(words.shape, bool) if reset is None else reset
 
         def step(carry, of_position):
@@ -65,11 +65,11 @@ class RecentWords(Expert):
 
 @dataclasses.dataclass(frozen=True)
 class PrefixWords(Expert):
-    """The words of a sentence before its separator, named after it; nothing before it.
+    """The words before the separator of a sentence, named at the positions after it.
 
     Attributes:
-      separator: the word between what is given and what is learnt; see data.Prefixed.
-      most: words that are kept; later ones are not named.
+      separator: the word between the given prefix and the learnt rest; see data.Prefixed.
+      most: the number of words that are kept; later ones are not named.
 
     Example:
       >>> lexicon = Lexicon(("</s>", "|||", "a", "b"), np.ones(4, int), boundary="</s>")
@@ -88,15 +88,23 @@ class PrefixWords(Expert):
         check_least(self, "priors.PrefixWords", most=1)
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """named: int32 [V], each word, or -1 for a mark; begin, separator: words.
+        """Finds the marks of the lexicon.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Returns:
+          named: int32 [V], the id of each word, or -1 for a mark.
+          begin, separator: int32 [], the boundary and the separator.
 
         Raises:
-          UserError: the separator is no word of the texts, or sentences have no boundary.
+          UserError: the separator is not a word of the texts, or sentences have no boundary.
         """
         if self.separator not in lexicon.ids or lexicon.boundary is None:
             raise UserError(
                 "priors.PrefixWords needs sentences that end with a boundary and have "
-                f"{self.separator!r} after what is given: set its separator to the data's, and "
+                f"{self.separator!r} after the given prefix: set its separator to the data's, and "
                 "vocabulary.boundary."
             )
         return {
@@ -106,8 +114,16 @@ class PrefixWords(Expert):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """Before a sentence: words, int32 [batch, most], -1 each; count, [batch], how many; after,
-        bool [batch], whether the separator was read."""
+        """Returns the carry before a sentence.
+
+        Args:
+          batch: the number of batch rows.
+
+        Returns:
+          words: int32 [batch, most], the words of the prefix, then -1.
+          count: int32 [batch], the number of these words.
+          after: bool [batch], whether the separator was read.
+        """
         return {
             "words": jnp.full((batch, self.most), NOTHING, jnp.int32),
             "count": jnp.zeros(batch, jnp.int32),
@@ -117,7 +133,7 @@ class PrefixWords(Expert):
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (the words of the prefix [B, T, most], -1 where there is none; carry)."""
+        """Returns (the words of the prefix at each position, [B, T, most], -1 for none; carry)."""
         forgotten = words == tables["begin"]
         forgotten = forgotten if reset is None else forgotten | reset
         places = jnp.arange(self.most)
@@ -139,7 +155,7 @@ class PrefixWords(Expert):
 
 
 def _without_marks(lexicon):
-    """int32 [V], the number of each word, or -1 of <unk> and the boundary."""
+    """Returns the id of each word, int32 [V], or -1 for <unk> and the boundary."""
     marks = (lexicon.unknown, lexicon.boundary)
     numbers = [NOTHING if word in marks else n for n, word in enumerate(lexicon.words)]
     return np.array(numbers, np.int32)

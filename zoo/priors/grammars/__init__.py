@@ -1,1 +1,1 @@
-"""Grammars: their rules, and the background that they are."""
+"""Grammars: the automata of their rules, and the background that they define."""

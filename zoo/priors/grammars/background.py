@@ -1,9 +1,9 @@
 """A grammar as a background: only words that can still lead to a complete form have any mass.
 
 Xiao, Dymetman and Gardent (2016) and Dymetman and Xiao (2016), section 4, "a-priori constrained
-output". The automaton of the grammar reads along; what it has read is a set of stacks of states, a
-single one where the grammar is not ambiguous so far, kept as arrays of a bounded depth, so that it
-runs within a jitted step.
+output". The automaton of the grammar reads the words along the sequence. Its carry is a set of
+stacks of states, a single stack where the grammar is not ambiguous so far. The stacks are arrays of
+a bounded depth, so that the automaton runs within a jitted step.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from zoo.priors.contextual import ContextualBackground
 from zoo.priors.grammars import rules
 from zoo.sources import files
 
-# More words, or levels, than there ever are.
+# More words, or levels, than any form has.
 NEVER = 2**30
 
 
@@ -30,18 +30,18 @@ class Grammar(ContextualBackground):
     """b(x | c) = b(x) if some form of the grammar begins with the words so far and x, else 0.
 
     b(x) is the lexicon's background. A form begins after the word `start`, or at each boundary, and
-    ends with the boundary. Outside forms, and after a word that no form could have there, b(x | c)
-    is b(x). Every form that is drawn parses, and is complete within `longest` words.
+    ends with the boundary. Outside forms, and after a word that the grammar does not allow there,
+    b(x | c) is b(x). Every form that is drawn parses, and is complete within `longest` words.
 
     Attributes:
-      path: the file of the grammar; its form is described in `zoo.priors.grammars.rules`. It is
-        read once, when the run begins. A regular expression never stands for the unknown word:
-        where that may stand, the grammar has to say "<unk>".
-      start: the word after which a form begins; "" if there is nothing but forms.
-      longest: forms may have so many words.
-      depth: levels of the stack; forms that are nested more deeply are left out.
-      stacks: readings of an ambiguous beginning that are kept.
-      splits: whose forms must be of the grammar.
+      path: the file of the grammar, in the format of `zoo.priors.grammars.rules`. It is read once,
+        when the run begins. A regular expression never matches the unknown word: where the unknown
+        word may stand, the grammar needs "<unk>".
+      start: the word after which a form begins; "" if the text consists of forms only.
+      longest: the largest number of words of a form.
+      depth: levels of the stack; forms that are nested more deeply have no mass.
+      stacks: the number of readings of an ambiguous beginning that are kept.
+      splits: the splits whose forms must be forms of the grammar.
 
     Example:
       >>> _ = pathlib.Path("forms.grammar").write_text('form: "the" ("cat" | "sat")')
@@ -63,11 +63,15 @@ class Grammar(ContextualBackground):
         check_least(self, "priors.Grammar", longest=1, depth=1, stacks=1)
 
     def prepare(self, lexicon: Lexicon, texts) -> dict[str, np.ndarray]:
-        """The automaton as arrays.
+        """Compiles the grammar to the arrays of its automaton; see `_compile`.
+
+        Args:
+          lexicon: the words.
+          texts: {split: EncodedText} of `splits`.
 
         Raises:
-          UserError: the grammar is wrong (its line is named), has no form of the lexicon's words,
-            or does not have a form of the splits.
+          UserError: the grammar is malformed (its line is named), has no form of the lexicon's
+            words, or does not allow a form of the splits.
         """
         file = files.find(self.path)
         if lexicon.boundary is None:
@@ -76,27 +80,30 @@ class Grammar(ContextualBackground):
                 "counted or uncounted."
             )
         if self.start and self.start not in lexicon.ids:
-            raise UserError(f"the word {self.start!r} that begins a form is not in the lexicon.")
+            raise UserError(
+                f"priors.Grammar.start is {self.start!r}, which is not in the lexicon: give a word "
+                "of the lexicon after which forms begin."
+            )
         try:
             automata = rules.read(files.read_text(file), file)
             tables = _compile(automata, lexicon, file)
         except RecursionError as error:
             raise UserError(
-                f"{file} has rules that begin with rules that begin with rules, or parentheses "
-                "within parentheses, hundreds of them: write some of them out."
+                f"{file} has rules that begin with other rules, or parentheses within parentheses, "
+                "hundreds of levels deep: write some of them out."
             ) from error
         words, levels = tables["fewest"][automata.start], tables["levels"][automata.start]
         if words > self.longest or levels >= self.depth:
             raise UserError(
                 f"the shortest form of {file} has {words} words and {levels + 1} levels: set "
-                "longest and depth to no less."
+                "longest and depth of priors.Grammar to at least these."
             )
         for split, text in texts.items():
             self._check_forms(tables, lexicon, split, text, file)
         return tables
 
     def _check_forms(self, tables: Tables, lexicon: Lexicon, split, text, file):
-        """UserError for the first form that the automaton does not read."""
+        """Raises UserError for the first form that the automaton does not allow."""
         ends = np.append(text.starts[1:], len(text.words))
         sentences = [text.words[a:b] for a, b in zip(text.starts, ends, strict=True)]
         found_wrong = self.violations(jax.tree.map(jnp.asarray, tables), lexicon, sentences)
@@ -104,17 +111,21 @@ class Grammar(ContextualBackground):
             if position >= 0:
                 word = lexicon.words[sentences[number][position]]
                 raise UserError(
-                    f"sentence {number + 1} of {split} is no form of {file}: its word "
-                    f"{position + 1}, {word!r}, cannot stand there; mend the grammar, raise "
+                    f"sentence {number + 1} of {split} is not a form of {file}: its word "
+                    f"{position + 1}, {word!r}, cannot stand there. Correct the grammar, raise "
                     "longest, depth or stacks, or leave the split out of splits."
                 )
 
     def violations(self, tables: Tables, lexicon: Lexicon, sentences) -> np.ndarray:
-        """The position of the first word of each sentence that no form has there, -1 without any.
+        """Finds the first word of each sentence that the grammar does not allow there.
 
         Args:
-          tables: the automaton's, on the device.
+          tables: the arrays of the automaton, on the device.
+          lexicon: the words.
           sentences: word ids, with their boundaries.
+
+        Returns:
+          int [sentences], the position of the word; -1 if the grammar allows all words.
         """
         tables = tables | self._marks(lexicon)
         boundary = lexicon.boundary_id
@@ -152,11 +163,11 @@ class Grammar(ContextualBackground):
         }
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The automaton, the lexicon's background, and the words that begin and end a form."""
+        """Returns the automaton, the lexicon's background, and the words that delimit a form."""
         return super().tables(lexicon) | self._marks(lexicon)
 
     def initial_carry(self, batch: int) -> Carry:
-        """Outside any form: no stack."""
+        """Returns the carry outside any form: no stack."""
         return {
             "stack": jnp.zeros((batch, self.stacks, self.depth), jnp.int32),
             "size": jnp.zeros((batch, self.stacks), jnp.int32),
@@ -166,10 +177,11 @@ class Grammar(ContextualBackground):
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (contexts, carry).
+        """Computes the contexts after words [B, T], and the carry; see `Contextual.apply`.
 
-        A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", how
-        many there are, [B, T, stacks], 0 for no stack; "left", the words that may still come.
+        A context has "stack", the states [B, T, stacks, depth], the innermost last; "size", the
+        number of states of each stack, [B, T, stacks], 0 for no stack; "left", the number of words
+        that may still come, [B, T].
         """
 
         def step(carry, inputs):
@@ -195,12 +207,14 @@ class Grammar(ContextualBackground):
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, 1), contexts), carry
 
     def _may_move(self, tables: Tables, contexts: Context, classes=None):
-        """Which moves may be taken from which states.
+        """Finds the moves that may be taken from each state of the stacks.
 
-        A stack may be cut down to any state above which all are complete; then that state reads.
+        A state of a stack may read a word if all states above it are complete.
 
         Args:
-          classes: of the word read, [...]; None for all classes.
+          tables: the arrays of `tables`.
+          contexts: as `apply` gives them.
+          classes: the class of the word read, [...]; None for all classes.
 
         Returns:
           bool [..., stacks, depth, (classes), moves].
@@ -208,7 +222,7 @@ class Grammar(ContextualBackground):
         stack, size, left = contexts["stack"], contexts["size"], contexts["left"]
         level = jnp.arange(self.depth).reshape((1,) * (stack.ndim - 1) + (self.depth,))
         there = level < size[..., None]
-        # From the innermost outwards: whether all that are further in are complete.
+        # From the innermost state outwards: whether all inner states are complete.
         done = jnp.where(there, tables["ends"][stack], True)
         open_ = jnp.cumprod(done[..., ::-1], axis=-1)[..., ::-1].astype(bool)
         complete = jnp.concatenate([open_[..., 1:], jnp.ones_like(open_[..., :1])], axis=-1)
@@ -224,7 +238,7 @@ class Grammar(ContextualBackground):
         return (room <= room_left) & (words < words_left)
 
     def _allowed(self, tables: Tables, contexts: Context):
-        """(classes of words that may come next [..., C], whether the form may end [...])."""
+        """Returns (classes of words that may come next [..., C]; whether forms may end [...])."""
         may = self._may_move(tables, contexts)
         return may.any((-1, -3, -4)), self._may_end(tables, contexts)
 
@@ -236,7 +250,7 @@ class Grammar(ContextualBackground):
         return (done & (contexts["size"] > 0)).any(-1)
 
     def _read(self, tables: Tables, contexts: Context, classes):
-        """The stacks after a word of the classes [B]; all of size 0 if it could not stand there."""
+        """Computes the stacks after a word of the classes [B]; size 0 where it is not allowed."""
         stack = contexts["stack"]
         may = self._may_move(tables, contexts, classes)
         shift = tables["moves"][stack, _beside(classes, stack)]
@@ -270,14 +284,14 @@ class Grammar(ContextualBackground):
         }
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """log b(words | c), nats, [...]."""
+        """Computes log b(words | c), nats, [...]."""
         allowed = self._may_move(tables, contexts, tables["class"][words]).any((-1, -2, -3))
         allowed = jnp.where(words == tables["boundary"], self._may_end(tables, contexts), allowed)
         allowed |= ~(contexts["size"] > 0).any(-1)
         return jnp.where(allowed, tables["log_background"][words], -jnp.inf)
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """log b of every word, nats, [..., V]."""
+        """Computes log b(x | c) of every word, nats, [..., V]."""
         classes, ended = self._allowed(tables, contexts)
         allowed = classes[..., tables["class"]]
         is_boundary = jnp.arange(allowed.shape[-1]) == tables["boundary"]
@@ -289,16 +303,18 @@ class Grammar(ContextualBackground):
 
 
 def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
-    """The automaton's arrays.
+    """Compiles automata to arrays for the words of a lexicon.
 
     Returns:
-      class: [V], words of one class stand in the same places; class 0 stands in none.
-      first: the state in which a form begins. ends: [Q], whether a rule may end in a state.
-      fewest, levels: [Q], see `grammar_rules.completions`.
-      moves: [Q, C, moves], numbers of shifts, 0 for none; move_words, the fewest words that they
-      lead to, and move_room, the levels that these need, both out of reach where there is no move.
-      Of each shift: pushed [shifts, width], the states that it puts in the place of its own;
-      height, how many.
+      class: [V], words of one class may stand in the same places; words of class 0 in none.
+      first: the state in which a form begins.
+      ends: [Q], whether a rule may end in a state.
+      fewest, levels: [Q], see `rules.completions`.
+      moves: [Q, C, moves], numbers of shifts, 0 for none.
+      move_words: [Q, C, moves], the fewest words to the end after the move; NEVER without a move.
+      move_room: [Q, C, moves], the levels that these words need; NEVER without a move.
+      pushed: [shifts, width], the states that a shift puts in the place of the state.
+      height: [shifts], the number of these states.
     """
     marks, boundary = (lexicon.boundary, lexicon.unknown), lexicon.ids[lexicon.boundary]
     words_of = {}
@@ -323,7 +339,10 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
 
     completions = rules.completions(automata, lambda symbol: bool(words_of[symbol]))
     if math.isinf(completions[automata.start][0]):
-        raise UserError(f"{path} has no form that is made of words of the lexicon alone.")
+        raise UserError(
+            f"{path} has no form that consists of words of the lexicon only: correct the grammar, "
+            "or give a vocabulary with its words."
+        )
     reached = rules.skips(automata)
     shifts: dict = {}
     moves: dict = {}
@@ -342,7 +361,7 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
         "class": np.array(class_of, np.int32),
         "first": np.array(automata.start, np.int32),
         "ends": np.array([any(automata.final[q] for q in reach) for reach in reached]),
-        # A state that cannot be completed is in no stack.
+        # A state that cannot be completed is never on a stack.
         "fewest": np.array([min(words, NEVER) for words, _ in completions], np.int32),
         "levels": np.array([min(levels, NEVER) for _, levels in completions], np.int32),
         "moves": np.zeros((states, len(classes), most), np.int32),
@@ -364,5 +383,5 @@ def _compile(automata, lexicon, path) -> dict[str, np.ndarray]:
 
 
 def _beside(array, stack):
-    """array [...] with axes of 1 for the others of stack [..., stacks, depth]."""
+    """Returns array [...] with axes of size 1 for the last axes of stack [..., stacks, depth]."""
     return array.reshape(array.shape + (1,) * (stack.ndim - array.ndim))

@@ -1,4 +1,4 @@
-r"""Grammars as text, and the automata that they are compiled to.
+r"""The text format of grammars, and the automata to which they are compiled.
 
     # A comment. The first rule is the start; a rule goes on in lines that are indented.
     form: "answer" "(" variable "," goals ")"
@@ -7,12 +7,12 @@ r"""Grammars as text, and the automata that they are compiled to.
         | "not" "(" goals ")"
     variable: "A" | "B"
 
-Symbols stand one after the other, | between alternatives, * + ? after what is repeated or optional,
+Symbols stand one after the other, | between alternatives, * + ? after a repeated or optional part,
 parentheses around groups. A grammar of one rule is a regular expression over words.
 
-Each rule becomes a deterministic finite automaton whose edges are words or other rules; a rule on
-an edge is a call, after which the automaton goes on where the edge leads. What remains to be done
-is thus a stack of states, the innermost last.
+Each rule becomes a deterministic finite automaton whose edges are words or other rules. A rule on
+an edge is a call, after which the automaton goes on where the edge leads. The state of a parse is
+thus a stack of states, the innermost last.
 """
 
 import dataclasses
@@ -36,10 +36,10 @@ class Automata:
     """The automata of all rules, their states numbered together.
 
     Attributes:
-      edges: of each state, {symbol: state}.
-      final: whether a rule may end in it.
+      edges: {symbol: next state} for each state.
+      final: for each state, whether a rule may end in it.
       starts: {rule: its first state}.
-      start: the grammar's.
+      start: the first state of the grammar's first rule.
       lines: {rule: its line in the text}.
     """
 
@@ -51,7 +51,15 @@ class Automata:
 
 
 def read(text: str, path) -> Automata:
-    """The automata of a grammar; UserError names the path and the line where it is wrong."""
+    """Reads a grammar and builds its automata.
+
+    Args:
+      text: the grammar.
+      path: the file of the text, for messages.
+
+    Raises:
+      UserError: the grammar is malformed; names the path and the line.
+    """
     rules: dict = {}
     lines: dict = {}
     name = None
@@ -74,7 +82,7 @@ def read(text: str, path) -> Automata:
         for kind, spelled, _ in line_tokens:
             if kind == "bad":
                 raise UserError(
-                    f"{path}, line {number}: {spelled!r} is no symbol: quote words, put regular "
+                    f"{path}, line {number}: {spelled!r} is not a symbol: quote words, put regular "
                     "expressions between slashes."
                 )
         if line_tokens and (name is None or not (head or line[0].isspace())):
@@ -93,7 +101,10 @@ def read(text: str, path) -> Automata:
         parser = _Parser(tokens, path, lines[name])
         for _, rule, number in (token for token in tokens if token[0] == "rule"):
             if rule not in rules:
-                raise UserError(f"{path}, line {number}: there is no rule {rule}.")
+                raise UserError(
+                    f"{path}, line {number}: the rule {rule} is not defined: add it, or quote the "
+                    "word."
+                )
         starts[name] = len(edges)
         _determinise(parser.automaton(), edges, final)
     automata = Automata(edges, final, starts, starts[next(iter(rules))], lines)
@@ -112,10 +123,10 @@ class _Parser:
         self.moves = []
 
     def automaton(self):
-        """(moves, first state, last state)."""
+        """Parses the rule to (moves, first state, last state)."""
         first, last = self._alternatives()
         if self.position < len(self.tokens):
-            self._fail("there is a ) too many")
+            self._fail("a ) has no ( before it: take it out, or add the (")
         return self.moves, first, last
 
     def _fail(self, what):
@@ -147,7 +158,7 @@ class _Parser:
             self.moves[last].append((None, begin))
             last = end
         if first == last:
-            self._fail("an alternative is empty; put ? after what may be left out")
+            self._fail("an alternative is empty: put ? after an optional part instead")
         return first, last
 
     def _repeated(self):
@@ -168,12 +179,12 @@ class _Parser:
     def _single(self):
         kind, text = self._peek()
         if kind == "sign" and text != "(":
-            self._fail(f"{text} follows nothing that it could repeat")
+            self._fail(f"{text} has nothing before it to repeat: put a symbol or a group there")
         self.position += 1
         if kind == "sign":
             inner = self._alternatives()
             if self._peek() != ("sign", ")"):
-                self._fail("a ( is never closed")
+                self._fail("a ( is never closed: add the )")
             self.position += 1
             return inner
         if kind != "rule":
@@ -184,7 +195,7 @@ class _Parser:
             # The others for numbers that are too long, and for parentheses that are too deep.
             except (re.error, ValueError, OverflowError, RecursionError) as error:
                 self.position -= 1
-                self._fail(f"/{text}/ is no regular expression ({error})")
+                self._fail(f"/{text}/ is not a valid regular expression ({error}): correct it")
         first, last = self._state(), self._state()
         self.moves[first].append(((kind, text), last))
         return first, last
@@ -222,7 +233,11 @@ def _determinise(automaton, edges, final):
 
 
 def skips(automata: Automata) -> list[set[int]]:
-    """Finds the states that are reached from each state without any word, itself among them."""
+    """Finds the states that each state reaches without reading a word, itself among them.
+
+    Args:
+      automata: of a grammar.
+    """
     empty: set = set()  # rules that may be nothing
     while True:
         reached = []
@@ -270,13 +285,15 @@ def _check_left_recursion(automata, path):
 
 
 def completions(automata: Automata, possible) -> list[tuple[float, float]]:
-    """(fewest words, levels of the stack that they need) with which each state can be completed.
-
-    Of the completions with the fewest words, one with the fewest levels; (inf, inf) where there is
-    none.
+    """Computes the cost of the cheapest completion of each state.
 
     Args:
-      possible: symbol -> whether there is any word that it stands for.
+      automata: of a grammar.
+      possible: symbol -> whether any word of the lexicon matches it.
+
+    Returns:
+      (fewest words to the end of the rule, fewest levels of the stack that they need) for each
+      state; (inf, inf) where no completion exists.
     """
     values = [(0, 0) if final else (math.inf, math.inf) for final in automata.final]
     changed = True
@@ -299,15 +316,24 @@ def completions(automata: Automata, possible) -> list[tuple[float, float]]:
 
 
 def is_end(automata: Automata, state: int) -> bool:
-    """Whether a rule can only end in the state: a call that leads there needs no stack."""
+    """Whether a rule can only end in the state, so that a call that leads there needs no stack.
+
+    Args:
+      automata: of a grammar.
+      state: the number of a state.
+    """
     return automata.final[state] and not automata.edges[state]
 
 
 def shifts(automata: Automata) -> list[set[tuple[Symbol, tuple[int, ...], int]]]:
-    """Finds what reading one word does in each state: (symbol of the word, pushed states, new
-    state).
+    """Finds the effects of reading one word in each state.
 
-    The state itself is replaced by the pushed ones and the new one, the innermost.
+    Args:
+      automata: of a grammar.
+
+    Returns:
+      {(symbol of the word, pushed states, new state), ...} for each state. The pushed states and
+      the new state, the innermost, replace the state.
     """
     reached, results_of = skips(automata), {}
 

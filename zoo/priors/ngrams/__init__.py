@@ -1,1 +1,1 @@
-"""N-gram models: counted here, or read, as backgrounds that run along a text."""
+"""N-gram models, estimated from text or read from files, as backgrounds along a text."""

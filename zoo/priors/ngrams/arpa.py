@@ -26,9 +26,9 @@ from zoo.sources import files
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _UPPER = UNKNOWN.upper()
-# log10 of a probability of 0, as these files have it.
+# log10 of a probability of 0, as ARPA files write it.
 ZERO = -99.0
-# No more digits than there ever are: Python refuses to read thousands.
+# At most 18 digits: Python refuses to read numbers of thousands of digits.
 _SECTION = re.compile(r"\\([0-9]{1,18})-grams:")
 _COUNT = re.compile(r"ngram[ \t]+([0-9]{1,18})[ \t]*=[ \t]*([0-9]{1,18})")
 _BLANK = " \t\r"
@@ -39,10 +39,10 @@ _BLANKS = re.compile(r"[ \t]+")
 class Arpa(backoff.Backoff):
     """b(x | the last order - 1 words) of an ARPA file, restricted to the words of the lexicon.
 
-    The lexicon's boundary is <s> in a context and </s> where it is predicted. Words that the file
-    does not have share the probability of <unk> as a single word; longer n-grams with <unk> in them
-    are those of the lexicon's own unknown word alone. n-grams of words that the lexicon does not
-    have are left out, and their mass with them: the head normalises.
+    The lexicon's boundary is <s> in a context and </s> where it is predicted. Words of the lexicon
+    that are not in the file share the unigram probability of <unk>; longer n-grams with <unk>
+    apply only to the lexicon's own unknown word. n-grams with words that are not in the lexicon are
+    left out, and their mass with them: the head normalises.
 
     Attributes:
       path: the file, perhaps compressed with gzip; read once, when the run begins.
@@ -66,12 +66,21 @@ class Arpa(backoff.Backoff):
         check_least(self, "priors.Arpa", order=2)
 
     def prepare(self, lexicon, texts):
-        """The back-off tables; UserError names the line where the file is wrong."""
+        """Reads the back-off tables from the file.
+
+        Args:
+          lexicon: the words.
+          texts: not used.
+
+        Raises:
+          UserError: the file is malformed (its line is named), has fewer than `order` orders, or
+            gives no mass to a word of the lexicon.
+        """
         file = files.find(self.path)
         listed = _with_our_unknown(read(files.read_text(file), file))
         if len(listed) == 1:
             raise UserError(
-                f"{file} has single words alone: give a file with longer n-grams, or take "
+                f"{file} has unigrams only: give a file with longer n-grams, or take "
                 "vocabulary.background=Unigram."
             )
         if len(listed) < self.order:
@@ -107,7 +116,7 @@ class Arpa(backoff.Backoff):
         )
 
     def _log_unigram(self, unigrams, lexicon, file):
-        """log10 p(x), [V]: unknown words share the probability of <unk>."""
+        """Returns log10 p(x), [V]; words that are not in the file share <unk>'s probability."""
         names = [END if word == lexicon.boundary else word for word in lexicon.words]
         names = [name if (name,) in unigrams else UNKNOWN for name in names]
         shared = names.count(UNKNOWN)
@@ -129,7 +138,7 @@ class Arpa(backoff.Backoff):
 
 
 def _with_our_unknown(levels):
-    """The n-grams of a file with <unk> for <UNK>, as some programs write it, if it has no <unk>."""
+    """Replaces <UNK>, as some programs write it, by <unk> in n-grams without <unk>."""
     if (UNKNOWN,) in levels[0] or (_UPPER,) not in levels[0]:
         return levels
     return [
@@ -142,10 +151,12 @@ def _with_our_unknown(levels):
 
 
 def _in_lexicon(levels, lexicon, predicted):
-    """n-grams as tuples of ids, those with words outside the lexicon left out.
+    """Returns the n-grams as tuples of ids, without n-grams of words outside the lexicon.
 
     Args:
-      predicted: whether the last word is one that is predicted, or the whole a context.
+      levels: {n-gram: values} for each order.
+      lexicon: the words.
+      predicted: whether the last word is predicted; if not, the whole n-gram is a context.
     """
     ids = {word: word_id for word_id, word in enumerate(lexicon.words) if word != lexicon.boundary}
     context, last = dict(ids), dict(ids)
@@ -163,13 +174,20 @@ def _in_lexicon(levels, lexicon, predicted):
 
 
 def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """For each order {n-gram: (log10 probability, log10 back-off weight, 0 if there is none)}.
+    """Reads an ARPA file.
 
-    Words end at spaces and tabs alone: a no-break space may be within one. What is below -99, as
-    -inf is, is read as -99, so that the log-probability of n-grams that are in a text is finite.
+    Words end only at spaces and tabs: a no-break space may be part of a word. Values below -99,
+    such as -inf, are read as -99, so that the log-probability of n-grams in a text is finite.
+
+    Args:
+      text: the content of the file.
+      path: the file, for messages.
+
+    Returns:
+      {n-gram: (log10 probability, log10 back-off weight, 0 without one)} for each order.
 
     Raises:
-      UserError: with the path and the line where the form is wrong.
+      UserError: the file is malformed; names the path and the line.
     """
     promised = {}
     levels: list = []
@@ -199,11 +217,14 @@ def read(text: str, path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
             levels[-1][gram] = values
     if not begun:
         raise UserError(
-            f"{path} is no ARPA file, for it has no line '\\data\\': give a model of n-grams as "
-            "KenLM and SRILM write them."
+            f"{path} is not an ARPA file: it has no line '\\data\\'. Give an n-gram model as KenLM "
+            "and SRILM write them."
         )
     if not ended:
-        raise UserError(f"{path} has no \\end\\ at its end: it is cut short, or no ARPA file.")
+        raise UserError(
+            f"{path} has no \\end\\ at its end: it is cut short, or not an ARPA file. Give the "
+            "whole file."
+        )
     if not levels and not any(promised.values()):
         raise UserError(f"{path} has no n-grams: give a model with some.")
     for order, many in promised.items():
@@ -218,7 +239,7 @@ def _fail(path, number, what):
 
 
 def _entry(line, order, path, number):
-    """(n-gram, (log10 probability, log10 back-off weight)) of a line."""
+    """Parses a line to (n-gram, (log10 probability, log10 back-off weight))."""
     first, *rest = _BLANKS.split(line)
     if len(rest) not in (order, order + 1):
         _fail(path, number, f"a {order}-gram has {order} words between its two numbers")

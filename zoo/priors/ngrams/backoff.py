@@ -6,13 +6,13 @@ A model of order n gives, for a context c of n - 1 words with suffix c' (c witho
                backoff(c) b(x | c')     for all others,
 
 down to a unigram distribution b(x). So b(. | c) is weight(c) b(.), a dense vector that is the same
-for all contexts, but for the words of short lists, those of c and of its suffixes, each list with a
+for all contexts, except for the words in the short lists of c and of its suffixes, each list with a
 weight of its own. Contexts are the nodes of a trie whose edges are words read backwards: the
 suffixes of a context are the nodes on the way to it.
 
 The masses of signatures have the same form: B(s | c) is listed where c lists a word of s, and is
-backoff(c) B(s | c') otherwise. What is listed is kept whole, as logs, and never as a difference to
-what is backed off to: a word may be listed with far less, even with 10^-99.
+backoff(c) B(s | c') otherwise. Listed values are kept as logs of the whole value, never as a
+difference to the backed-off value: a listed value may be far smaller, even 10^-99.
 """
 
 import itertools
@@ -28,13 +28,13 @@ from zoo.lexicon import Lexicon
 from zoo.priors.contextual import ContextualBackground
 from zoo.priors.ngrams import backoff_lists
 
-# Words are taken from a node's list so many at a time.
+# Words of a node's list that are taken at a time.
 WINDOW = 16
-# So many windows at a time.
+# Windows that are taken at a time.
 WINDOWS = 4096
-# A list with more than one word in so many of the vocabulary is kept as a dense row.
+# A list with more than 1/DENSE of the vocabulary is kept as a dense row.
 DENSE = 16
-# In a dense row, what no logarithm of a probability is.
+# Marks an item of a dense row that is not listed; log-probabilities are never +inf.
 UNLISTED = np.inf
 
 
@@ -42,14 +42,19 @@ class Trie:
     """All suffixes of some contexts, as nodes in breadth-first order; node 0 has no words.
 
     Attributes:
-      word: int32 [nodes], the word that an edge leads to a node with.
-      start: int64 [nodes + 1], the children of node u are the nodes start[u] to start[u + 1], in
-        the order of their words.
-      levels: where the nodes of each length begin, and the number of nodes.
+      word: int32 [nodes], the word on the edge to each node.
+      start: int64 [nodes + 1], the children of node u are the nodes start[u] to start[u + 1] - 1,
+        in the order of their words.
+      levels: the first node of each length, and the number of nodes.
     """
 
     def __init__(self, contexts: list[np.ndarray], vocabulary: int):
-        """Of contexts, int [m, length] each, in the order of the text."""
+        """Builds the trie of contexts.
+
+        Args:
+          contexts: int [m, length] each, words in the order of the text.
+          vocabulary: V, the number of words.
+        """
         self.vocabulary = vocabulary
         order = 1 + max((array.shape[1] for array in contexts), default=0)
         parents = [np.zeros(len(array), np.int64) for array in contexts]
@@ -81,15 +86,16 @@ class Trie:
         return len(self.word)
 
     def nodes(self) -> list[np.ndarray]:
-        """The node of each context that the trie was made of."""
+        """Returns the nodes of the contexts that the trie was built from, int64 [m] each."""
         return self._nodes
 
 
 def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str, np.ndarray]:
-    """The tables of an interpolated model, as a `Backoff` keeps them.
+    """Makes the tables of an interpolated model, as a `Backoff` keeps them.
 
     Args:
       unigram: b(x), [V].
+      trie: the contexts.
       backoff: [nodes of the trie].
       nodes: [m], in any order.
       words: [m], x.
@@ -104,12 +110,15 @@ def prepare(unigram, trie: Trie, backoff, nodes, words, additional) -> dict[str,
 
 
 def prepare_listed(log_unigram, trie: Trie, log_backoff, nodes, words, log_prob):
-    """The tables of a model that is given as it lists words, in nats; see `prepare`.
+    """Makes the tables of a model that is given by its listed log-probabilities; see `prepare`.
 
     Args:
+      log_unigram: log b(x), [V], nats.
+      trie: the contexts.
+      log_backoff: log backoff(c), [nodes], nats.
       nodes: [m], in any order.
       words: [m], x.
-      log_prob: [m], log b(x | c) for the word x and the context c of a node.
+      log_prob: [m], log b(x | c) for the word x and the context c of a node, nats.
     """
     return {
         "log_unigram": np.asarray(log_unigram, np.float32),
@@ -132,7 +141,7 @@ def _prepared(trie, nodes, words, **values):
 
 
 def _find(starts, sorted_words, node, word):
-    """(slot of the word in the node's part of sorted_words, whether it is there), [...] each."""
+    """Finds (slot of the word in the node's part of sorted_words, whether it is there), [...]."""
     low, high = starts[node], starts[node + 1]
     last = len(sorted_words) - 1
 
@@ -147,17 +156,20 @@ def _find(starts, sorted_words, node, word):
 
 
 class Backoff(ContextualBackground):
-    """A background in back-off form; `prepare` of a subclass gives those of `prepare` or
-    `prepare_listed` here.
+    """A background in back-off form.
 
-    The carry is the last n - 1 words, -1 where there is none. A context is the nodes of its
-    suffixes, int32 [..., n - 1], the shortest first, 0 where the model has no such node.
+    The method `prepare` of a subclass returns the tables of `prepare` or `prepare_listed` of this
+    module. The carry is the last n - 1 words, -1 for none. A context is the nodes of its suffixes,
+    int32 [..., n - 1], the shortest first, 0 where the model does not have the suffix.
+
+    Attributes:
+      order: n.
     """
 
     order: int
 
     def tables(self, lexicon: Lexicon) -> Tables:
-        """The trie, and the lists of "word" and "signature", as dense rows where they are long."""
+        """Returns the trie, and the lists of words and of signatures, long ones as dense rows."""
         kept = self.kept(lexicon)
         signature = np.arange(len(lexicon), dtype=np.int32)
         if lexicon.feature_names:
@@ -173,13 +185,13 @@ class Backoff(ContextualBackground):
         }
 
     def initial_carry(self, batch: int) -> Carry:
-        """The carry before any word: no words."""
+        """Returns the carry before any word: -1, int32 [batch, n - 1]."""
         return jnp.full((batch, self.order - 1), -1, jnp.int32)
 
     def apply(
         self, tables: Tables, words: jax.Array, carry: Carry, *, reset: jax.Array | None = None
     ) -> tuple[Context, Carry]:
-        """words [B, T] -> (nodes [B, T, n - 1], carry)."""
+        """Finds (nodes of the contexts after words [B, T], int32 [B, T, n - 1]; carry)."""
         time, span = words.shape[1], self.order - 1
         words = jnp.concatenate([carry, words.astype(jnp.int32)], axis=1)
         sequence = jnp.zeros(words.shape, jnp.int32)
@@ -199,7 +211,7 @@ class Backoff(ContextualBackground):
         return jnp.stack(nodes, axis=-1), carry
 
     def log_prob(self, tables: Tables, contexts: Context, words: jax.Array) -> jax.Array:
-        """log b(words | c), nats, [...]."""
+        """Computes log b(words | c), nats, [...]."""
         lists = tables["word"]
         log_probs = lists["unigram"][words]
         for level in range(contexts.shape[-1]):
@@ -212,23 +224,25 @@ class Backoff(ContextualBackground):
         return log_probs
 
     def log_probs(self, tables: Tables, contexts: Context) -> jax.Array:
-        """log b of every word, nats, [..., V]."""
+        """Computes log b(x | c) of every word, nats, [..., V]."""
         return _log_values(tables, contexts, tables["word"])
 
     def log_masses(
         self, tables: Tables, contexts: Context, signature: jax.Array, signatures
     ) -> jax.Array:
-        """log B(s | c), nats, [..., S]: from the unigram masses and the lists alone."""
+        """Computes log B(s | c), nats, [..., S], from the unigram masses and the lists."""
         return _log_values(tables, contexts, tables["signature"])
 
 
 def _on_device(lists, is_dense, levels):
-    """The arrays of `Lists` for `_log_values`.
+    """Makes the arrays of `Lists` for `_log_values`.
 
-    unigram: [C]. start: int32 [nodes + 1], item: int32 [m], value: [m], as in Lists.
-    sparse_length: int32 [nodes], of the lists that are no dense rows. dense_row: int32 [nodes], the
-    row of a node among those of its level, 0 if it has none. dense: for each level [1 + rows, C],
-    UNLISTED where an item is not in the list.
+    Returns:
+      unigram: [C], log of the unigram values.
+      start: int32 [nodes + 1], item: int32 [m], value: [m], as in Lists, values as logs.
+      sparse_length: int32 [nodes], the length of a node's list; 0 if it is a dense row.
+      dense_row: int32 [nodes], the row of a node in `dense` of its level, 0 for none.
+      dense: for each level [1 + rows, C], UNLISTED where an item is not in the list.
     """
     row, dense = np.zeros(len(is_dense), np.int32), []
     for first, end in itertools.pairwise(levels[1:]):
@@ -251,10 +265,10 @@ def _on_device(lists, is_dense, levels):
 
 
 def _log_values(tables, contexts, lists):
-    """The log of what `lists` say of each item under each context, nats, [..., C]."""
+    """Computes the log of the value of each item of `lists` under each context, nats, [..., C]."""
     shape = contexts.shape[:-1]
     nodes = contexts.reshape(math.prod(shape), contexts.shape[-1])
-    # What the list of a node is multiplied with: the weights of the longer contexts.
+    # The list of a node is multiplied by the weights of the longer contexts.
     weight = jnp.cumsum(tables["log_backoff"][nodes][:, ::-1], axis=1)[:, ::-1]
     weight = jnp.pad(weight, ((0, 0), (0, 1)))
     values = weight[:, :1] + lists["unigram"][None]
@@ -270,18 +284,20 @@ def _log_values(tables, contexts, lists):
 
 
 def _first_above(ends, values):
-    """The number of the first of the rising ends [N] above each value, N where none is; of any N,
-    as in a program that is exported for any number of rows."""
+    """Returns the index of the first of the rising ends [N] above each value, N if none is.
+
+    N may be symbolic, as in a program that is exported for any number of rows.
+    """
     if is_known(ends.shape[0]):
         return jnp.searchsorted(ends, values, side="right")
     return (ends[None] <= values[:, None]).sum(axis=1, dtype=jnp.int32)
 
 
 def _put_lists(values, lists, node, weight):
-    """values [N, C] with weight [N] + the lists of the nodes [N] in their places.
+    """Sets items of values [N, C] to weight [N] + the log values in the lists of the nodes [N].
 
-    The lists have very different lengths: they are cut into windows, and the windows of all nodes
-    are taken one after the other, so that the time goes with the number of items in the lists.
+    The lists have very different lengths. They are cut into windows, and the windows of all nodes
+    are taken one after the other, so that the time is proportional to the number of items.
     """
     rows = node.shape[0]
     length, start = lists["sparse_length"][node], lists["start"][node]

@@ -1,7 +1,6 @@
-"""The lists of a back-off model (zoo.priors.ngrams.backoff) on the host, of words and of
-signatures.
+"""Lists of words and of signatures of a back-off model (zoo.priors.ngrams.backoff), on the host.
 
-Everything is computed in float64, so that differences of masses lose nothing that shows.
+Everything is computed in float64, so that differences of masses are precise.
 """
 
 import dataclasses
@@ -10,20 +9,22 @@ import itertools
 
 import numpy as np
 
-# What is left of a probability that rounding has made 0 or less.
+# Replaces a probability that rounding has made 0 or less.
 LEAST = 1e-99
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lists:
-    """What a model lists after each context, of items: words, or signatures.
+    """The listed values of a back-off model after each context. Items are words or signatures.
 
     Attributes:
-      parent: int64 [nodes], the node of a context without its first word; 0 has no words.
-      backoff: [nodes].
-      unigram: [C], of each item after no words.
-      start: int64 [nodes + 1]; after node u the items item[start[u]:start[u + 1]], in their order,
-        have the values value[start[u]:start[u + 1]].
+      parent: int64 [nodes], the node of a context without its first word; node 0 has no words.
+      backoff: [nodes], back-off weights.
+      unigram: [C], the value of each item after no words.
+      start: int64 [nodes + 1]; node u lists the items item[start[u]:start[u + 1]], sorted, with the
+        values value[start[u]:start[u + 1]].
+      item: int64 [m].
+      value: [m].
     """
 
     parent: np.ndarray
@@ -53,7 +54,15 @@ class Lists:
         return self.node * len(self.unigram) + self.item
 
     def of(self, nodes, items):
-        """The value of each item after its node, [n]: listed there, or backed off to."""
+        """Computes the value of each item after its node, listed or backed off to.
+
+        Args:
+          nodes: int [n].
+          items: int [n].
+
+        Returns:
+          [n].
+        """
         size, keys = len(self.unigram), self._keys
         weight, values = np.ones(len(nodes)), np.zeros(len(nodes))
         left, node = np.arange(len(nodes)), np.asarray(nodes, np.int64)
@@ -73,16 +82,27 @@ class Lists:
 
 
 def parents(node_start):
-    """The parent of each node, int64 [nodes], of where the children of each begin."""
+    """Computes the parent of each node.
+
+    Args:
+      node_start: int [nodes + 1], the first child of each node; see `backoff.Trie`.
+
+    Returns:
+      int64 [nodes].
+    """
     counts = np.diff(node_start.astype(np.int64))
     return np.concatenate([[0], np.repeat(np.arange(len(counts)), counts)])
 
 
 def of_words(kept: dict[str, np.ndarray]) -> Lists:
-    """The lists of words in the tables that `prepare` or `prepare_listed` of backoff made."""
+    """Makes the lists of words from the tables of `backoff.prepare` or `backoff.prepare_listed`.
+
+    Args:
+      kept: the tables.
+    """
     parent = parents(kept["node_start"])
     starts_and_words = kept["list_start"].astype(np.int64), kept["list_word"].astype(np.int64)
-    if "list_value" in kept:  # what is added to what is backed off to
+    if "list_value" in kept:  # values that are added to the backed-off values
         names = ("backoff", "unigram", "list_value")
         backoff, unigram, additions = (kept[name].astype(np.float64) for name in names)
         return of_additions(
@@ -94,15 +114,15 @@ def of_words(kept: dict[str, np.ndarray]) -> Lists:
 
 
 def of_additions(additions: Lists, levels) -> Lists:
-    """The lists of an interpolated model: listed(x | c) = additional(x | c) + backoff(c) b(x | c').
+    """Computes listed(x | c) = additional(x | c) + backoff(c) b(x | c') of an interpolated model.
 
     Args:
-      additions: its values are additional(x | c).
-      levels: where the nodes of each length begin, and the number of nodes.
+      additions: lists whose values are additional(x | c).
+      levels: the first node of each length, and the number of nodes.
     """
     listed = additions.value.copy()
     lists = dataclasses.replace(additions, value=listed)
-    # The shorter contexts come first: what is backed off to is complete.
+    # The shorter contexts come first: their lists are complete.
     for part, node in _by_length(additions, levels):
         shorter = lists.of(additions.parent[node], additions.item[part])
         listed[part] = np.maximum(listed[part] + additions.backoff[node] * shorter, LEAST)
@@ -110,14 +130,15 @@ def of_additions(additions: Lists, levels) -> Lists:
 
 
 def of_signatures(words: Lists, levels, signature) -> Lists:
-    """The lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
+    """Computes the lists of the masses of signatures: B(s | c) is listed where c lists a word of s.
 
     B(s | c) = sum of listed(x | c) + backoff(c) (B(s | c') - sum of b(x | c')) over the words x of
-    s that c lists. The difference, what the other words of s have after c', is 0 if there are none.
+    s that c lists. The difference is the mass of the other words of s after c', 0 without any.
 
     Args:
+      words: the lists of words.
       levels: as in `of_additions`.
-      signature: int [V], of each word.
+      signature: int [V], the signature of each word.
     """
     size = int(signature.max()) + 1
     members = np.bincount(signature, minlength=size)
@@ -139,7 +160,7 @@ def of_signatures(words: Lists, levels, signature) -> Lists:
 
 
 def _by_length(lists, levels):
-    """For each length of contexts (a slice of the entries of their lists, the nodes of these)."""
+    """Yields (slice of the entries of their lists, nodes of these entries) for each length."""
     for first, end in itertools.pairwise(levels[1:]):
         part = slice(lists.start[first], lists.start[end])
         yield part, lists.node[part]

@@ -7,9 +7,9 @@ for counts of 1, of 2, and of 3 or more,
     b(x | c) = (a(c x) - D(a(c x))) / a(c) + backoff(c) b(x | c'),
     backoff(c) = sum_x D(a(c x)) / a(c),
 
-down to a uniform distribution over all words of the lexicon. a(c x) is how often the words occur,
-for the longest contexts and for those that begin a sentence; for the others it is how many
-different words stand before them.
+down to a uniform distribution over all words of the lexicon. The adjusted count a(c x) is the
+number of occurrences of c x for the longest contexts and for contexts that begin a sentence; for
+other contexts it is the number of different words before c x.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ import numpy as np
 from zoo.errors import UserError, check_least
 from zoo.priors.ngrams import backoff
 
-# Where a text has too few counts to estimate discounts from.
+# Discounts for texts with too few counts to estimate them from.
 USUAL_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
@@ -31,7 +31,7 @@ class NGram(backoff.Backoff):
 
     Attributes:
       order: n.
-      splits: whose text is counted; what a model is tested on should not be among them.
+      splits: the splits whose text is counted; the test text should not be among them.
 
     Example:
       >>> background = priors.NGram(order=2)
@@ -49,7 +49,12 @@ class NGram(backoff.Backoff):
             raise UserError("priors.NGram.splits is empty: name the splits to count, as in train.")
 
     def prepare(self, lexicon, texts):
-        """The back-off tables; see `backoff.prepare`."""
+        """Estimates the model and returns its back-off tables; see `backoff.prepare`.
+
+        Args:
+          lexicon: the words.
+          texts: {split: EncodedText} of `splits`.
+        """
         boundary = lexicon.ids.get(lexicon.boundary)
         streams = [text.words.astype(np.int64) for text in texts.values()]
         counted = count(streams, boundary, self.order, len(lexicon))
@@ -70,10 +75,13 @@ class NGram(backoff.Backoff):
 
 
 def count(streams, boundary: int | None, order: int, vocabulary: int):
-    """The n-grams of each order with their adjusted counts.
+    """Computes the adjusted counts of the n-grams of each order.
 
     Args:
-      streams: word ids of texts, int64 [n] each; boundaries end sentences, if there are any.
+      streams: word ids of texts, int64 [n] each.
+      boundary: the word that ends sentences; None if texts have no sentences.
+      order: the longest n-grams.
+      vocabulary: V, the number of words.
 
     Returns:
       For orders 1 to `order`: (contexts [m, order - 1], words [m], counts [m]).
@@ -114,7 +122,14 @@ def count(streams, boundary: int | None, order: int, vocabulary: int):
 
 
 def discounts(counts: np.ndarray) -> np.ndarray:
-    """D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26), [3]."""
+    """Estimates D for counts of 1, 2, and 3 or more (Chen and Goodman 1998, equation 26).
+
+    Args:
+      counts: adjusted counts of n-grams, [m].
+
+    Returns:
+      [3]; the usual discounts where the counts are too few.
+    """
     of = [int((counts == number).sum()) for number in range(1, 5)]
     if all(of):
         ratio = of[0] / (of[0] + 2 * of[1])
