@@ -28,4 +28,4 @@ def keep_memory() -> bool:
     except (AttributeError, OSError, ValueError):  # no glibc, no such function
         return False
     settings = (_MMAP_MAX, 0), (_TRIM_THRESHOLD, -1), (_ARENA_MAX, 1)
-    return all([mallopt(*setting) for setting in settings])
+    return all(mallopt(*setting) for setting in settings)
