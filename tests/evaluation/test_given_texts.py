@@ -236,7 +236,7 @@ def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
         commands, "score", workdir, text, "--add-words", words, "--lexicon", words
     )
     assert code == 2 and "give one of the two" in errors
-    with pytest.raises(UserError, match="no word"):
+    with pytest.raises(UserError, match="not a word"):
         words.write_text("le ours\n")
         run.with_lexicon(str(words), add=True)
 

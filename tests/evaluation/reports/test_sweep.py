@@ -124,7 +124,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         ("training.bat", [one], "none of the runs has the field training.bat"),
         ("vocabulary.lower_case", [one], "is no number, but True"),
         ("vocabulary.features.0.count", [one, str(tmp_path)], "does not hold a run"),
-        ("vocabulary.features.0.count", [one, other], "for tokens differs: 100 against 7"),
+        ("vocabulary.features.0.count", [one, other], "because tokens differs: 100 against 7"),
     ):
         with pytest.raises(UserError, match=message):
             sweep.report(field, folders, str(tmp_path / "x.png"))
