@@ -1,8 +1,13 @@
-"""Which records stand in which table of docs/results.md: {what a row is called: its records}."""
+"""Rows of the tables of docs/results.md: {the name of a row: its records}."""
 
 
 def seeds(name: str, count: int = 3) -> tuple[str, ...]:
-    """The records of a run's seeds."""
+    """Returns the names of the records of a run's seeds.
+
+    Args:
+      name: of the run.
+      count: of seeds.
+    """
     return tuple(f"{name}_{seed}" for seed in range(count))
 
 

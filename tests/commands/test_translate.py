@@ -463,5 +463,5 @@ def test_a_language_model_does_not_translate(run):
 
 def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):
     (tmp_path / "d").write_text("a\tb\n")
-    with pytest.raises(UserError, match=r"does not say which source word an unknown word"):
+    with pytest.raises(UserError, match=r"does not tell which source word an unknown word"):
         call("translate", folders["one"], "--dictionary", tmp_path / "d", text="a\n")

@@ -92,8 +92,9 @@ def _mean(translator, runs, of_run, hypothesis, source):
 def links(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Returns (source position, target position) of each word and the word that it attends to most;
-    see `weights`.
+    """Returns (source position, target position) of each word and the word it attends to most.
+
+    See `weights`.
 
     Args:
       translator: the runs.

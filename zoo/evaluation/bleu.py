@@ -299,8 +299,8 @@ def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> 
 
 
 def figure_of(metric) -> significance.Figure:
-    """Returns the function from sums of `statistics` to the score (percent) of a metric of
-    sacrebleu."""
+    """Returns the function from sums of `statistics` to the score (percent) of a sacrebleu
+    metric."""
 
     def score(sums):
         return metric._compute_score_from_stats(sums.tolist()).score

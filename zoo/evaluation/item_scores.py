@@ -119,8 +119,8 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 
 
 def _check(arrays, passport):
-    """Raises ValueError unless arrays are of a text or of answers, as the figure is, and fit each
-    other."""
+    """Raises ValueError unless arrays are of a text or of answers, as the figure is, and
+    consistent."""
     of_answers = "accuracy" in passport.get("figures", {})
     if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")

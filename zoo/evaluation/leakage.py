@@ -78,8 +78,7 @@ def _choices(prior) -> list[tuple[str, ...]]:
 
 
 def _splits_of_files(source: Source, paths: Any) -> list[tuple[str, ...]]:
-    """Returns the splits that are read from each of a field's files, without files that have
-    none."""
+    """Returns the splits that are read from each file of a field, for files of the source."""
     given = paths if isinstance(paths, tuple) else ()
     return [tuple(splits) for path in given if (splits := _splits_from(source, path))]
 
@@ -120,8 +119,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
 
 
 def _file(path: str):
-    """Resolves a path without its range to its file, or to the path itself if the file is
-    missing."""
+    """Resolves a path without its range to its file; keeps the path if the file is missing."""
     path = files.Part.parse(path).path
     try:
         return files.locate(path).resolve()

@@ -100,8 +100,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
 
 
 def _of_source(run: Run, corpus: Corpus) -> dict:
-    """Returns, for translations, {"source": the fields of "data" and the number of unknown
-    words}."""
+    """Returns, for translations, {"source": as "data", with the number of unknown words}."""
     if corpus.source_text is None or len(run.others) != 1:
         return {}
     source = run.experiment.source_of(corpus)
@@ -162,8 +161,7 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
 
 
 def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """Makes the passport of answers that were decoded greedily; see
-    `zoo.evaluation.judgements.exact_match`.
+    """Makes the passport of greedily decoded answers; see `zoo.evaluation.judgements.exact_match`.
 
     Args:
       run: that was judged.
@@ -205,7 +203,7 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
 
 
 def of_translations(run: Run, corpus: Corpus) -> dict:
-    """Returns the fields that a passport of translations has beside its figures; see
+    """Returns the fields of a passport of translations beside its figures; see
     `zoo.evaluation.bleu`.
 
     Args:
@@ -221,8 +219,8 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
 
 
 def data_of(path: str, sentences: list[list[str]]) -> dict:
-    """Describes a text by its path, its size and a hash of its words as read, which the path does
-    not change.
+    """Describes a text by path, size and a hash of its words as read, which the path does not
+    change.
 
     Args:
       path: of the text.
@@ -288,8 +286,8 @@ def counts_sentence(run: Run) -> str:
 
 
 def _seen(run: Run, sentences: list[list[str]]) -> dict:
-    """Returns the texts that the model had seen, as far as they are known, and how much of a text
-    is found there."""
+    """Returns the texts that the model had seen, as far as known, and a text's overlap with
+    them."""
     seen, workdir = run.seen_texts, Workdir(run.path)
     return {
         "trained_on": None if seen is None else list(seen.trained_on.about),
@@ -356,8 +354,7 @@ def _words(lexicon: Lexicon) -> dict:
 
 
 def file_of(run: Run, passport: dict) -> pathlib.Path:
-    """Returns results/SPLIT.STATE.json; the names of texts and pairs given by path include the
-    start of their hash.
+    """Returns results/SPLIT.STATE.json, with the start of a hash for texts and pairs given by path.
 
     Args:
       run: that was judged.

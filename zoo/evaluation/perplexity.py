@@ -145,8 +145,7 @@ def perplexity_of(log_perplexity: float) -> float:
 
 
 def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
-    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) of a batch of
-    lanes."""
+    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch."""
     return model.log_prob_and_log_z(
         params, tables, words, targets, carry, reset=reset, prepared=prepared
     )
@@ -223,12 +222,12 @@ def of_all_devices(lanes: int) -> Mesh | None:
 
 
 def on_all(tree, mesh: Mesh | None):
-    """Copies arrays to each device of a mesh; returns them unchanged without one."""
+    """Copies arrays to each device of a mesh; keeps them as they are without one."""
     return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
 
 
 def placed(tree, mesh: Mesh | None):
-    """Shards host arrays [lanes, ...] along the data axis; returns them unchanged without a
+    """Shards host arrays [lanes, ...] along the data axis; keeps them as they are without a
     mesh."""
     if mesh is None:
         return tree

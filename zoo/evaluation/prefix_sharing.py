@@ -81,8 +81,10 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
 
 
 def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
-    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree, going
-    from the last word of each sentence up to the root."""
+    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree.
+
+    It goes from the last word of each sentence up to the root.
+    """
     log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
     parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])
@@ -96,8 +98,11 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
 
 
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
-    """Computes the scores of a tree: log p of the last word of the prefix in each slot, given the
-    words before it, then log p of the last word of each sentence; float32, nats."""
+    """Computes the scores of a tree's slots, float32, nats.
+
+    They are log p of the last word of each prefix, given the words before it, and then log p of the
+    last word of each sentence.
+    """
     advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
@@ -145,8 +150,7 @@ def filled(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def outputs(states):
-    """Returns the part of the states that log-probabilities depend on: hidden states, contexts, log
-    Z."""
+    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z."""
     hidden, context, _, log_z = states
     return hidden, context, log_z
 
@@ -203,8 +207,9 @@ def _capacity(blocks):
 
 
 def states_after(model, params, tables, prepared, words, carry):
-    """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row; log Z is
-    0 where the head needs none: see `Head.target_scores`.
+    """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row.
+
+    log Z is 0 where the head needs none: see `Head.target_scores`.
 
     Args:
       model: a `LanguageModel`.
@@ -225,8 +230,8 @@ def states_after(model, params, tables, prepared, words, carry):
 
 @functools.cache
 def compiled(model):
-    """Compiles (the step from the carries of one depth to the states of the next, log p of words
-    after nodes)."""
+    """Compiles (the step from the carries of one depth to the next states, log p of words after
+    nodes)."""
 
     def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)

@@ -135,8 +135,7 @@ def write(
     records: Sequence[Record],
     scores: Mapping[str, Mapping[str, item_scores.Arrays]],
 ):
-    """Adds runs to a record, which is created if it does not exist; runs of the same names are
-    replaced.
+    """Adds runs to a record, which is made if it does not exist; replaces runs of the same names.
 
     Args:
       file: NAME.jsonl.

@@ -106,8 +106,8 @@ class Column(NamedTuple):
 
 
 def names_of(columns: Iterable[Column]) -> dict[Column, str]:
-    """Names each column, adding its lexicon and the set it is normalised over where columns of the
-    same text and policy differ in them.
+    """Names each column, with lexicon and normalisation where columns of one text and policy
+    differ.
 
     Args:
       columns: of the table.
@@ -258,13 +258,13 @@ def has_losses(folder: str | pathlib.Path) -> bool:
 def read_answers(
     folders: Iterable[str | pathlib.Path],
 ) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:
-    """Reads the accuracies of runs by their questions: {(split, hash of the questions): {run:
-    (passport, its answers)}}.
-
-    The answers are None where they were not kept.
+    """Reads the accuracies of runs by their questions.
 
     Args:
       folders: of runs, or the names of runs of records.
+
+    Returns:
+      {(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}.
 
     Raises:
       UserError: a file cannot be read, or a run is given twice.
@@ -280,8 +280,7 @@ def read_answers(
 
 
 def _in_columns(folder, found):
-    """Returns {column: passport}, each passport with its `Place` as "place", which is not in the
-    file."""
+    """Returns {column: passport}, with the `Place` where each was read as its "place"."""
     of_columns = {}
     names: dict = {}
     for place, passport in found:

@@ -60,7 +60,7 @@ class Run:
           path: the work directory.
 
         Raises:
-          UserError: there is no run, or nothing is trained yet.
+          UserError: the folder does not hold a run, or nothing is trained yet.
         """
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
@@ -213,8 +213,11 @@ class Run:
 
     @property
     def constraint(self) -> dict | None:
-        """The grammar that forbids the model words, in training or when judged only, as {"grammar":
-        its path, "digest": a hash of the words it allows}; None without one."""
+        """The grammar that forbids the model words, in training or when judged only; None without
+        one.
+
+        {"grammar": its path, "digest": a hash of the words that it allows}.
+        """
         background = self.experiment.head.background
         if not isinstance(background, Grammar):
             return None
@@ -242,7 +245,7 @@ class Run:
 
     @property
     def reading(self) -> texts.Reading:
-        """How the run reads the tokens of a text from outside its data."""
+        """Way in which the run reads the tokens of a text from outside its data."""
         return self._reading(self.experiment.data)
 
     def _reading(self, source):
@@ -256,12 +259,12 @@ class Run:
         return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
     def given(self, path: str) -> texts.GivenText:
-        """Reads a file as it was given: plain text, CoNLL-U or a table of items, see
-        `zoo.sources.evaluation_texts`.
+        """Reads a file as it was given: plain text, CoNLL-U or a table of items.
 
-        Runs on characters, and on answers to a question or condition, read files of the kind of
-        their data, and so do all runs with files that only `datasets` reads: JSON, CSV, Parquet,
-        folders. Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
+        See `zoo.sources.evaluation_texts`. Runs on characters, and on answers to a question or
+        condition, read files of the kind of their data, and so do all runs with files that only
+        `datasets` reads: JSON, CSV, Parquet, folders. Runs on pairs read a table of pairs, or two
+        files, "SOURCE,TARGET".
 
         Args:
           path: the file.
@@ -277,8 +280,10 @@ class Run:
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
-        """Reads a split of sentences as its file gives it; else joins its words by blanks, or its
-        characters by nothing.
+        """Reads a split of sentences as its file gives it.
+
+        Other splits are given as their words with blanks between them, or their characters with
+        nothing.
 
         Args:
           split: its name.
@@ -303,8 +308,9 @@ class Run:
         return self.given(path).corpus
 
     def notes(self, sentences: list[list[str]]) -> list[str]:
-        """Returns notes on unknown words of a text that the run knows in another form: see
-        `Lexicon.fused_note` and `unicode_forms.note`.
+        """Returns notes on unknown words of a text that the run knows in another form.
+
+        See `Lexicon.fused_note` and `unicode_forms.note`.
 
         Args:
           sentences: of the text.

@@ -61,8 +61,7 @@ class SentenceScores:
 
     @property
     def log_prob_known(self) -> np.ndarray:
-        """log p of each sentence without the factors of words outside the lexicon, float64 [n],
-        nats."""
+        """log p of each sentence without the factors of unknown words, float64 [n], nats."""
         return self.of_known + self.of_boundary
 
 
@@ -119,8 +118,7 @@ def score(
 
 
 def _before_sentences(lexicon):
-    """Returns the word before a sentence: the boundary, or the line break where words are
-    characters."""
+    """Returns the word before a sentence: the boundary, or the line break among characters."""
     breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
     return lexicon.boundary or (LINE_BREAK if breaks else None)
 
@@ -188,8 +186,14 @@ def read(
 def rows(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """Yields (first field or id of the list, line, words) of each sentence, as the file is read;
-    see `read`."""
+    """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
+
+    Args:
+      path: see `read`.
+      reading: see `read`.
+      nbest: see `read`.
+      column: see `read`.
+    """
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
@@ -207,7 +211,7 @@ def rows(
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{path}, line {number}: there is no field {max(field, 1 + nbest)}; write {form}, "
+                f"{path}, line {number}: field {max(field, 1 + nbest)} is missing; write {form}, "
                 "or give another --column."
             )
         yield fields[0].strip(), number, words_of(fields[field - 1], reading)
@@ -224,8 +228,9 @@ def words_of(text: str, reading: Reading) -> list[str]:
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
-    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable; among equally probable
-    ones the earlier comes first.
+    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable.
+
+    Among equally probable hypotheses the earlier comes first.
 
     Args:
       ids: the list of each hypothesis.
@@ -267,8 +272,9 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
-    """Warns that scores of unknown words mean nothing, where <unk> was not a word of the training
-    text; None otherwise.
+    """Returns a warning if scores of unknown words mean nothing; else None.
+
+    They mean nothing where <unk> was not a word of the training text.
 
     Args:
       lexicon: of the model.
@@ -361,8 +367,7 @@ def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.n
 
 
 def words_by(run, text: str) -> list[str]:
-    """Splits a hypothesis into the words that a run reads, or into characters if these are its
-    words.
+    """Splits a hypothesis into the words that a run reads, or into characters if it reads these.
 
     Among characters, blanks are left out if the run's lexicon does not have them, as in Chinese,
     and a line break ends the line if the lexicon has it.
@@ -380,7 +385,7 @@ def words_by(run, text: str) -> list[str]:
 
 
 def check_hypotheses(run):
-    """Raises UserError unless a run can score hypotheses: sentences of words, or lines of
+    """Raises UserError unless a run scores hypotheses: sentences of words, or lines of
     characters."""
     if not run.lexicon.of_characters:
         check_run(run)

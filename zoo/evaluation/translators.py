@@ -115,8 +115,8 @@ class Translator:
         ratio: float = LONGEST_RATIO,
         first_number: int = 0,
     ) -> list[list[Hypothesis]]:
-        """Returns the best or the drawn hypotheses of each source, in the order of the sources; an
-        empty source has none.
+        """Returns the best or the drawn hypotheses of each source, in order; none for an empty
+        source.
 
         Args:
           sentences: as `read` gives them.
@@ -177,8 +177,8 @@ class Translator:
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
-        """Returns the start function of `zoo.decoding.batched_search`, for sources in the order of
-        the text."""
+        """Returns the start function of `zoo.decoding.batched_search`, for sources in text
+        order."""
         members = [_member(run) for run in self.runs]
         other = self.language_model
         language = None if other is None else _language_member(other)
@@ -198,8 +198,7 @@ class Translator:
 
 
 def _member(run):
-    """Returns start(sources, lengths) of a run, which reverses the sources if the run reads them
-    so."""
+    """Returns start(sources, lengths) of a run, which reverses sources if the run reads them so."""
     model = run.experiment.model
     prepared = model.prepared(run.params, run.tables)
 

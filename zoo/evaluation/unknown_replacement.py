@@ -43,19 +43,19 @@ class Restoring:
             return
         if self.by is None and not attention_maps.attentive(self.translator):
             raise UserError(
-                f"{run.path} does not say which source word an unknown word translates: train with "
-                "data.unknowns, or with attention, or leave --dictionary out."
+                f"{run.path} does not tell which source word an unknown word translates: train "
+                "with data.unknowns, or with attention, or leave --dictionary out."
             )
         attention_maps.check(self.translator, "--unknowns attention")
 
     @property
     def strategy(self) -> UnknownWords | None:
-        """How the first run was trained to mark unknown words; None for not at all."""
+        """The way in which the first run was trained to mark unknown words; None if it was not."""
         return self.translator.runs[0].experiment.data.unknowns
 
     @property
     def way(self) -> str:
-        """One of `WAYS`."""
+        """The way in which unknown words are replaced, one of `WAYS`."""
         return self.by or ("attention" if self.strategy is None else "marks")
 
     @property

@@ -88,7 +88,8 @@ def report(
       file: the table to write; None prints it.
 
     Raises:
-      UserError: there is no run, or its words have no features and these were asked for.
+      UserError: the folder does not hold a run, or its words do not have the features that were
+        asked for.
     """
     lexicon = Workdir(workdir).lexicon()
     if features and not lexicon.feature_names:

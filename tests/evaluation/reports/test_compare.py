@@ -288,7 +288,7 @@ def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
     ]
     lines = compare(folders).splitlines()
     assert (
-        "  over other words than those of training; the unknown word's probability spread over "
+        "  over other words than in training; the unknown word's probability spread over "
         f"new words ({folders[0]})"
     ) in lines
     assert f"  renormalised over the lexicon ({folders[2]})" in lines

@@ -1,4 +1,4 @@
-"""Pictures of figures, written as the file's suffix says: PNG, PDF or SVG.
+"""Plots of figures, in the format of the file's suffix: PNG, PDF or SVG.
 
 Each function takes plain numbers by the name of the run, draws with matplotlib's own objects (no
 global state, no display) and writes one file, whole or not at all. Runs keep their colour by their
@@ -53,8 +53,12 @@ def _axes(title, x_label, y_label, width=7.5):
 
 
 def check_file(file: str | pathlib.Path):
-    """UserError if a picture that is yet to be computed could not be written, or if its suffix is
-    none of `SUFFIXES`."""
+    """Raises UserError if a picture cannot be written to a file, or its suffix is not of
+    `SUFFIXES`.
+
+    Args:
+      file: the picture that is yet to be computed.
+    """
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
@@ -77,7 +81,7 @@ def _write(figure, axes, file):
 
 
 def _save(figure, file):
-    """Writes a picture whole, in the kind that its suffix says."""
+    """Writes a picture whole, in the format of its suffix."""
     check_file(file)
     for text in figure.findobj(Text):  # names of runs and words, in which "$" is no mathematics
         text.set_parse_math(False)
@@ -87,7 +91,7 @@ def _save(figure, file):
 
 
 def _validations(path):
-    """The lines of a metrics.jsonl that stand for validations."""
+    """Reads the lines of a metrics.jsonl that belong to validations."""
     losses = []
     for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
         # Of a run that was killed, the last line may be none.
@@ -106,7 +110,7 @@ def _validations(path):
 def training_curves(
     metrics: Mapping[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
 ):
-    """Validation log-perplexity (solid) and training loss (dashed) of runs against the step.
+    """Draws validation log-perplexity (solid) and training loss (dashed) of runs against the step.
 
     The two need not have the same denominator: a training loss is over all that is predicted, with
     the boundaries, and may be sampled.
@@ -114,7 +118,7 @@ def training_curves(
     Args:
       metrics: the path of each run's metrics.jsonl by its name.
       file: the picture to write.
-      limit: what no model can be below, nats per token, if it is known.
+      limit: a lower bound for any model, nats per token, if it is known.
     """
     figure, axes = _axes("Training", "training step", "nats per token")
     for number, (name, path) in enumerate(metrics.items()):
@@ -143,8 +147,9 @@ def training_curves(
 
 
 def _grouped_bars(axes, groups, values, label_format, spans=None):
-    """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
-    and an infinite one only its label. `spans` may have the (low, high) ends of a line on each bar.
+    """Draws bars of {run: {group: value}}, side by side within a group; a missing value leaves a
+    gap and an infinite one only its label. `spans` may have the (low, high) ends of a line on each
+    bar.
 
     Returns:
       {run: {group: the middle of its bar}}.
@@ -184,7 +189,7 @@ def _label(height, label_format):
 
 
 def _groups(values):
-    """All groups of all runs, in the order in which they are met."""
+    """Returns all groups of all runs, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 
@@ -193,7 +198,7 @@ def _width(groups, runs):
 
 
 def _least_count(band):
-    """Where a band stands: those without a number, of no known word and of no occurrence, first."""
+    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
     without = {UNKNOWN: -2, "unseen": -1}
     return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
@@ -201,13 +206,13 @@ def _least_count(band):
 def bands(
     rows: dict[str, list[dict]], file: str | pathlib.Path, limit: dict[str, float] | None = None
 ):
-    """Log-perplexity of words by how often they were seen in training.
+    """Draws log-perplexity of words by how often they were seen in training.
 
     Args:
       rows: for each run the "bands" of its passport's figures.
       file: the picture to write.
-      limit: for each band the language's own log-perplexity, nats per token: no limit within a
-        band, only over all of them.
+      limit: for each band the language's own log-perplexity, nats per token: a lower bound over all
+        bands together, but not within one.
     """
     values = {
         name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
@@ -236,9 +241,9 @@ def bands(
 def accuracy(
     counts: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]], file: str | pathlib.Path
 ):
-    """Accuracy on minimal pairs by phenomenon, with the number of pairs in each bar.
+    """Draws accuracy on minimal pairs by phenomenon, with the number of pairs in each bar.
 
-    The line on a bar is the interval of 95 % of as many pairs (Wilson 1927). Of several seeds the
+    The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
     bar is the mean, and each seed is a point.
 
     Args:
@@ -276,7 +281,7 @@ def accuracy(
 
 
 def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
-    """Singular values of log-probability matrices, largest first, on a logarithmic scale.
+    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale.
 
     Args:
       values: of each run, divided by the largest.
@@ -301,15 +306,15 @@ def attention(
     file: str | pathlib.Path,
     label: str = "weight",
 ):
-    """How much each word of a translation attends to each word of its source, or depends on it.
+    """Draws how much each word of a translation attends to each word of its source, or depends on
+    it.
 
     Args:
       source: words.
       target: words.
-      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, of which the greatest is the
-        darkest.
+      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, the greatest drawn darkest.
       file: the picture to write.
-      label: what the numbers are.
+      label: the name of the numbers.
     """
     size = [1.8 + 0.32 * max(len(words), 3) for words in (source, target)]
     figure = Figure(figsize=(size[0] + 0.8, size[1]), dpi=150, layout="constrained")
@@ -330,7 +335,7 @@ def attention(
 
 
 def by_length(spans: Sequence[str], curves: dict[str, list[float]], file: str | pathlib.Path):
-    """BLEU against the length of the source.
+    """Draws BLEU against the length of the source.
 
     Args:
       spans: of lengths, from the shortest.
@@ -352,13 +357,13 @@ def sweep(
     lines: dict[str, float],
     file: str | pathlib.Path,
 ):
-    """Log-perplexity against a number of the experiment.
+    """Draws log-perplexity against a number of the experiment.
 
     Args:
       field: its name.
-      curves: by name, the points (see zoo.evaluation.reports.sweep.Point), of which those of
-        several runs have a bar from the least to the greatest.
-      lines: what does not have the number, nats per token.
+      curves: by name, the points (see zoo.evaluation.reports.sweep.Point); a point of several runs
+        has a bar from the least to the greatest.
+      lines: by name, the log-perplexity of runs without the number, nats per token.
       file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")
