@@ -164,8 +164,7 @@ def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test")
 
 
 def micro_training() -> str:
-    """Makes the table of ways to train the log-linear head on the micro language, and its
-    penalty."""
+    """Makes the table of ways to train the log-linear head on the micro language."""
     return of_ways(rows_of.WAYS, "trained by")
 
 
@@ -222,8 +221,8 @@ def _scores(of_beams):
 def ptb_heads() -> str:
     """Makes the table of heads on a quarter of the Penn Treebank.
 
-    Each head is at the rate that is best on validation, with up to three seeds; the last columns
-    show by how much other rates are worse.
+    Each head is at the rate that is best on validation, with up to three seeds. A column shows by
+    how much other rates are worse.
     """
     rows, all_runs = [], []
     for head, (name, rates) in rows_of.PTB_HEADS.items():

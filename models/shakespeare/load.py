@@ -17,8 +17,7 @@ An encoder-decoder's arguments are a source, its translation and so on:
     log_probs, carry = model.step(ids, carry, constant)  # [rows, V], of the next word
 
 The programs run on the platforms that export.json names. README.md tells how a text was made and
-how
-its words were read in training; this file takes words as they are. A program is compiled for
+how its words were read in training; this file takes words as they are. A program is compiled for
 each new shape of its arguments: `log_prob` pads them to powers of two, so that few are. A damaged
 folder raises ValueError.
 """

@@ -442,7 +442,7 @@ def test_exact_match_counts_whole_translations():
         (["one", "nothing.txt"], "nothing.txt"),
         (["one", "turned"], "write their translations in different orders"),
         (["one", "--language-model", "two"], "SequenceToSequence"),
-        (["turned", "--language-model", "language"], "and .* reads it from the first"),
+        (["turned", "--language-model", "language"], "and .* reads from the first"),
         (["one", "--alignments", "a"], "--alignments needs attention, which .* does not have"),
         (["one", "--unknowns", "attention"], "--unknowns attention needs attention"),
         (["attentive", "--unknowns", "marks"], "marks no unknown words"),

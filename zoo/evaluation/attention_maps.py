@@ -26,8 +26,8 @@ def check(translator: Translator, option: str):
     if not attentive(translator):
         paths = [str(run.path) for run in translator.runs]
         raise UserError(
-            f"{option} needs attention, which {named(paths)} does not have: train with, for "
-            "example, --set model.attention=Luong, or leave it out."
+            f"{option} needs attention, which {named(paths)} does not have: train with "
+            "--set model.attention=Luong, for example, or leave it out."
         )
 
 
@@ -105,7 +105,11 @@ def links(
 
 
 def attentive(translator: Translator) -> list[Run]:
-    """Returns the runs that have attention."""
+    """Returns the runs that have attention.
+
+    Args:
+      translator: the runs.
+    """
     return [run for run in translator.runs if _model(run).attention is not None]
 
 

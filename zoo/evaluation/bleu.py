@@ -37,7 +37,7 @@ def metrics(tokenizer: str) -> dict[str, Any]:
     with lazy.extra():
         from sacrebleu.metrics import BLEU, CHRF
 
-    # It would warn of tokenised text, which with "none" is what it is given.
+    # With "none" the text is tokenised on purpose, of which sacrebleu would warn.
     return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
 
 
@@ -207,7 +207,7 @@ def read(path: Any, split: str) -> tuple[dict, list[str]]:
         one = {"score": float, "signature": str}
         strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
     except (OSError, ValueError, UserError) as error:
-        why = error.__cause__ or error  # of what the passport lacks
+        why = error.__cause__ or error  # the cause names the field that the passport lacks
         raise UserError(
             f"{file} cannot be read as a result of translations ({why}): give a result of "
             "python -m zoo translate --bleu."
@@ -299,8 +299,11 @@ def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> 
 
 
 def figure_of(metric) -> significance.Figure:
-    """Returns the function from sums of `statistics` to the score (percent) of a sacrebleu
-    metric."""
+    """Returns the function from sums of `statistics` to the score (percent) of a metric.
+
+    Args:
+      metric: of `metrics`.
+    """
 
     def score(sums):
         return metric._compute_score_from_stats(sums.tolist()).score
@@ -348,8 +351,7 @@ def compare(
 
 
 def table(rows: list[dict[str, Any]], figures: dict) -> str:
-    """Formats the rows of `compare` as text, with a line on the text and the tokens that they
-    count.
+    """Formats the rows of `compare` as text, with a line on the text and its counted tokens.
 
     Args:
       rows: of `compare`.

@@ -4,7 +4,7 @@ from typing import Any
 
 from zoo.errors import UserError
 
-# What must agree before two perplexities may be ranked.
+# Fields that must agree before two perplexities may be ranked.
 OF_PERPLEXITIES = (
     "kind",
     "policies",
@@ -16,8 +16,8 @@ OF_PERPLEXITIES = (
     "constraint.digest",
     "tokens",
 )
-# Before two figures of translations may be. Whether words are tokenised stands in the signature of
-# BLEU.
+# Fields that must agree before two figures of translations may be ranked. The signature of BLEU
+# has the tokenizer.
 OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
 
 
@@ -33,9 +33,9 @@ def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[
     """
     values = {}
     for field in fields:
-        value: Any = {"source": None, **passport}  # a text may have no sources
+        value: Any = {"source": None, **passport}  # not every text has sources
         for name in field.split("."):
-            value = None if value is None else value[name]  # no grammar has no digest
+            value = None if value is None else value[name]  # constraint is null without a grammar
         nested = value if isinstance(value, dict) else {}
         values.update({f"{field}.{name}": item for name, item in nested.items()})
         if not nested:

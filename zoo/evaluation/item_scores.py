@@ -52,12 +52,20 @@ def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
 
 
 def digest(arrays: Arrays) -> str:
-    """Hashes the arrays, for the passport."""
+    """Hashes the arrays, for the passport.
+
+    Args:
+      arrays: the scores.
+    """
     return digests.of_json(digests.of_arrays(dict(arrays)))
 
 
 def path_of(result: pathlib.Path) -> pathlib.Path:
-    """Returns the file of the scores of a result, RESULT.scores.npz for RESULT.json."""
+    """Returns the file of the scores of a result, RESULT.scores.npz for RESULT.json.
+
+    Args:
+      result: the passport's file.
+    """
     return result.with_suffix(".scores.npz")
 
 
@@ -119,8 +127,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 
 
 def _check(arrays, passport):
-    """Raises ValueError unless arrays are of a text or of answers, as the figure is, and
-    consistent."""
+    """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
     of_answers = "accuracy" in passport.get("figures", {})
     if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
@@ -148,5 +155,9 @@ def statistics(arrays: Arrays) -> np.ndarray:
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:
-    """Computes nats per token, [...], from sums of `statistics`, [..., 2]."""
+    """Computes nats per token, [...].
+
+    Args:
+      sums: of `statistics` over sentences, [..., 2].
+    """
     return sums[..., 0] / sums[..., 1]

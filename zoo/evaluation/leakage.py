@@ -58,12 +58,12 @@ def priors_that_saw(
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
     contextual = experiment.head.background
-    if contextual is not None and contextual.splits:  # here, none named is none
+    if contextual is not None and contextual.splits:  # here no split named means none
         estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
     return [
         name
         for name, choices in estimates.items()
-        # No split named: all of them.
+        # Where no split is named, all of them are read.
         if any(of_text & set(splits or source.splits()) for splits in choices)
     ]
 
@@ -95,7 +95,7 @@ def _splits_from(source: Source, path: str) -> set[str]:
         return {whole for whole in source.splits() if parts & {whole, *source.parts(whole)}}
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
-        return set()  # not from files
+        return set()  # the source does not read files
     given: Any = source
     paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
     # Pairs are read from two files.
@@ -111,7 +111,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
     for split in source.splits():
         try:
             texts = Texts.of(split, source.read(split).sentences)
-        except UserError:  # its file is gone
+        except UserError:  # its file is missing
             continue
         if overlap.is_seen(overlap.found_in(sentences, texts)):
             splits.add(split)

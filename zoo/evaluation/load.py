@@ -208,8 +208,8 @@ class LoadedModel:
             return word_id
         if lexicon.unknown is None or vocabulary.unknown == "refused":
             raise UserError(
-                f"the word {named([word])} is not in the lexicon of {self.run.path}: give a word "
-                "of it, or add_words=FILE to zoo.load."
+                f"the word {named([word])} is not in the lexicon of {self.run.path}: leave it out, "
+                "or give add_words=FILE to zoo.load."
             )
         return lexicon.ids[lexicon.unknown]
 

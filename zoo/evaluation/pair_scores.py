@@ -15,7 +15,7 @@ from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_lanes, plac
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 
-# A shape more costs its compilation, some positions more next to nothing.
+# Share of padding that is accepted: it costs less than compiling another shape.
 _PADDING = 0.3
 
 
@@ -46,7 +46,18 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
 
 
 def score_step(params, tables, prepared, source, lengths, words, targets, *, model):
-    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs."""
+    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs.
+
+    Args:
+      params: of the model.
+      tables: of the model.
+      prepared: of the model.
+      source: int32 [B, S], words of the sources.
+      lengths: int32 [B], of the sources.
+      words: int32 [B, T], the word before each target.
+      targets: int32 [B, T], words of the translations.
+      model: a `SequenceToSequence`.
+    """
     return model.log_prob_and_log_z(
         params, tables, source, lengths, words, targets, prepared=prepared
     )

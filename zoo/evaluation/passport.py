@@ -286,8 +286,7 @@ def counts_sentence(run: Run) -> str:
 
 
 def _seen(run: Run, sentences: list[list[str]]) -> dict:
-    """Returns the texts that the model had seen, as far as known, and a text's overlap with
-    them."""
+    """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
     seen, workdir = run.seen_texts, Workdir(run.path)
     return {
         "trained_on": None if seen is None else list(seen.trained_on.about),
@@ -375,10 +374,10 @@ def check(folder: str | pathlib.Path):
     Args:
       folder: of the run.
     """
-    if location.is_bucket(folder):  # only writing tells
+    if location.is_bucket(folder):  # only writing shows whether it can be written to
         return
     results = pathlib.Path(folder) / "results"
-    # os.path's functions take any name: one that is too long is of no folder.
+    # os.path's functions take any name; a name that is too long does not exist.
     place = results if os.path.exists(results) else results.parent
     is_file = os.path.exists(results) and not os.path.isdir(results)
     if is_file or (os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK)):
@@ -421,5 +420,5 @@ def _write(path, text, scores):
     if scores is not None:
         item_scores.write(path, scores)
     atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
-    if scores is None and item_scores.path_of(path).exists():  # of a result of the same name
+    if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
         item_scores.path_of(path).unlink()

@@ -17,7 +17,7 @@ BANDS = (0, 1, 10, 100, 1000, 10000)
 # The axis of a mesh along which lanes are shared out, and how arrays lie on it.
 DATA = "data"
 WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
-# The band of what is read as <unk>.
+# The band of all words that are read as <unk>.
 UNKNOWN = "unknown"
 
 
@@ -145,13 +145,24 @@ def perplexity_of(log_perplexity: float) -> float:
 
 
 def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
-    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch."""
+    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch.
+
+    Args:
+      params: of the model.
+      tables: of the model.
+      prepared: of the model.
+      words: int32 [B, T], the word before each target.
+      targets: int32 [B, T].
+      reset: bool [B, T], where the carry is emptied before the word.
+      carry: before these words.
+      model: a `LanguageModel`.
+    """
     return model.log_prob_and_log_z(
         params, tables, words, targets, carry, reset=reset, prepared=prepared
     )
 
 
-# Accelerators multiply float32 in fewer bits unless told; figures are to be the same on all.
+# Accelerators multiply float32 in fewer bits by default; figures must be the same on all.
 PRECISION = "highest"
 
 
@@ -222,13 +233,22 @@ def of_all_devices(lanes: int) -> Mesh | None:
 
 
 def on_all(tree, mesh: Mesh | None):
-    """Copies arrays to each device of a mesh; keeps them as they are without one."""
+    """Copies arrays to each device of a mesh; keeps them as they are without one.
+
+    Args:
+      tree: of arrays.
+      mesh: the devices, or None.
+    """
     return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
 
 
 def placed(tree, mesh: Mesh | None):
-    """Shards host arrays [lanes, ...] along the data axis; keeps them as they are without a
-    mesh."""
+    """Shards host arrays [lanes, ...] along the data axis; without a mesh they stay as they are.
+
+    Args:
+      tree: of arrays.
+      mesh: the devices, or None.
+    """
     if mesh is None:
         return tree
     layout = NamedSharding(mesh, BY_LANES)
@@ -260,8 +280,8 @@ def _score(model, params, tables, text, lanes, mesh):
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
-    # Of parameters that are bound to a device, as those in training are, a step returns a carry
-    # that is bound to it too: for a first one that is not it would be compiled twice.
+    # With parameters committed to a device, as in training, a step returns a committed carry: an
+    # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
     carry = model.initial_carry(lanes.batch)
     if mesh is not None:

@@ -5,8 +5,7 @@ depth by depth, in blocks of two shapes, whichever sentences they belong to:
 
     h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
 
-For a softmax and similar heads log Z is computed once for each prefix, however many words follow
-it.
+For a softmax and the like log Z is computed once for each prefix, however many words follow it.
 
 Only the states of two depths are held. A sentence's figures do not depend on the sentences beside
 it, except for the rounding of sums in products of other shapes.
@@ -28,7 +27,7 @@ from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 # Nodes of a level are filled up to a multiple of BLOCK. While they last, LARGE blocks are computed
 # together, for efficient products.
 BLOCK, LARGE = 32, 4
-# Sentences of a tree, and their words with filling: what bounds the memory.
+# Sentences of a tree and their words with padding at most, which bounds the memory.
 TOGETHER, WORDS = 4096, 1 << 22
 
 
@@ -66,7 +65,7 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
 def _groups(text: EncodedText) -> Iterator[np.ndarray]:
     """Yields the numbers of the sentences in each tree; sentences that begin alike are in one."""
     ends = text.starts + text.lengths
-    spelled = text.words.astype(">i4")  # the bytes of which are in the order of the numbers
+    spelled = text.words.astype(">i4")  # big-endian bytes sort like the numbers
     keys = [spelled[start:end].tobytes() for start, end in zip(text.starts, ends, strict=True)]
     group: list[int] = []
     longest = 0
@@ -113,7 +112,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
     asked = []
     for depth, (first, end) in enumerate(itertools.pairwise(starts)):
         above = BLOCK * (1 + starts[depth - 1]) if depth else 0
-        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # filling has the parent 0
+        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # padding has the parent 0
         letters = tree.letter[first:end].ravel()
         for some in chunks(len(parents)):
             rows, words = (filled(x[some], some.stop - some.start) for x in (parents, letters))
@@ -138,19 +137,28 @@ def chunks(rows: int) -> Iterator[slice]:
     """
     start = 0
     while start < rows:
-        # Half of a large chunk of filling costs less than as many small ones.
+        # A large chunk that is half padding costs less than as many small chunks.
         size = LARGE * BLOCK if 2 * (rows - start) > LARGE * BLOCK else BLOCK
         yield slice(start, start + size)
         start += size
 
 
 def filled(values: np.ndarray, size: int) -> np.ndarray:
-    """Pads values with zeros to int32 [size]."""
+    """Pads values with zeros to int32 [size].
+
+    Args:
+      values: [n], n at most `size`.
+      size: of the result.
+    """
     return np.pad(values, (0, size - len(values))).astype(np.int32)
 
 
 def outputs(states):
-    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z."""
+    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z.
+
+    Args:
+      states: of `states_after`.
+    """
     hidden, context, _, log_z = states
     return hidden, context, log_z
 
@@ -230,8 +238,11 @@ def states_after(model, params, tables, prepared, words, carry):
 
 @functools.cache
 def compiled(model):
-    """Compiles (the step from the carries of one depth to the next states, log p of words after
-    nodes)."""
+    """Compiles (the step from a depth's carries to the next states, log p of words after nodes).
+
+    Args:
+      model: a `LanguageModel`.
+    """
 
     def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)

@@ -126,7 +126,11 @@ def read(file: pathlib.Path) -> list[Record]:
 
 
 def scores_file(file: pathlib.Path) -> pathlib.Path:
-    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl."""
+    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl.
+
+    Args:
+      file: NAME.jsonl.
+    """
     return file.with_suffix(".npz")
 
 

@@ -14,7 +14,7 @@ from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match")
-# What is read of passports; `passport` says what they have.
+# Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
 _PERPLEXITY = {
     **_ANY,
@@ -44,7 +44,7 @@ _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "polic
 _OPTIONAL = ("source", "scores", "spread_letters")
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
-# What is read of fields that may be null.
+# Types within fields that may be null.
 _WITHIN = {
     "constraint": {"grammar": str, "digest": str},
     "source": {"sha256": str},
@@ -83,7 +83,11 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, passport: dict) -> "Column":
-        """Returns the column of a result."""
+        """Returns the column of a result.
+
+        Args:
+          passport: of the result.
+        """
         split, constraint = passport["split"], passport["constraint"]
         digest = passport["data"]["sha256"][:8] if ":" in split else ""
         grammar = ""
@@ -157,7 +161,11 @@ class Place(NamedTuple):
     prefix: str = ""
 
     def read_scores(self, passport: dict) -> item_scores.Arrays | None:
-        """Reads the scores of the result; see `item_scores.read_archive`."""
+        """Reads the scores of the result; see `item_scores.read_archive`.
+
+        Args:
+          passport: of the result.
+        """
         return item_scores.read_archive(self.scores, passport, self.prefix)
 
 

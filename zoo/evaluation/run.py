@@ -21,7 +21,7 @@ from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
 
-# Beside its rules, what a grammar's background allows depends on these.
+# Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
 
 
@@ -127,7 +127,7 @@ class Run:
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
         if spread:
             head = model.head
-            if head.tied:  # the embedding's table is to be that of the new words
+            if head.tied:  # the embedding's table becomes the table of the new words
                 params = {**params, "head": model.head_params(params)}
                 head = dataclasses.replace(head, tied=False)
             model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
@@ -198,7 +198,7 @@ class Run:
         background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
         prepared = background.prepare(self.lexicon, {})
         lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
-        # Forms are the same probabilities; "product" has no background that depends on the words.
+        # All forms give the same probabilities; "product" does not support such a background.
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
         model: Any = dataclasses.replace(self.experiment.model, head=head)
@@ -225,7 +225,7 @@ class Run:
 
     def _digest_of(self, grammar: Grammar) -> str:
         """Hashes a grammar's tables over the words and its limits."""
-        # The arrays are those that the run keeps: the file may have changed since training.
+        # Hashes the arrays that the run keeps: the file may have changed since training.
         tables = digests.of_arrays(self.lexicon.background_tables)
         limits = {name: getattr(grammar, name) for name in _LIMITS}
         return digests.of_json({"tables": tables, **limits})[:16]

@@ -24,7 +24,7 @@ with lazy.extra():
 
 # Lines that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192
-# What a file begins with tells its form.
+# Lines at the beginning of a file from which its format is recognised.
 HEAD = 1000
 
 

@@ -2,8 +2,7 @@
 
     log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
 
-each sentence from the boundary and an empty state. `zoo.sources.nbest` has the format of n-best
-lists.
+each sentence from the boundary and an empty state. `zoo.sources.nbest` reads n-best lists.
 """
 
 import collections
@@ -146,7 +145,11 @@ class Sentences:
 
     @classmethod
     def of(cls, text: GivenText) -> "Sentences":
-        """Makes the sentences of a text of any kind."""
+        """Makes the sentences of a text of any kind.
+
+        Args:
+          text: as it was given.
+        """
         sentences = text.sentences
         ids = [sentence.id for sentence in sentences if sentence.id is not None]
         return cls(
@@ -159,7 +162,12 @@ class Sentences:
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
-        """Makes sentences of rows (id, line, words); the id counts in n-best lists alone."""
+        """Makes the sentences of the rows of a file.
+
+        Args:
+          rows: (id, line, words) of each sentence.
+          nbest: whether they are hypotheses of n-best lists; other sentences have no ids.
+        """
         ids, lines, words = ([*values] for values in zip(*rows, strict=True))
         return cls(words, lines, ids if nbest else None, nbest)
 
@@ -334,7 +342,7 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
       name: where they come from, for messages.
     """
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    # A text has words: where all sentences are empty, a word is scored beside them.
+    # A text must have words: where all sentences are empty, a word is scored beside them.
     beside = [] if any(sentences) else [[run.lexicon.words[0]]]
     scores = score(
         model, run.params, run.tables, run.lexicon, vocabulary, [*sentences, *beside], name
@@ -385,14 +393,21 @@ def words_by(run, text: str) -> list[str]:
 
 
 def check_hypotheses(run):
-    """Raises UserError unless a run scores hypotheses: sentences of words, or lines of
-    characters."""
+    """Raises UserError unless a run scores hypotheses: sentences of words, or lines of characters.
+
+    Args:
+      run: of a language model.
+    """
     if not run.lexicon.of_characters:
         check_run(run)
 
 
 def check_run(run):
-    """Raises UserError unless a run's texts are plain sentences of words."""
+    """Raises UserError unless a run's texts are plain sentences of words.
+
+    Args:
+      run: of a language model.
+    """
     if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
@@ -419,7 +434,12 @@ class CachedScores:
         self.known: dict[tuple[str, ...], tuple] = {}
 
     def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """Returns the scores of sentences; see `score_words`."""
+        """Returns the scores of sentences; see `score_words`.
+
+        Args:
+          sentences: words as the run reads them.
+          name: where they come from, for messages.
+        """
         new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
         values = dict(self.known)
         if new:

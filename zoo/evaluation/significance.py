@@ -12,7 +12,7 @@ import numpy as np
 from jax.scipy.special import betainc
 
 SAMPLES = 1000
-# Of two figures whose difference is likelier than this by chance, neither is called the better.
+# Two figures are a tie if their difference has a p of at least this.
 LEVEL = 0.05
 
 Figure = Callable[[np.ndarray], np.ndarray]
@@ -67,7 +67,7 @@ def paired_test(
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return math.nan
-    if np.array_equal(one, other):  # whatever the figure is, of no reference too
+    if np.array_equal(one, other):  # whatever the figure is, even without any reference
         return 1.0
     difference = abs(float(figure(one.sum(0))) - float(figure(other.sum(0))))
     if not math.isfinite(difference):

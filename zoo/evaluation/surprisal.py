@@ -101,7 +101,15 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
 
 
 def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`."""
+    """Writes the table; see `rows`.
+
+    Args:
+      path: the file.
+      given: the text as it was given.
+      text: the same as word ids.
+      scores: of its words.
+      lexicon: of the model.
+    """
     outputs.write_table(path, columns(given), rows(given, text, scores, lexicon))
 
 

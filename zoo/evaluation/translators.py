@@ -55,7 +55,7 @@ class Translator:
         if self.language_model is not None:
             other = self.language_model
             ensembles.check_weight(self.weight)
-            _ = other.experiment.language_model  # a UserError where it is none
+            _ = other.experiment.language_model  # raises UserError if it is another model
             if turned == {True}:
                 raise UserError(
                     f"{names[0]} writes translations from the last word to the first "
@@ -177,8 +177,10 @@ class Translator:
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
-        """Returns the start function of `zoo.decoding.batched_search`, for sources in text
-        order."""
+        """Returns the start function of a search, for sources in text order.
+
+        See `zoo.decoding.batched_search`.
+        """
         members = [_member(run) for run in self.runs]
         other = self.language_model
         language = None if other is None else _language_member(other)

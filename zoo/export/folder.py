@@ -78,7 +78,7 @@ def _write(run, folder, name, licence, platforms):
         if key.startswith(_PARAMS)
     }
     tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
-    # Not by save_file: its file is the user's alone, and its errors do not say that a disk is full.
+    # Not by save_file: only the user can read its file, and its errors hide that a disk is full.
     save = exported.safetensors().save
     (folder / exported.PARAMS).write_bytes(save(params))
     (folder / TABLES).write_bytes(save(tables))

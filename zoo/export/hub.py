@@ -9,7 +9,7 @@ from zoo.errors import UserError, shortened
 from zoo.runs import exported
 from zoo.trust import remote_names
 
-# What an export consists of: nothing else of a repository is fetched.
+# Files of an export; other files of a repository are not fetched.
 FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
@@ -47,7 +47,7 @@ def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> s
         api = hub.HfApi()
         api.create_repo(repository, private=private, exist_ok=True)
         return str(api.upload_folder(repo_id=repository, folder_path=str(folder)))
-    except Exception as error:  # of the hub, of HTTP and of the network
+    except Exception as error:  # errors of the hub, of HTTP and of the network
         raise _refused(repository, error) from error
 
 
@@ -76,7 +76,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
         except Exception as error:
             raise _refused(repository, error) from error
         remote_names.check(names, repository)
-        try:  # of the commit whose names were checked
+        try:  # downloads the commit whose names were checked
             hub.snapshot_download(
                 repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)
             )

@@ -145,8 +145,7 @@ def _serialised(functions, given, platforms) -> dict[str, bytearray]:
 
 @contextlib.contextmanager
 def _without_folders() -> Iterator[None]:
-    """Keeps this machine's folders out of programs: operations name their source by its file
-    alone."""
+    """Keeps this machine's folders out of programs, which then name sources by file alone."""
     option = "jax_hlo_source_file_canonicalization_regex"
     before = getattr(jax.config, option)
     jax.config.update(option, ".*/")

@@ -29,7 +29,7 @@ SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass"}
 AUXILIARIES = {"aux", "auxpass", "aux:pass", "aux:tense", "cop"}
 MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
-# A form that has certain features as rarely as this beside others has them by mistake.
+# A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
 FACTS = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}

@@ -21,7 +21,7 @@ from zoo.sources.source import Corpus
 ROWS = 64
 # Words of an answer at most, where no grammar sets a limit.
 LONGEST = 128
-# Readings of an ambiguous beginning that are kept: more than a grammar for training can afford.
+# Parses of an ambiguous beginning that are kept, more than is affordable in training.
 STACKS = 16
 
 
@@ -49,8 +49,7 @@ class ExactMatch:
         return self.right / self.answers
 
     def figures(self) -> dict:
-        """Returns all counts and shares as a dict, and the 95 % interval of the accuracy as
-        "interval"."""
+        """Returns all counts and shares, and the 95 % interval of the accuracy as "interval"."""
         counts = ("answers", "right", "complete", "well_formed")
         interval = significance.binomial_interval(self.right, self.answers)
         figures = {name: getattr(self, name) for name in counts}
@@ -125,8 +124,7 @@ def answer(
 
 
 def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
-    """Returns (words, whether they ended) of each source's greedy translation of at most `length`
-    words."""
+    """Returns (words, whether they ended) of each greedy translation, of `length` words at most."""
     translator = Translator((run,))
     translations = translator.translate(
         run.experiment.source_of(corpus).sentences,
@@ -165,7 +163,7 @@ def questions(corpus: Corpus) -> Corpus:
       corpus: sentences; pairs are returned as they are.
     """
     if corpus.prefixes is None:
-        return corpus  # of pairs, or `answer` says what is wrong
+        return corpus  # pairs; for other corpora `answer` raises the error
     kept = np.flatnonzero(corpus.prefixes)
     if not len(kept):
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")

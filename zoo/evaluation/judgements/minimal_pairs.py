@@ -27,7 +27,7 @@ from zoo.lexicon import Lexicon
 from zoo.sources import files
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
-# What a pair of BLiMP may say of itself: accuracies are given for each value of these.
+# Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
 PLAIN = Reading()
 
@@ -90,14 +90,13 @@ class PairScores:
     @property
     def mean_difference(self) -> float:
         """Mean of log p(good) - log p(bad) over the scored pairs, nats; NaN without pairs."""
-        with np.errstate(invalid="ignore"):  # two impossible sentences differ by NaN
+        with np.errstate(invalid="ignore"):  # two sentences of probability 0 differ by NaN
             difference = self.good[self.scored] - self.bad[self.scored]
         return float(difference.mean()) if self.pairs else float("nan")
 
     @property
     def commonest_missing(self) -> list[tuple[str, int]]:
-        """(word outside the lexicon, number of pairs skipped because of it), the most frequent
-        first."""
+        """(word outside the lexicon, number of pairs skipped because of it), by falling number."""
         return collections.Counter(word for words in self.missing for word in words).most_common()
 
     def by_group(self) -> dict[str, dict[str, "PairScores"]]:

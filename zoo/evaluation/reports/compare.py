@@ -137,8 +137,7 @@ def _range(low, high):
 
 
 def _accuracies(split, of_runs):
-    """Returns the table of the accuracies of runs on the same questions, and tests of
-    differences."""
+    """Returns the table of the accuracies of runs on the same questions, and tests of them."""
     rows = []
     for name, (passport, _) in of_runs.items():
         figures = passport["figures"]

@@ -1,5 +1,4 @@
-"""Report on models of the micro language beside the language itself; `make quickstart` ends with
-it.
+"""Report of `make quickstart` on models of the micro language beside the language itself.
 
 The language's grammar gives the exact probability of every word of its test text, so a model's
 figures stand beside the least that any model could reach, as a whole and by frequency band, and its
@@ -28,8 +27,7 @@ SPLIT = "test"
 
 
 def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
-    """Computes the language's own log-probabilities of a text, boundaries (certain, 0 nats) among
-    them.
+    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats.
 
     Args:
       language: the grammar.
@@ -112,7 +110,7 @@ def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
         passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
         agreements[name], answers[name] = agreement(run, pairs)
         kept[name] = item_scores.of_text(text, scores)
-        if own is None:  # that of the first run is that of all, once they are known to be alike
+        if own is None:  # all runs share it, as is checked below
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = passports

@@ -42,16 +42,14 @@ class Runs(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the loss by bootstrap over sentences; NaN twice without
-        statistics."""
+        """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
             return math.nan, math.nan
         return significance.bootstrap_interval(self.mean_statistics, item_scores.log_perplexity)
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Returns the pairs to compare: the first name with each of the others, and each with its
-    successor.
+    """Returns the pairs to compare: the first name with each other, and each with its successor.
 
     Args:
       names: in the order of their figures.
@@ -61,8 +59,7 @@ def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def loss_lines(groups: Sequence[Runs]) -> list[str]:
-    """Returns a line for each of the `contrasts` of runs whose scores are kept, the lowest loss
-    first.
+    """Returns a line for each of the `contrasts` of runs with kept scores, the lowest loss first.
 
     Where fewer than two groups have scores, the lines compare the groups of two seeds or more.
 

@@ -23,20 +23,20 @@ with lazy.extra():
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
+# Okabe and Ito (2008): distinguishable with any colour vision; markers without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = "os^Dv<>"
 SUFFIXES = (".png", ".pdf", ".svg")
-# Of numbers on logarithmic axes, which matplotlib would write as mathematics.
+# Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
 _PLAIN = "{x:,g}"
-# Upright text to the left of the line on a bar, of whatever colour the bar is.
+# Upright text to the left of the line on a bar, readable on bars of any colour.
 _BESIDE: dict[str, Any] = {
     "rotation": 90,
     "ha": "right",
     "va": "bottom",
     "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
 }
-# A line of metrics.jsonl on a validation.
+# Fields of a line of metrics.jsonl that reports a validation.
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "epoch_training_loss": float}
 _GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
@@ -53,11 +53,10 @@ def _axes(title, x_label, y_label, width=7.5):
 
 
 def check_file(file: str | pathlib.Path):
-    """Raises UserError if a picture cannot be written to a file, or its suffix is not of
-    `SUFFIXES`.
+    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown.
 
     Args:
-      file: the picture that is yet to be computed.
+      file: the picture that is yet to be computed; its suffix is one of `SUFFIXES`.
     """
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
@@ -67,7 +66,7 @@ def check_file(file: str | pathlib.Path):
     outputs.check(path, "the picture")
 
 
-# Characters of a name that a legend beside the axes has room for.
+# Longest name, in characters, for which a legend beside the axes has room.
 _LONGEST_LABEL = 30
 
 
@@ -83,7 +82,7 @@ def _write(figure, axes, file):
 def _save(figure, file):
     """Writes a picture whole, in the format of its suffix."""
     check_file(file)
-    for text in figure.findobj(Text):  # names of runs and words, in which "$" is no mathematics
+    for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
         text.set_parse_math(False)
         text.set_text(printable(text.get_text()))
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
@@ -94,7 +93,7 @@ def _validations(path):
     """Reads the lines of a metrics.jsonl that belong to validations."""
     losses = []
     for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
-        # Of a run that was killed, the last line may be none.
+        # The last line of a killed run may be incomplete.
         values = strict_json.object_or_none(line) or {}
         if "validation_log_perplexity" in values:
             try:
@@ -156,7 +155,7 @@ def _grouped_bars(axes, groups, values, label_format, spans=None):
     """
     width, middles = 0.8 / max(len(values), 1), {}
     for number, (name, by_group) in enumerate(values.items()):
-        # Numbers that files have no way to write are text there.
+        # JSON has infinite numbers as text.
         heights = [float(by_group.get(group, math.nan)) for group in groups]
         drawn = [0 if math.isinf(height) else height for height in heights]
         offset = (number - (len(values) - 1) / 2) * width
@@ -177,7 +176,7 @@ def _grouped_bars(axes, groups, values, label_format, spans=None):
         axes.bar_label(
             bars, [_label(height, label_format) for height in heights], fontsize=7, padding=1
         )
-    # Long names, such as "gender, attractor", go on two lines so that neighbours do not meet.
+    # Long names, such as "gender, attractor", take two lines so that neighbours do not overlap.
     axes.set_xticks(range(len(groups)), [group.replace(", ", ",\n") for group in groups])
     return middles
 
@@ -293,7 +292,7 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     for number, (name, of_run) in enumerate(values.items()):
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
-    # What is smaller is the rounding of float32.
+    # Smaller values are rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
     axes.yaxis.set_major_formatter(_PLAIN)
     _write(figure, axes, file)
@@ -306,8 +305,7 @@ def attention(
     file: str | pathlib.Path,
     label: str = "weight",
 ):
-    """Draws how much each word of a translation attends to each word of its source, or depends on
-    it.
+    """Draws how much each word of a translation attends to, or depends on, each source word.
 
     Args:
       source: words.

@@ -50,8 +50,7 @@ class Point:
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
-    """Returns the number at a dotted field, such as "vocabulary.features.0.count", of a run's
-    experiment.
+    """Returns the number at a dotted field of a run's experiment.
 
     The value of a path with a range, 'a.txt[:864]', is the length of the range: sentences, for a
     learning curve. For data.train without a range of known length, 'a.txt' or 'a.txt[:-100]', it is
@@ -60,10 +59,10 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
 
     Args:
       workdir: the run's folder.
-      field: its dotted name.
+      field: its dotted name, such as "vocabulary.features.0.count".
 
     Raises:
-      UserError: the folder holds no run, or the value is something else than a number.
+      UserError: the folder does not hold a run, or the value is not a number.
     """
     value = _without(_experiment(workdir), field)[0]
     if isinstance(value, str):
@@ -79,8 +78,7 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
 
 
 def _length(path):
-    """Returns the number of sentences that a path's [a:b] suffix selects; None if it is not
-    fixed."""
+    """Returns the number of sentences that a path's [a:b] suffix selects; None if it varies."""
     part = files.Part.parse(path).range
     start, stop = part.start or 0, part.stop
     if stop is None or start < 0 or stop <= start:
@@ -89,8 +87,7 @@ def _length(path):
 
 
 def _trained_on(workdir, path):
-    """Returns how many of a text's sentences a run was trained on, by its passports; None if
-    unknown."""
+    """Returns how many of a text's sentences a run was trained on, by its passports, or None."""
     name = files.Part.parse(path).path
     for passport in read_results([workdir])[workdir].values():
         for text in passport.get("trained_on") or ():
@@ -116,7 +113,7 @@ def _without(experiment, field):
         except (KeyError, IndexError, TypeError, ValueError):
             return None, experiment
         if depth == len(names) - 1:
-            # Of paths with ranges the files must agree.
+            # Runs whose paths differ in the range alone are of one curve.
             inner[item] = files.Part.parse(value).path if isinstance(value, str) else None
             return value, experiment
         inner = value
@@ -219,5 +216,5 @@ def report(field: str, workdirs: list[str], file: str, log=outputs.show):
             "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
     plots.sweep(field, drawn, heights, file)
-    for line in (*lines, file):  # after the picture: who reads the lines may stop before the last
+    for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
