@@ -1,7 +1,7 @@
 """Keeps the recipe, the passports and the scores of runs: python -m records.keep FILE.jsonl DIR ...
 
-A record has a line for each run, and scores of single words and questions in FILE.npz beside it;
-`zoo.evaluation.records` says how. A run that is in the record already is replaced.
+A record has a line for each run, and scores of single words and questions in FILE.npz beside it, in
+the format of `zoo.evaluation.records`. A run that is in the record already is replaced.
 """
 
 import argparse
@@ -24,8 +24,8 @@ def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
       The runs' names.
 
     Raises:
-      UserError: the file is not a .jsonl; a run has no results, was trained or judged by code of
-        no revision, or names files by absolute paths.
+      UserError: the file is not a .jsonl; a run has no results, was trained or judged by
+        uncommitted code, or names files by absolute paths.
     """
     if file.suffix != ".jsonl":
         raise UserError(f"{file} is not the name of a record: give one that ends with .jsonl.")
@@ -39,7 +39,7 @@ def keep(file: pathlib.Path, runs: list[pathlib.Path]) -> list[str]:
 
 
 def _of_folder(run):
-    """(the record, {result: its kept scores}) of a run's folder."""
+    """Reads (the record, {result: its kept scores}) of a run's folder."""
     paths = sorted((run / "results").glob("*.json"))
     if not paths:
         raise UserError(f"{run} has no results: evaluate it first.")
@@ -60,21 +60,21 @@ def _of_folder(run):
 
 
 def check(passport: dict, name: str | pathlib.Path):
-    """Checks that a passport names the code it came from, and no machine's own paths.
+    """Checks that a passport names the code it came from, and does not name a machine's own paths.
 
     Args:
       passport: of a result.
       name: of the result, for messages.
 
     Raises:
-      UserError: it does not.
+      UserError: it names no revision, or an absolute path.
     """
     began = (passport["training"]["made_with"] or {}).get("revision")
     for revision in (passport["revision"], began):
         if not revision or revision.endswith("-dirty"):
             raise UserError(
-                f"{name} is of code that no revision has ({revision}): commit, train and judge "
-                "again."
+                f"{name} was made by code that was not committed ({revision}): commit, train and "
+                "judge again."
             )
     absolute = [
         text

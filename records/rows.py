@@ -1,8 +1,13 @@
-"""Which records stand in which table of docs/results.md: {what a row is called: its records}."""
+"""Rows of the tables of docs/results.md: {the name of a row: its records}."""
 
 
 def seeds(name: str, count: int = 3) -> tuple[str, ...]:
-    """The records of a run's seeds."""
+    """Returns the names of the records of a run's seeds.
+
+    Args:
+      name: of the run.
+      count: of seeds.
+    """
     return tuple(f"{name}_{seed}" for seed in range(count))
 
 
@@ -49,14 +54,14 @@ FRENCH_16 = {
     "that, tied": ("sm16_bg_tied_d065_i05_e4",),
     "softmax without the background, dropout 0.5, 4 epochs": ("sm16_d05_e4",),
 }
-# What the log-linear model is without a part of what it knows.
+# The log-linear model without each part of its knowledge.
 FRENCH_WITHOUT = {
     "all: background, words, tags": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
     "a uniform background": ("ll16_d05_no_background",),
     "no words of their own": ("ll16_d05_no_words",),
     "no tags": ("ll16_d05_no_tags",),
 }
-# By how many sentences there are.
+# By the number of training sentences.
 FRENCH_CURVE = {
     "432, log-linear": ("ll32_d05",),
     "864, log-linear": ("ll16_d05", "ll16_d05_1", "ll16_d05_2"),
@@ -65,7 +70,7 @@ FRENCH_CURVE = {
     "864, softmax with the background, 4 epochs": ("sm16_bg_d05_e4",),
     "1,728, softmax with the background, 4 epochs": ("sm8_bg",),
 }
-# Of a quarter, a half and all, each over its own words.
+# A quarter, a half and all of the text, each over its own words.
 FRENCH_LARGER = {
     "3,456, log-linear": ("ll4_d05", "ll4_d05_1"),
     "6,912, log-linear": ("ll2_d05",),
@@ -75,7 +80,7 @@ FRENCH_LARGER = {
     "6,912, softmax with the background, 4 epochs": ("sm2_bg_d05_e4",),
     "13,826, softmax with the background, 4 epochs": ("sm1_bg_d05_e4",),
 }
-# Over the words of all of the text, however much of it is trained on.
+# Over the words of all of the text, trained on parts of it.
 FRENCH_ALL_WORDS = {
     f"{sentences}, {name}": tuple(f"{short}{part}_all_words_{seed}" for seed in seeds)
     for short, name in (("ll", "log-linear"), ("sm", "softmax with the background, 4 epochs"))
@@ -91,7 +96,7 @@ FRENCH_ALL_WORDS |= {
     "13,826, softmax with the background, 4 epochs": seeds("sm1_all_words"),
 }
 FRENCH_BEST = ("13,826, softmax with the background, 4 epochs", "13,826, log-linear")
-# Of a quarter, with the state of all words before and of the last eight.
+# A quarter of the text, with states of all words before or of the last eight.
 FRENCH_WINDOW = {
     "log-linear, all words before": ("ll4_d05", "ll4_d05_1"),
     "log-linear, the last 8 words": ("ll4_window",),

@@ -36,13 +36,23 @@ def every_run() -> dict[str, tuple[pathlib.Path, records.Record]]:
 
 
 def passports(run: str) -> dict[str, dict]:
-    """Returns {split: passport} of a run, over the words that it was trained on."""
+    """Returns {split: passport} of a run, over the words that it was trained on.
+
+    Args:
+      run: its name in the records.
+    """
     found = every_run()[run][1].results.values()
     return {passport["split"]: passport for passport in found if not passport["spread_unknown"]}
 
 
 def mean(values: list[float], form: str) -> str:
-    """The mean of the seeds, with the least and the greatest in brackets if there are several."""
+    """Formats the mean of the seeds, with the least and the greatest in brackets if there are
+    several.
+
+    Args:
+      values: of the seeds.
+      form: of the numbers, such as ".4f".
+    """
     text = format(statistics.fmean(values), form)
     if len(values) > 1:
         text += f" ({min(values):{form}}–{max(values):{form}})"
@@ -55,7 +65,7 @@ def origin(names: list[str], test: str = "test", spread: bool = True) -> str:
     Args:
       names: of runs.
       test: the split whose passports are asked.
-      spread: whether the line says what brackets are, if there are several seeds.
+      spread: whether the line explains the brackets, if there are several seeds.
     """
     found = [passports(run)[test] for run in names]
     files = ", ".join(sorted({f"records/{every_run()[run][0].name}" for run in names}))
@@ -82,7 +92,15 @@ def markdown(
     test: str = "test",
     spread: bool = True,
 ) -> str:
-    """A table and the line on its origin; see `origin`."""
+    """Formats a table and the line on its origin; see `origin`.
+
+    Args:
+      header: of the columns.
+      rows: their cells.
+      runs: the names of the runs.
+      test: see `origin`.
+      spread: see `origin`.
+    """
     lines = [header, ["---"] * len(header), *rows]
     return (
         "".join(f"| {' | '.join(cells)} |\n" for cells in lines) + f"\n{origin(runs, test, spread)}"
@@ -91,7 +109,7 @@ def markdown(
 
 @functools.cache
 def language() -> float:
-    """The log-perplexity of the micro language's test text by the language itself."""
+    """Computes the log-perplexity of the micro language's test text by the language itself."""
     micro = Micro()
     corpus = micro.read("test")
     log_prob = sum(map(sum, map(micro.token_log_probs, corpus.sentences)))
@@ -99,7 +117,7 @@ def language() -> float:
 
 
 def micro() -> str:
-    """The micro language: softmax and log-linear head, three seeds each."""
+    """Makes the table of the micro language: softmax and log-linear head, three seeds each."""
     loss = language()
     rows = [["the language itself", f"{loss:.4f}", f"{perplexity_of(loss):.2f}", "", ""]]
     names = {name: [f"{name}_{seed}" for seed in range(3)] for name in rows_of.CONFIGS}
@@ -123,11 +141,11 @@ def micro() -> str:
 
 
 def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test") -> str:
-    """Runs by what differs between them: nats per token, the seeds of each together.
+    """Makes a table of runs by their difference: nats per token, the seeds of each together.
 
     Args:
-      ways: {what differs: runs}.
-      first: the name of what differs.
+      ways: {the difference: runs}.
+      first: the header of the differences.
       test: the split that is judged beside validation.
     """
     rows = []
@@ -146,13 +164,18 @@ def of_ways(ways: Mapping[str, tuple[str, ...]], first: str, test: str = "test")
 
 
 def micro_training() -> str:
-    """Ways to train the log-linear head on the micro language, and its penalty."""
+    """Makes the table of ways to train the log-linear head on the micro language."""
     return of_ways(rows_of.WAYS, "trained by")
 
 
 def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, float]]:
-    """{beam: {measure: score}} of a split that a run alone, or an ensemble of so many runs of which
-    it is the first, has translated."""
+    """Returns {beam: {measure: score}} of a split's translations by a run or its ensemble.
+
+    Args:
+      run: its name in the records.
+      split: its name.
+      models: runs of the ensemble that the run is the first of; 1 for the run alone.
+    """
     found = {}
     for name, passport in every_run()[run][1].results.items():
         of_split = name.startswith(f"translation-{split}.")
@@ -163,12 +186,13 @@ def translations(run: str, split: str, models: int = 1) -> dict[int, dict[str, f
 
 
 def captions_of(runs: dict[str, str], together: str = "") -> str:
-    """Encoder-decoders on captions: perplexity beside BLEU by the width of the beam.
+    """Makes a table of encoder-decoders on captions: perplexity beside BLEU by the width of the
+    beam.
 
     Args:
-      runs: {what it is: run}.
-      together: what an ensemble of all of them is called, the first of which keeps its passports;
-        none if empty.
+      runs: {the name of the row: run}.
+      together: the name of the row for an ensemble of all runs, the first of which keeps its
+        passports; no row if empty.
     """
     rows = []
     for how, run in runs.items():
@@ -188,15 +212,18 @@ def captions_of(runs: dict[str, str], together: str = "") -> str:
 
 
 def _scores(of_beams):
-    """BLEU by the width of the beam, and chrF2 of the widest, as text."""
+    """Formats BLEU by the width of the beam, and chrF2 of the widest."""
     bleu = " / ".join(f"{of_beams[beam]['BLEU']:.2f}" for beam in sorted(of_beams))
     beams = ", ".join(map(str, sorted(of_beams)))
     return f"{bleu} ({beams})", f"{of_beams[max(of_beams)]['chrF2']:.1f}"
 
 
 def ptb_heads() -> str:
-    """Heads on a quarter of the Penn Treebank, each at the rate that is best on validation, with up
-    to three seeds, and by how much the others are worse."""
+    """Makes the table of heads on a quarter of the Penn Treebank.
+
+    Each head is at the rate that is best on validation, with up to three seeds. A column shows by
+    how much other rates are worse.
+    """
     rows, all_runs = [], []
     for head, (name, rates) in rows_of.PTB_HEADS.items():
         runs = {
@@ -230,8 +257,7 @@ def _loss(run, split):
 
 
 def french_agreement() -> str:
-    """Agreement pairs of the French test by what agrees and at which distance, three seeds of each
-    model."""
+    """Makes the table of agreement pairs of the French test, three seeds of each model."""
     of_models = [
         [
             passports(run)["pairs:agreement-test"]["figures"]["cases"]
@@ -253,7 +279,7 @@ def french_agreement() -> str:
 
 
 def domains() -> str:
-    """Captions in Czech and news drawn by weights, judged on the tests of both."""
+    """Makes the table of captions in Czech and news, drawn by weights and judged on both tests."""
     rows = []
     for how, run in rows_of.CZECH_DOMAINS.items():
         low, high = passports(run)["captions.test"]["figures"]["interval"]
@@ -267,7 +293,7 @@ def domains() -> str:
 
 
 def languages() -> str:
-    """French and Czech in one model of letters, and each alone."""
+    """Makes the table of French and Czech in one model of letters, and of each alone."""
     rows = []
     for how, run in rows_of.TWO_LANGUAGES.items():
         found = passports(run)
@@ -292,7 +318,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ptb_heads": ptb_heads,
     "ptb_sampled": functools.partial(of_ways, rows_of.PTB_SAMPLED, "loss"),
     "french_16": functools.partial(of_ways, rows_of.FRENCH_16, "of 864 sentences"),
-    "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "what it knows of words"),
+    "french_without": functools.partial(of_ways, rows_of.FRENCH_WITHOUT, "knowledge of words"),
     "french_curve": functools.partial(of_ways, rows_of.FRENCH_CURVE, "sentences"),
     "french_larger": functools.partial(of_ways, rows_of.FRENCH_LARGER, "sentences"),
     "french_all_words": functools.partial(of_ways, rows_of.FRENCH_ALL_WORDS, "sentences"),
@@ -302,10 +328,13 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def with_tables(page: str) -> str:
-    """The page with its tables made anew.
+    """Returns the page with its tables made anew.
+
+    Args:
+      page: the text of docs/results.md.
 
     Raises:
-      UserError: it has not each of the tables once.
+      UserError: a table is missing from the page or stands there twice.
     """
     names = [match[1] for match in _TABLE.findall(page)]
     if sorted(names) != sorted(TABLES):
@@ -314,7 +343,7 @@ def with_tables(page: str) -> str:
 
 
 def main():
-    """The program."""
+    """Runs the program."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="writes nothing; fails if they differ")
     page = PAGE.read_text(encoding="utf-8")

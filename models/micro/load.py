@@ -9,17 +9,17 @@ prints the log-probability of each, in nats. From Python:
     model.log_prob([["a", "sentence"]])  # float64 [sentences], each with the boundary after it
     log_probs, carry = model.step(ids, model.initial_carry(rows))  # [rows, V], of the next word
 
-Of a folder with an encoder-decoder, whose arguments are a source, its translation and so on:
+An encoder-decoder's arguments are a source, its translation and so on:
 
     model = Translator(FOLDER)
     model.log_prob([["une", "phrase"]], [["a", "sentence"]])  # float64 [pairs]
     carry, constant = model.encode(*model.read_sources([["une", "phrase"]]))
     log_probs, carry = model.step(ids, carry, constant)  # [rows, V], of the next word
 
-The programs run on the platforms that export.json names. What a text is made of, and how its words
-were read in training, says README.md; this file takes words as they are. A program is compiled for
-each new shape of its arguments: `log_prob` pads them to powers of two, so that few are. A folder
-that is damaged is a ValueError.
+The programs run on the platforms that export.json names. README.md tells how a text was made and
+how its words were read in training; this file takes words as they are. A program is compiled for
+each new shape of its arguments: `log_prob` pads them to powers of two, so that few are. A damaged
+folder raises ValueError.
 """
 
 import hashlib
@@ -55,7 +55,14 @@ class Words:
         self._ids = {word: number for number, word in enumerate(self.words)}
 
     def ids(self, words: Sequence[str]) -> list[int]:
-        """The ids of words; ValueError for one that the model has no way to read."""
+        """Returns the ids of words.
+
+        Args:
+          words: strings.
+
+        Raises:
+          ValueError: a word is outside the lexicon, and the model does not have an unknown word.
+        """
         if self.unknown is None:
             for word in words:
                 if word not in self._ids:
@@ -64,10 +71,10 @@ class Words:
 
 
 class Exported(Words):
-    """What all exported models are: programs, arrays, and the words that they predict.
+    """Base of all exported models: programs, arrays, and the words that they predict.
 
     Attributes:
-      record: what export.json says.
+      record: the content of export.json.
     """
 
     def __init__(self, folder):
@@ -86,7 +93,7 @@ class Exported(Words):
         }
 
     def _read_record(self) -> dict:
-        """Reads export.json; ValueError if it is not as it was written."""
+        """Reads export.json; raises ValueError if its digest is wrong."""
         file = self._folder / "export.json"
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
@@ -98,7 +105,7 @@ class Exported(Words):
         return record
 
     def _read(self, name: str) -> bytes:
-        """Reads a file of the folder; ValueError if it is not as it was written."""
+        """Reads a file of the folder; raises ValueError if its digest is wrong."""
         file = self._folder / name
         try:
             content = file.read_bytes()
@@ -113,11 +120,15 @@ class Model(Exported):
     """A language model."""
 
     def initial_carry(self, rows: int) -> tuple:
-        """The carry of so many rows before any word; step with the boundary first."""
+        """Returns the carry before any word; step with the boundary first.
+
+        Args:
+          rows: their number.
+        """
         return tuple(leaf.repeat(rows, axis=0) for leaf in self._carry)
 
     def step(self, words, carry):
-        """(log p of every word after these, [rows, V], nats; the carry after them).
+        """Returns (log p of every word after these, [rows, V], nats; the carry after them).
 
         Args:
           words: int32 [rows].
@@ -126,7 +137,7 @@ class Model(Exported):
         return self._programs["step"](self._arrays, np.asarray(words, np.int32), carry)
 
     def score(self, words, targets, reset, carry):
-        """(log p(targets), log Z, carry), nats, exact.
+        """Computes (log p(targets), log Z, carry), nats, exact.
 
         Args:
           words: int32 [rows, length], the word before each position.
@@ -138,9 +149,15 @@ class Model(Exported):
         return self._programs["score"](self._arrays, words, targets, np.asarray(reset), carry)
 
     def log_prob(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
-        """log p of each sentence and the boundaries after it, from an empty carry, nats.
+        """Computes log p of each sentence and the boundaries after it, from an empty carry, nats.
 
         Without a boundary the first word is given and not predicted.
+
+        Args:
+          sentences: words of each.
+
+        Returns:
+          float64 [sentences].
         """
         marks = [] if self.boundary is None else [self._ids[self.boundary]]
         ends = marks * self.record["boundary_marks"]
@@ -163,8 +180,13 @@ class Translator(Exported):
         self.source = Words(self._read("source.npz"))
 
     def read_sources(self, sentences: Sentences) -> tuple[np.ndarray, np.ndarray]:
-        """(words int32 [rows, S], in the order of the encoder, padded on the left; their numbers
-        int32 [rows])."""
+        """Returns (words int32 [rows, S], their numbers int32 [rows]) of sources.
+
+        Words are in the order of the encoder, padded on the left.
+
+        Args:
+          sentences: words of each source.
+        """
         order = -1 if self.record["order"] == "source_reversed" else 1
         rows = [self.source.ids(words)[::order] for words in sentences]
         longest = _power_of_two(max(map(len, rows), default=1))
@@ -172,12 +194,19 @@ class Translator(Exported):
         return np.array(padded, np.int32), np.array([max(1, len(row)) for row in rows], np.int32)
 
     def encode(self, source, lengths) -> tuple[tuple, tuple]:
-        """(the carry before the first word; what all steps of these rows take besides), leaves
-        [rows, ...] that may be repeated and reordered together; step with the boundary first."""
+        """Returns (the carry before the first word; the constant input of all steps of these rows).
+
+        Both have leaves [rows, ...] that may be repeated and reordered together; step with the
+        boundary first.
+
+        Args:
+          source: int32 [rows, S], of `read_sources`.
+          lengths: int32 [rows], of `read_sources`.
+        """
         return self._programs["encode"](self._arrays, source, lengths)
 
     def step(self, words, carry, constant):
-        """(log p of every word after these, [rows, V], nats; the carry after them).
+        """Returns (log p of every word after these, [rows, V], nats; the carry after them).
 
         Words come in the order of the decoder: with "target_reversed" the last one first.
 
@@ -189,8 +218,18 @@ class Translator(Exported):
         return self._programs["step"](self._arrays, np.asarray(words, np.int32), carry, constant)
 
     def log_prob(self, sources: Sentences, translations: Sentences) -> np.ndarray:
-        """log p of each translation and the boundaries after it, given its source, nats; ValueError
-        if they are not as many."""
+        """Computes log p of each translation and the boundaries after it, given its source, nats.
+
+        Args:
+          sources: words of each.
+          translations: words of each.
+
+        Returns:
+          float64 [pairs].
+
+        Raises:
+          ValueError: there are not as many sources as translations.
+        """
         if len(sources) != len(translations):
             raise ValueError(
                 f"{len(sources)} sources and {len(translations)} translations: give one of each."
@@ -207,8 +246,10 @@ class Translator(Exported):
 
 
 def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(the word before each position, the word at it, whether there is one), each [R, L], of rows
-    of words; R and L are powers of two, and what is not there is 0."""
+    """Returns (the word before each position, the word at it, whether there is one), each [R, L].
+
+    R and L are powers of two, and padding is 0.
+    """
     shape = _power_of_two(len(rows)), _power_of_two(max(map(len, rows), default=1) - 1)
     words, targets, there = (
         np.zeros(shape, np.int32),
@@ -223,7 +264,7 @@ def _positions(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _power_of_two(least: int) -> int:
-    """The smallest power of two that is at least so large, and at least 1."""
+    """Returns the smallest power of two that is at least `least`, and at least 1."""
     return 1 << max(0, least - 1).bit_length()
 
 
@@ -232,7 +273,7 @@ def _sha256(content: bytes) -> str:
 
 
 def _log_probs(folder: pathlib.Path, texts: list[str]) -> np.ndarray:
-    """log p of texts, or of translations behind their sources, by the model of a folder."""
+    """Computes log p of texts, or of translations behind their sources, by a folder's model."""
     if not texts:
         raise ValueError("there is nothing to score: give sentences, each in quotation marks.")
     if (folder / "source.npz").exists():

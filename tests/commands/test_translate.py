@@ -440,11 +440,11 @@ def test_exact_match_counts_whole_translations():
         (["one", "--sample", "--split", "test", "--bleu"], "leave --sample out"),
         (["one", "--sample", "--temperature", "0", "--nbest", "2"], "would be the same"),
         (["one", "nothing.txt"], "nothing.txt"),
-        (["one", "turned"], "some say a sentence from its last word"),
+        (["one", "turned"], "write their translations in different orders"),
         (["one", "--language-model", "two"], "SequenceToSequence"),
-        (["turned", "--language-model", "language"], "and .* reads it from the first"),
-        (["one", "--alignments", "a"], "--alignments looks at attention, which .* is without"),
-        (["one", "--unknowns", "attention"], "--unknowns attention looks at attention"),
+        (["turned", "--language-model", "language"], "and .* reads from the first"),
+        (["one", "--alignments", "a"], "--alignments needs attention, which .* does not have"),
+        (["one", "--unknowns", "attention"], "--unknowns attention needs attention"),
         (["attentive", "--unknowns", "marks"], "marks no unknown words"),
         (["attentive", "--plot-attention", "a.png"], "draws one sentence, and this text has 0"),
     ],
@@ -463,5 +463,5 @@ def test_a_language_model_does_not_translate(run):
 
 def test_a_run_without_marks_and_attention_puts_in_no_words(folders, call, tmp_path):
     (tmp_path / "d").write_text("a\tb\n")
-    with pytest.raises(UserError, match=r"does not say which source word an unknown word"):
+    with pytest.raises(UserError, match=r"does not tell which source word an unknown word"):
         call("translate", folders["one"], "--dictionary", tmp_path / "d", text="a\n")

@@ -236,7 +236,7 @@ def test_words_are_added_with_what_their_ends_say(workdir, run, call, tmp_path):
         commands, "score", workdir, text, "--add-words", words, "--lexicon", words
     )
     assert code == 2 and "give one of the two" in errors
-    with pytest.raises(UserError, match="no word"):
+    with pytest.raises(UserError, match="not a word"):
         words.write_text("le ours\n")
         run.with_lexicon(str(words), add=True)
 
@@ -290,15 +290,15 @@ def test_pairs_of_blimp_are_judged_by_their_groups(workdir, call, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"sentence_good": "a"}', "there is no 'sentence_bad'"),
-        ('{"sentence_good": "a", "sentence_bad": 1}', "no pair of sentences"),
+        ('{"sentence_good": "a"}', "'sentence_bad' is missing"),
+        ('{"sentence_good": "a", "sentence_bad": 1}', "not a pair of sentences"),
         (
             '{"sentence_good": "a", "sentence_bad": " "}',
-            "no pair of sentences (a sentence without words)",
+            "not a pair of sentences (a sentence without words)",
         ),
-        ('{"sentence_good": "a", "sentence_bad": "\\ud800"}', "no pair of sentences"),
-        ("[1]", "no pair of sentences"),
-        ("{", "no pair of sentences"),
+        ('{"sentence_good": "a", "sentence_bad": "\\ud800"}', "not a pair of sentences"),
+        ("[1]", "not a pair of sentences"),
+        ("{", "not a pair of sentences"),
     ],
 )
 def test_a_line_that_is_no_pair_of_blimp_is_named(workdir, call, tmp_path, line, message):

@@ -101,7 +101,7 @@ def test_states_are_forked_and_batched_and_never_change(loaded):
     assert same.shape == (3, len(loaded.words))
     with pytest.raises(UserError, match="2 words for 3 states"):
         loaded.step(["le", "les"], states)
-    with pytest.raises(UserError, match="-1 is the id of no word"):
+    with pytest.raises(UserError, match="-1 is not the id of a word"):
         loaded.step(-1, states)
     with pytest.raises(IndexError):
         states[3]

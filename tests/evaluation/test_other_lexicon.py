@@ -230,7 +230,7 @@ def test_a_file_without_words_is_refused(open_workdir, tmp_path):
 @pytest.mark.parametrize("line", ["le\t500", "le chat dort"])
 def test_a_line_that_is_no_word_is_named(open_workdir, tmp_path, line):
     (tmp_path / "counts.txt").write_text(f"le\n{line}\n")
-    with pytest.raises(UserError, match=r"counts\.txt, line 2: .* is no word"):
+    with pytest.raises(UserError, match=r"counts\.txt, line 2: .* is not a word"):
         Run.load(open_workdir).with_lexicon(str(tmp_path / "counts.txt"))
 
 

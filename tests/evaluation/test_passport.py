@@ -119,7 +119,7 @@ def test_it_says_what_the_run_saw_of_the_text(judged, run):
         "sentences": 5, "of_sentences": 6, "tokens": 24, "of_tokens": 26,
     }  # fmt: skip
     assert (
-        "\n  no figure of unseen text: it was trained on this text (92.31% of its tokens in "
+        "\n  not a figure of unseen text: it was trained on this text (92.31% of its tokens in "
         "sentences found there)\n"
     ) in passport_text.describe(other)
 

@@ -145,9 +145,9 @@ def test_the_sentence_may_stand_in_another_column(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"nbest": True}, r"line 2: there is no field 2; write id \|\|\| words \|\|\| \.\.\., or"),
-        ({"nbest": True, "column": 1}, r"line 2: there is no field 2"),
-        ({"column": 2}, r"line 1: there is no field 2; write fields with tabs"),
+        ({"nbest": True}, r"line 2: field 2 is missing; write id \|\|\| words \|\|\| \.\.\., or"),
+        ({"nbest": True, "column": 1}, r"line 2: field 2 is missing"),
+        ({"column": 2}, r"line 1: field 2 is missing; write fields with tabs"),
         ({"column": 0}, r"--column 0: fields are counted from 1"),
     ],
 )

@@ -85,7 +85,7 @@ def test_marks_say_which_word_is_meant():
     restoring = Restoring(translator_of(Attentive("forward", None), Copyable()), {})
     assert restoring.annotate([source]) == [["<unk_1>", "b", "a"]]
     assert restoring.words(hypothesis(["A", "<unk_1>"]), source) == ["A", "zut"]
-    with pytest.raises(UserError, match=r"runs/a does not say which source word an unknown word"):
+    with pytest.raises(UserError, match=r"runs/a does not tell which source word an unknown word"):
         Restoring(translator_of(Attentive("forward", None)), {})
 
 

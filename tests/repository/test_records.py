@@ -177,8 +177,8 @@ def test_runs_of_a_record_are_compared_by_their_scores_and_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"revision": "b" * 40 + "-dirty"}, "code that no revision has"),
-        ({"training": {"seed": 3, "made_with": None}}, "code that no revision has"),
+        ({"revision": "b" * 40 + "-dirty"}, "code that was not committed"),
+        ({"training": {"seed": 3, "made_with": None}}, "code that was not committed"),
         ({"data": {"path": "/home/me/test.txt"}}, "names /home/me/test.txt: judge the run by"),
         ({"command": ["evaluate.py", "/home/me/run"]}, "names /home/me/run"),
     ],

@@ -1,4 +1,4 @@
-"""Which source words each word of a translation attends to, or depends on."""
+"""Source words that each word of a translation attends to, or depends on."""
 
 import functools
 from collections.abc import Sequence
@@ -17,23 +17,30 @@ from zoo.models import SequenceToSequence
 
 
 def check(translator: Translator, option: str):
-    """UserError that names an option of the command unless a run has attention."""
+    """Raises UserError, naming an option of the command, unless a run has attention.
+
+    Args:
+      translator: the runs.
+      option: for the message.
+    """
     if not attentive(translator):
         paths = [str(run.path) for run in translator.runs]
         raise UserError(
-            f"{option} looks at attention, which {named(paths)} is without: train with "
-            "--set model.attention=Luong, say, or leave it out."
+            f"{option} needs attention, which {named(paths)} does not have: train with "
+            "--set model.attention=Luong, for example, or leave it out."
         )
 
 
 def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
-    """The attention of each word of a translation to each word of its source, [T, S].
+    """Computes the attention of each word of a translation to each word of its source, [T, S].
 
-    Rows and columns are as the words stand in the sentences. Of an ensemble it is the mean over the
-    runs that have attention.
+    Rows and columns are in the order of the sentences. An ensemble gives the mean over the runs
+    that have attention.
 
     Args:
-      source: the words as the runs read them; one that a lexicon has not is its unknown word.
+      translator: the runs.
+      hypothesis: the translation.
+      source: the words as the runs read them; a word outside a lexicon is read as <unk>.
 
     Raises:
       UserError: no run has attention.
@@ -47,14 +54,16 @@ def weights(translator: Translator, hypothesis: Hypothesis, source: Sequence[str
 
 
 def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[str]) -> np.ndarray:
-    """How much each word of a translation depends on each word of its source, [T, S].
+    """Computes how much each word of a translation depends on each word of its source, [T, S].
 
-    The norm of the gradient of log p(word of the translation) by the source word's vector; see
-    `SequenceToSequence.gradients`. No run needs attention. Rows and columns are as the words stand
-    in the sentences. Of an ensemble it is the mean over its runs.
+    This is the norm of the gradient of log p(word of the translation) by the source word's vector;
+    see `SequenceToSequence.gradients`. No run needs attention. Rows and columns are in the order of
+    the sentences. An ensemble gives the mean over its runs.
 
     Args:
-      source: the words as the runs read them; one that a lexicon has not is its unknown word.
+      translator: the runs.
+      hypothesis: the translation.
+      source: the words as the runs read them; a word outside a lexicon is read as <unk>.
     """
 
     def of_run(run, batch, words, targets):
@@ -64,7 +73,7 @@ def gradients(translator: Translator, hypothesis: Hypothesis, source: Sequence[s
 
 
 def _mean(translator, runs, of_run, hypothesis, source):
-    """The mean over runs of matrices that their models give, in the order of the sentences."""
+    """Averages the matrices of the runs' models, in the order of the sentences."""
     size = size_of(len(hypothesis.words))
     words, targets = (np.full((1, size), translator.boundary, np.int32) for _ in range(2))
     words[0, 1 : len(hypothesis.words)] = hypothesis.words[:-1]
@@ -83,13 +92,24 @@ def _mean(translator, runs, of_run, hypothesis, source):
 def links(
     translator: Translator, hypothesis: Hypothesis, source: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """(source position, target position) of each word and what it attends to most; see
-    `weights`."""
+    """Returns (source position, target position) of each word and the word it attends to most.
+
+    See `weights`.
+
+    Args:
+      translator: the runs.
+      hypothesis: the translation.
+      source: the words as the runs read them.
+    """
     return most_attended(weights(translator, hypothesis, source))
 
 
 def attentive(translator: Translator) -> list[Run]:
-    """The runs that have attention."""
+    """Returns the runs that have attention.
+
+    Args:
+      translator: the runs.
+    """
     return [run for run in translator.runs if _model(run).attention is not None]
 
 
@@ -99,11 +119,11 @@ def _model(run: Run) -> SequenceToSequence:
 
 @functools.cache
 def _compiled(model):
-    """One program for all pairs of a shape."""
+    """Compiles a model's attention weights, one program for all pairs of a shape."""
     return jax.jit(model.attention_weights)
 
 
 @functools.cache
 def _compiled_gradients(model):
-    """One program for all pairs of a shape."""
+    """Compiles a model's gradients, one program for all pairs of a shape."""
     return jax.jit(model.gradients)

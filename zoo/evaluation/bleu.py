@@ -28,24 +28,29 @@ EXACT_MATCH = "exact match"
 
 
 def metrics(tokenizer: str) -> dict[str, Any]:
-    """{"BLEU", "chrF2"}: sacrebleu's metrics.
+    """Returns sacrebleu's metrics, {"BLEU", "chrF2"}.
 
     Args:
-      tokenizer: what sacrebleu does to the text before it counts n-grams: "none" for text that is
+      tokenizer: of sacrebleu, applied to the text before it counts n-grams: "none" for text that is
         tokenised, "13a" for text that is not. chrF does not see words.
     """
     with lazy.extra():
         from sacrebleu.metrics import BLEU, CHRF
 
-    # It would warn of tokenised text, which with "none" is what it is given.
+    # With "none" the text is tokenised on purpose, of which sacrebleu would warn.
     return {"BLEU": BLEU(tokenize=tokenizer, force=tokenizer == "none"), "chrF2": CHRF()}
 
 
 def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str) -> dict:
-    """{name: {"score" (percent), "signature"}} of a corpus, one reference a sentence.
+    """Scores a corpus with one reference a sentence: {name: {"score" (percent), "signature"}}.
 
     Beside sacrebleu's metrics, "exact match": the share of hypotheses that are their reference,
     character for character.
+
+    Args:
+      hypotheses: a line each.
+      references: a line each.
+      tokenizer: see `metrics`.
     """
     scores = {}
     for name, metric in metrics(tokenizer).items():
@@ -58,7 +63,12 @@ def figures(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str
 
 
 def describe(name: str, figures: dict) -> str:
-    """The figures as lines of text."""
+    """Formats the figures as lines of text.
+
+    Args:
+      name: of the translated text.
+      figures: a passport of translations.
+    """
     lines = [
         f"{metric} {one['score']:.2f}  {one['signature']}"
         for metric, one in figures["figures"].items()
@@ -67,12 +77,15 @@ def describe(name: str, figures: dict) -> str:
 
 
 def of_run(run: Run, split: str, corpus: Corpus, tokenizer: str, scores: dict, how: dict) -> dict:
-    """The passport of the scores of a run's translations of a split.
+    """Makes the passport of the scores of a run's translations of a split.
 
     Args:
+      run: that translated.
+      split: the name of the text.
       corpus: the translations of the split, which are the references, with their sources.
+      tokenizer: see `metrics`.
       scores: of `figures`.
-      how: how hypotheses were found, and by which runs; see `decoding`.
+      how: the search that found the hypotheses, and its runs; see `decoding`.
     """
     text = "tokenised, as the files are" if tokenizer == "none" else f"tokenised by {tokenizer}"
     return {
@@ -93,9 +106,11 @@ def decoding(
     unknowns: dict | None = None,
     ratio: float = LONGEST_RATIO,
 ) -> dict:
-    """How hypotheses are found, for a passport.
+    """Describes how hypotheses are found, for a passport.
 
     Args:
+      translator: the runs.
+      search: its settings.
       unknowns: how unknown words were put into them; see `unknown_words.Restoring.described`.
       ratio: see `Translator.translate`.
     """
@@ -124,6 +139,11 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
     Results of other settings of the search, of another tokenizer or of another ensemble have other
     names.
 
+    Args:
+      run: the first of the runs that translated.
+      figures: the passport.
+      hypotheses: a line each.
+
     Returns:
       The two paths.
 
@@ -151,11 +171,12 @@ def write(run: Run, figures: dict, hypotheses: Sequence[str]) -> tuple[pathlib.P
 
 
 def read(path: Any, split: str) -> tuple[dict, list[str]]:
-    """(passport, hypotheses) of a split.
+    """Reads (passport, hypotheses) of a split.
 
     Args:
       path: the folder of a run that has one result of translations of the split, or the file of a
         result.
+      split: the name of the text.
 
     Raises:
       UserError: there is none, there are several, or they cannot be read.
@@ -186,9 +207,9 @@ def read(path: Any, split: str) -> tuple[dict, list[str]]:
         one = {"score": float, "signature": str}
         strict_json.check(figures["figures"], dict.fromkeys(figures["figures"], one), "figures")
     except (OSError, ValueError, UserError) as error:
-        why = error.__cause__ or error  # of what the passport lacks
+        why = error.__cause__ or error  # the cause names the field that the passport lacks
         raise UserError(
-            f"{file} is not a result of translations that can be read ({why}): give one of "
+            f"{file} cannot be read as a result of translations ({why}): give a result of "
             "python -m zoo translate --bleu."
         ) from error
     return figures, hypotheses
@@ -197,9 +218,11 @@ def read(path: Any, split: str) -> tuple[dict, list[str]]:
 def check_results(
     names: Sequence[str], results: Sequence[tuple[dict, list[str]]], references: list[list[str]]
 ):
-    """UserError unless figures are of the same quantity, and the references are theirs.
+    """Raises UserError unless figures are of the same quantity and were computed against the
+    references.
 
     Args:
+      names: of the runs, for messages.
       results: of each run, as `read` gives them.
       references: words.
     """
@@ -208,8 +231,8 @@ def check_results(
         check_comparable(first, other, (names[0], name), OF_TRANSLATIONS, "translate")
     if passport.data_of("", references)["sha256"] != first["data"]["sha256"]:
         raise UserError(
-            f"the text of {first['split']} is another than when {names[0]} was judged: translate "
-            "it again."
+            f"the text of {first['split']} has changed since {names[0]} was judged: translate it "
+            "again."
         )
 
 
@@ -219,13 +242,14 @@ def by_length(
     lengths: Sequence[int],
     step: int,
 ) -> list[tuple[int, int, int, list[float]]]:
-    """BLEU of the sentences of about one length, as in figure 3 of Sutskever et al. (2014).
+    """Computes BLEU of the sentences of about one length, as in figure 3 of Sutskever et al.
+    (2014).
 
     Args:
       results: of each run, as `read` gives them, of the same quantity.
       references: words.
       lengths: words of each source.
-      step: lengths 1 to `step` are put together, those to 2 * step, and so on.
+      step: lengths 1 to `step` are put together, then `step` + 1 to 2 * `step`, and so on.
 
     Returns:
       (least length, greatest length, number of sentences, BLEU in percent of each run) of the
@@ -247,7 +271,12 @@ def by_length(
 
 
 def length_table(names: Sequence[str], rows: list[tuple[int, int, int, list[float]]]) -> str:
-    """The rows of `by_length` as text."""
+    """Formats the rows of `by_length` as text.
+
+    Args:
+      names: of the runs.
+      rows: of `by_length`.
+    """
     widths = [max(7, len(name)) for name in names]
     cells = [f"{name:>{width}}" for name, width in zip(names, widths, strict=True)]
     lines = ["  ".join([f"{'source words':>12}", "sentences", *cells])]
@@ -258,13 +287,23 @@ def length_table(names: Sequence[str], rows: list[tuple[int, int, int, list[floa
 
 
 def statistics(metric, hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """Counts [L, S] of each sentence, of whose sums a metric of sacrebleu is a figure."""
+    """Counts [L, S] of each sentence, whose sums a metric of sacrebleu is computed from.
+
+    Args:
+      metric: of `metrics`.
+      hypotheses: a line each.
+      references: a line each.
+    """
     # sacrebleu's own tests are made of these two functions; there are no public ones.
     return np.array(metric._extract_corpus_statistics(hypotheses, [references]), np.float64)
 
 
 def figure_of(metric) -> significance.Figure:
-    """The scores (percent) of a metric of sacrebleu, of sums of its `statistics`."""
+    """Returns the function from sums of `statistics` to the score (percent) of a metric.
+
+    Args:
+      metric: of `metrics`.
+    """
 
     def score(sums):
         return metric._compute_score_from_stats(sums.tolist()).score
@@ -278,9 +317,10 @@ def compare(
     references: list[list[str]],
     samples: int,
 ) -> list[dict[str, Any]]:
-    """Scores of runs with their intervals, and tests of each run against the first one.
+    """Returns the scores of runs with their intervals, and tests of each run against the first one.
 
     Args:
+      names: of the runs.
       results: of each run, as `read` gives them.
       references: words.
       samples: of the bootstrap and of the test; see `significance`.
@@ -290,7 +330,7 @@ def compare(
       probability of as large a difference if the two systems were alike.
 
     Raises:
-      UserError: figures are not of the same quantity, or the references are not theirs.
+      UserError: figures are not of the same quantity, or were computed against other references.
     """
     check_results(names, results, references)
     reference_lines = [" ".join(words) for words in references]
@@ -311,7 +351,12 @@ def compare(
 
 
 def table(rows: list[dict[str, Any]], figures: dict) -> str:
-    """The rows of `compare` as text, with what they count, of the passport of one of them."""
+    """Formats the rows of `compare` as text, with a line on the text and its counted tokens.
+
+    Args:
+      rows: of `compare`.
+      figures: the passport of one of them.
+    """
     width = max(len(row["run"]) for row in rows)
     lines = []
     for row in rows:

@@ -1,10 +1,10 @@
-"""Which figures may be put side by side: those whose passports are of the same quantity."""
+"""Comparability of figures: they may be put side by side if their passports are of one quantity."""
 
 from typing import Any
 
 from zoo.errors import UserError
 
-# What must agree before two perplexities may be ranked.
+# Fields that must agree before two perplexities may be ranked.
 OF_PERPLEXITIES = (
     "kind",
     "policies",
@@ -16,22 +16,26 @@ OF_PERPLEXITIES = (
     "constraint.digest",
     "tokens",
 )
-# Before two figures of translations may be. Whether words are tokenised stands in the signature of
-# BLEU.
+# Fields that must agree before two figures of translations may be ranked. The signature of BLEU
+# has the tokenizer.
 OF_TRANSLATIONS = ("kind", "data.sha256", "source.sha256", "policies.lower_case", "tokenizer")
 
 
 def quantity(passport: dict, fields: tuple[str, ...] = OF_PERPLEXITIES) -> dict[str, Any]:
-    """{field: value} of what must agree, each policy a field of its own.
+    """Returns {field: value} of the fields that must agree, each policy a field of its own.
+
+    Args:
+      passport: of a figure.
+      fields: dotted names of the fields.
 
     Raises:
       KeyError, TypeError: the passport has no such field.
     """
     values = {}
     for field in fields:
-        value: Any = {"source": None, **passport}  # a text may have no sources
+        value: Any = {"source": None, **passport}  # not every text has sources
         for name in field.split("."):
-            value = None if value is None else value[name]  # no grammar has no digest
+            value = None if value is None else value[name]  # constraint is null without a grammar
         nested = value if isinstance(value, dict) else {}
         values.update({f"{field}.{name}": item for name, item in nested.items()})
         if not nested:
@@ -46,19 +50,20 @@ def check_comparable(
     fields: tuple[str, ...] = OF_PERPLEXITIES,
     again: str = "evaluate",
 ):
-    """UserError naming the first field in which two passports are not of the same quantity.
+    """Raises UserError for the first field in which two passports are not of the same quantity.
 
     Args:
       first: a passport.
       second: another one.
-      names: what to call the two runs.
-      fields: what must agree.
+      names: of the two runs, for the message.
+      fields: that must agree.
       again: the command that makes such figures.
     """
     old, new = quantity(first, fields), quantity(second, fields)
     for field in old | new:
         if old.get(field) != new.get(field):
             raise UserError(
-                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, for {field} "
-                f"differs: {old.get(field)!r} against {new.get(field)!r}; {again} both alike."
+                f"{names[0]} and {names[1]} cannot be compared on {first['split']}, because "
+                f"{field} differs: {old.get(field)!r} against {new.get(field)!r}; {again} both "
+                "alike."
             )

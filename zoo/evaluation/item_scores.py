@@ -5,10 +5,10 @@ Intervals and tests need them (`zoo.evaluation.significance`), long after the mo
 
     log_prob  float32 [tokens], nats, of the counted tokens in the order of the text, and
     lengths   int32 [sentences], counted tokens of each sentence: a text; or of
-    right     int8 [questions], 1 where the answer is right, 0 where not, -1 of those left out.
+    right     int8 [questions], 1 where the answer is right, 0 where not, -1 where it was left out.
 
-A token takes some 3.7 bytes: 0.3 MB of Penn Treebank's test text. The passport has a digest of
-them under "scores", so that scores of another evaluation are not taken for those of the figure.
+A token takes some 3.7 bytes: 0.3 MB for the test text of the Penn Treebank. The passport has their
+digest under "scores", so that scores of another evaluation are not taken for the figure's.
 """
 
 import pathlib
@@ -28,7 +28,12 @@ _KINDS = {"log_prob": np.floating, "lengths": np.integer, "right": np.integer}
 
 
 def of_text(text: EncodedText, scores: Scores) -> Arrays:
-    """The scores of a text, counted tokens alone."""
+    """Returns the scores of a text, counted tokens alone.
+
+    Args:
+      text: as word ids.
+      scores: of its words.
+    """
     sentence = np.repeat(np.arange(len(text.starts)), text.lengths)
     lengths = np.bincount(sentence[scores.counted], minlength=len(text.starts))
     log_prob = scores.log_prob[scores.counted].astype(np.float32)
@@ -36,7 +41,7 @@ def of_text(text: EncodedText, scores: Scores) -> Arrays:
 
 
 def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
-    """The answers to questions.
+    """Returns which questions were answered right.
 
     Args:
       right: bool [n].
@@ -47,17 +52,30 @@ def of_answers(right: np.ndarray, asked: np.ndarray | None = None) -> Arrays:
 
 
 def digest(arrays: Arrays) -> str:
-    """A hash of the arrays, for the passport."""
+    """Hashes the arrays, for the passport.
+
+    Args:
+      arrays: the scores.
+    """
     return digests.of_json(digests.of_arrays(dict(arrays)))
 
 
 def path_of(result: pathlib.Path) -> pathlib.Path:
-    """The file of the scores of a result, RESULT.scores.npz of RESULT.json."""
+    """Returns the file of the scores of a result, RESULT.scores.npz for RESULT.json.
+
+    Args:
+      result: the passport's file.
+    """
     return result.with_suffix(".scores.npz")
 
 
 def write(result: pathlib.Path, arrays: Arrays):
-    """Writes the scores of a result beside it, whole or not at all."""
+    """Writes the scores of a result beside it, whole or not at all.
+
+    Args:
+      result: the passport's file.
+      arrays: the scores.
+    """
 
     def save(path):
         with open(path, "wb") as file:  # numpy would add .npz to a path without it
@@ -68,6 +86,10 @@ def write(result: pathlib.Path, arrays: Arrays):
 
 def read(result: pathlib.Path, passport: dict) -> Arrays | None:
     """Reads the scores of a result; None if none were kept with it.
+
+    Args:
+      result: the passport's file.
+      passport: of the result.
 
     Raises:
       UserError: as `read_archive`.
@@ -84,7 +106,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
       prefix: the beginning of the names of its arrays, where the archive has scores of several.
 
     Raises:
-      UserError: they cannot be read, or are those of another evaluation.
+      UserError: they cannot be read, or belong to another evaluation.
     """
     expected = passport.get("scores")
     if expected is None or not path.exists():
@@ -105,8 +127,7 @@ def read_archive(path: pathlib.Path, passport: dict, prefix: str = "") -> Arrays
 
 
 def _check(arrays, passport):
-    """ValueError unless arrays are of a text, or of answers, as the figure is, and fit each
-    other."""
+    """Raises ValueError unless arrays belong to a figure of this kind and are consistent."""
     of_answers = "accuracy" in passport.get("figures", {})
     if {*arrays} != ({"right"} if of_answers else {"log_prob", "lengths"}):
         raise ValueError(f"it has {', '.join(arrays) or 'nothing'}")
@@ -116,12 +137,17 @@ def _check(arrays, passport):
         if not np.isin(arrays["right"], (SKIPPED, 0, 1)).all():
             raise ValueError("right has other numbers than -1, 0 and 1")
     elif (arrays["lengths"] < 0).any() or arrays["lengths"].sum() != len(arrays["log_prob"]):
-        raise ValueError("lengths are not those of log_prob")
+        raise ValueError("lengths do not add up to log_prob's")
 
 
 def statistics(arrays: Arrays) -> np.ndarray:
-    """(-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2]; their sums
-    are what `log_perplexity` is a figure of."""
+    """Computes (-sum log p, tokens) of each sentence that has counted tokens, float64 [L, 2].
+
+    `log_perplexity` is a figure of their sums.
+
+    Args:
+      arrays: the scores of a text.
+    """
     lengths = arrays["lengths"].astype(np.int64)
     sentence = np.repeat(np.arange(len(lengths)), lengths)
     losses = np.bincount(sentence, -arrays["log_prob"].astype(np.float64), len(lengths))
@@ -129,5 +155,9 @@ def statistics(arrays: Arrays) -> np.ndarray:
 
 
 def log_perplexity(sums: np.ndarray) -> np.ndarray:
-    """Nats per token, [...], of sums of `statistics`, [..., 2]."""
+    """Computes nats per token, [...].
+
+    Args:
+      sums: of `statistics` over sentences, [..., 2].
+    """
     return sums[..., 0] / sums[..., 1]

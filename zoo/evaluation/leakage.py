@@ -1,7 +1,7 @@
-"""Which priors had seen a text before it was judged.
+"""Priors that were estimated on a text before it was judged.
 
 A lexicon of all types, or a unigram background over all splits (as in Dymetman and Xiao 2016), is
-estimated on the test text too. That is a choice, not a mistake, but a figure must say so.
+estimated on the test text too. That is a choice, not a mistake, but a figure must report it.
 """
 
 import dataclasses
@@ -28,21 +28,22 @@ def priors_that_saw(
     path: str,
     sentences: Sequence[list[str]] = (),
 ) -> list[str]:
-    """Names of the priors that were estimated on splits which the judged text belongs to.
+    """Returns the names of the priors that were estimated on the splits of the judged text.
 
     Args:
+      experiment: the recipe, with its source, vocabulary and priors.
       lexicon: that the experiment made.
       split: the name of the text.
       path: its file.
-      sentences: of the text, as read. A text that is none of the experiment's splits belongs to
-        those that are read, in part at least, from the same file, and to those that have its
+      sentences: of the text, as read. A text that is none of the experiment's splits belongs to the
+        splits that are read, in part at least, from the same file, and to the splits that have its
         sentences (see `zoo.evaluation.overlap`).
 
     Returns:
-      Of "vocabulary" (which words there are), "features: NAME" for each prior of them, and
-      "background: NAME"; empty if none saw the text. What a background from elsewhere (another
-      run, an ARPA file) was estimated on, and what start values from another run have seen, is told
-      by `zoo.runs.text_history`.
+      A list of "vocabulary" (the choice of the words), "features: NAME" for each feature prior and
+      "background: NAME"; empty if none saw the text. `zoo.runs.text_history` tells which texts a
+      background from elsewhere (another run, an ARPA file) was estimated on, and which texts the
+      start values from another run have seen.
     """
     source, vocabulary = experiment.data, experiment.vocabulary
     of_text = {whole for whole in source.splits() if split in (whole, *source.parts(whole))}
@@ -57,18 +58,18 @@ def priors_that_saw(
         background = vocabulary.background
         estimates[f"background: {type(background).__name__}"] = [*_choices(background)]
     contextual = experiment.head.background
-    if contextual is not None and contextual.splits:  # here, none named is none
+    if contextual is not None and contextual.splits:  # here no split named means none
         estimates[f"background: {type(contextual).__name__}"] = [contextual.splits]
     return [
         name
         for name, choices in estimates.items()
-        # No split named: all of them.
+        # Where no split is named, all of them are read.
         if any(of_text & set(splits or source.splits()) for splits in choices)
     ]
 
 
 def _choices(prior) -> list[tuple[str, ...]]:
-    """The `splits` of a prior and of the priors within it."""
+    """Returns the `splits` of a prior and of the priors within it."""
     return [
         value
         for path, _, value in component_walk.values(prior)
@@ -77,13 +78,13 @@ def _choices(prior) -> list[tuple[str, ...]]:
 
 
 def _splits_of_files(source: Source, paths: Any) -> list[tuple[str, ...]]:
-    """The splits that are read from each of the files that a field names, if any are."""
+    """Returns the splits that are read from each file of a field, for files of the source."""
     given = paths if isinstance(paths, tuple) else ()
     return [tuple(splits) for path in given if (splits := _splits_from(source, path))]
 
 
 def _splits_from(source: Source, path: str) -> set[str]:
-    """The splits of a source that are read from the file at `path`, or from a part of it."""
+    """Returns the splits of a source that are read from the file at `path` or from a part of it."""
     source = source.within()
     if isinstance(source, Mixed):
         parts = {
@@ -94,7 +95,7 @@ def _splits_from(source: Source, path: str) -> set[str]:
         return {whole for whole in source.splits() if parts & {whole, *source.parts(whole)}}
     fields = {field.name for field in dataclasses.fields(source)}
     if not {"train", "validation", "tests"} <= fields:
-        return set()  # not from files
+        return set()  # the source does not read files
     given: Any = source
     paths = zip(source.splits(), (given.train, given.validation, *given.tests), strict=True)
     # Pairs are read from two files.
@@ -103,14 +104,14 @@ def _splits_from(source: Source, path: str) -> set[str]:
 
 
 def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
-    """The splits of a source in which a text is found by its content, whatever their files are."""
+    """Returns the splits of a source that contain a text's sentences, whatever their files are."""
     splits: set = set()
     if not sentences or lexicon.counts.sum() > MOST_WORDS:
         return splits
     for split in source.splits():
         try:
             texts = Texts.of(split, source.read(split).sentences)
-        except UserError:  # its file is gone
+        except UserError:  # its file is missing
             continue
         if overlap.is_seen(overlap.found_in(sentences, texts)):
             splits.add(split)
@@ -118,7 +119,7 @@ def _splits_with(source: Source, sentences, lexicon: Lexicon) -> set[str]:
 
 
 def _file(path: str):
-    """The file that a path means, without its range; the path itself if the file is gone."""
+    """Resolves a path without its range to its file; keeps the path if the file is missing."""
     path = files.Part.parse(path).path
     try:
         return files.locate(path).resolve()

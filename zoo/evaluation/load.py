@@ -1,6 +1,6 @@
-"""A run in a notebook or a decoder: `zoo.load(DIR)`.
+"""`zoo.load(DIR)`: a run in a notebook or a decoder.
 
-What the commands do with a run, from Python, by the same functions.
+It gives Python the functions that the commands apply to a run.
 """
 
 import dataclasses
@@ -36,14 +36,15 @@ def load(
 
     Args:
       path: the folder.
-      add_words: a file of words, one a line, beside those of training.
+      add_words: a file of words, one a line, that are added to the words of training.
       renormalise: probabilities over the words of the lexicon, of a head that spells.
 
     Returns:
-      A `LoadedModel`, or of an encoder-decoder a `LoadedTranslator`.
+      A `LoadedModel`, or a `LoadedTranslator` for an encoder-decoder.
 
     Raises:
-      UserError: there is no run, nothing is trained yet, or the run is not of this kind.
+      UserError: the folder does not hold a run, nothing is trained yet, or the run is not of this
+        kind.
     """
     run = Run.load(os.fspath(path))
     if isinstance(run.experiment.model, SequenceToSequence):
@@ -59,7 +60,7 @@ class LoadedModel:
     """A trained language model.
 
     Attributes:
-      run: what lies behind it: recipe, lexicon, parameters.
+      run: its recipe, lexicon and parameters.
     """
 
     run: Run
@@ -101,7 +102,8 @@ class LoadedModel:
           state: "sentences", each from an empty state, or "carried"; None for the run's own.
 
         Returns:
-          A row for each token and boundary: its position in its line, what was read, nats and bits.
+          A row for each token and boundary: its position in its line, the words as read, nats and
+          bits.
         """
         run = self.run.with_state(state)
         if run.lexicon.of_characters:
@@ -117,7 +119,7 @@ class LoadedModel:
         return [surprisal.Row(*row) for row in rows]
 
     def initial_states(self, batch: int = 1) -> States:
-        """The states before any word, the boundary among them: step with `boundary` first.
+        """Returns the states before any word, the boundary among them: step with `boundary` first.
 
         Args:
           batch: rows, 1 or more.
@@ -125,18 +127,18 @@ class LoadedModel:
         return States.of_carry(self._model.initial_carry(batch))
 
     def step(self, words: Any, states: States) -> tuple[np.ndarray, States]:
-        """Reads a word in each row and says what comes next.
+        """Reads a word in each row and predicts the next.
 
         Args:
           words: a word, for all rows; or one for each, strings or ids.
-          states: those before; they stay as they are.
+          states: before the words; they stay as they are.
 
         Returns:
           (log p(. | the words before) [rows, V], nats; the states after these words).
 
         Raises:
-          UserError: a word is unknown and the run refuses those, there are not as many words as
-            rows, or the head has no probabilities of all words.
+          UserError: a word is unknown and the run refuses unknown words, there are not as many
+            words as rows, or the head does not have probabilities of all words.
         """
         ids = self._ids(words, len(states))
         with jax.default_matmul_precision(PRECISION):
@@ -189,7 +191,11 @@ class LoadedModel:
         return [("" if run.lexicon.of_characters else " ").join(words) for words in texts]
 
     def id(self, word: str) -> int:
-        """The id of a word as the model reads it: that of `<unk>`, or of its class, for others.
+        """Returns the id of a word as the model reads it: of `<unk>`, or of its class, for unknown
+        words.
+
+        Args:
+          word: a string.
 
         Raises:
           UserError: the run refuses unknown words.
@@ -201,7 +207,10 @@ class LoadedModel:
         if word_id is not None:
             return word_id
         if lexicon.unknown is None or vocabulary.unknown == "refused":
-            raise UserError(f"the word {named([word])} is not of the lexicon of {self.run.path}.")
+            raise UserError(
+                f"the word {named([word])} is not in the lexicon of {self.run.path}: leave it out, "
+                "or give add_words=FILE to zoo.load."
+            )
         return lexicon.ids[lexicon.unknown]
 
     @property
@@ -214,13 +223,13 @@ class LoadedModel:
         head = self._model.head
         if head.spells and not head.renormalised:
             raise UserError(
-                f"a {type(head).__name__} has no list of all words that it can say: "
-                "zoo.load(DIR, renormalise=True) has probabilities over those of the lexicon."
+                f"a {type(head).__name__} spells words and has no list of them all: "
+                "zoo.load(DIR, renormalise=True) gives probabilities over the lexicon."
             )
         return steps.of_language_model(self._model, self.run.params, self.run.tables)
 
     def _read(self, sentence):
-        """The words of a sentence, as the run reads them."""
+        """Splits a sentence into words, as the run reads them."""
         lexicon, vocabulary = self.run.lexicon, self.run.experiment.vocabulary
         if lexicon.of_characters and isinstance(sentence, str):
             return prompt_words(sentence, lexicon, vocabulary)
@@ -231,7 +240,7 @@ class LoadedModel:
         return [word for token in sentence for word in reading.words(token)]
 
     def _ids(self, words, rows):
-        """Word ids int32 [rows]."""
+        """Returns word ids int32 [rows]."""
         several = words if not isinstance(words, str) and np.ndim(words) else [words] * rows
         ids = [self.id(word) if isinstance(word, str) else int(word) for word in several]
         if len(ids) != rows:
@@ -239,7 +248,7 @@ class LoadedModel:
         for number in ids:
             if not 0 <= number < len(self.words):
                 raise UserError(
-                    f"{number} is the id of no word: the lexicon has {len(self.words)}."
+                    f"{number} is not the id of a word: the lexicon has {len(self.words)} words."
                 )
         return np.array(ids, np.int32)
 
@@ -249,7 +258,7 @@ class LoadedTranslator:
     """A trained encoder-decoder.
 
     Attributes:
-      run: what lies behind it: recipe, lexicons, parameters.
+      run: its recipe, lexicons and parameters.
     """
 
     run: Run
@@ -274,7 +283,8 @@ class LoadedTranslator:
           **options: further fields of `zoo.decoding.BeamSearch`.
 
         Returns:
-          The best translation of each, or the one drawn, in their order; "" of an empty one.
+          The best or the drawn translation of each sentence, in their order; "" of an empty
+          sentence.
         """
         if isinstance(sentences, str):
             raise UserError("translate takes a list of sentences: give [sentence] for one.")

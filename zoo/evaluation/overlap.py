@@ -1,4 +1,4 @@
-"""How much of a judged text the model had seen: the share of its sentences found by content.
+"""Overlap of a judged text with the texts that a model has seen, found by the content of sentences.
 
 A model that was trained on a text, or whose checkpoint was chosen on it, has a figure of another
 kind than one that never saw it. Some sentences recur by nature, short ones above all. Measured as
@@ -12,7 +12,7 @@ sentences / of those with at least `LETTERS` letters.
     Tiny Shakespeare, a line a sentence: validation 6.72 / 0, test 2.69 / 0
 
 So a text counts as seen where more than `OF_LONG` of the tokens of its long sentences, or more than
-`OF_ALL` of all its tokens, are found. Below that the share is told and nothing more.
+`OF_ALL` of all its tokens, are found. Below that the share is reported and nothing more.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,10 @@ OF_ALL = 0.25
 def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
     """Counts how much of a text is among the texts seen in each role.
 
+    Args:
+      sentences: of the text.
+      seen: the texts of each role.
+
     Returns:
       {"letters": of a long sentence, "trained_on": found, "selected_on": found}, where found is
       {"all": counts, "long": counts} and counts are {"sentences", "tokens": how many are found,
@@ -39,7 +43,12 @@ def of_text(sentences: list[list[str]], seen: SeenTexts) -> dict:
 
 
 def found_in(sentences: Sequence[list[str]], texts: Texts) -> dict:
-    """{"all": counts, "long": counts} of a text's sentences among others; see `of_text`."""
+    """Counts a text's sentences among others, {"all": counts, "long": counts}; see `of_text`.
+
+    Args:
+      sentences: of the text.
+      texts: the others.
+    """
     spelled = [(text, len(words)) for words in sentences if (text := letters(words))]
     long = np.array([len(text) >= LETTERS for text, _ in spelled], bool)
     tokens = np.array([count for _, count in spelled], np.int64)
@@ -61,25 +70,41 @@ def _counts(there, chosen, tokens):
 
 
 def is_validation(split: str) -> bool:
-    """Whether a split, or a part of one, is the one that checkpoints are chosen on."""
+    """Whether a split, or a part of one, is the one that checkpoints are chosen on.
+
+    Args:
+      split: its name.
+    """
     return split == "validation" or split.endswith(".validation")
 
 
 def share(counts: dict) -> float:
-    """The share of the tokens that are found; 0 without any."""
+    """Returns the share of the tokens that are found; 0 without any.
+
+    Args:
+      counts: see `of_text`.
+    """
     return counts["tokens"] / counts["of_tokens"] if counts["of_tokens"] else 0.0
 
 
 def is_seen(counts: dict) -> bool:
-    """Whether more of a text is found than recurs by nature."""
+    """Whether more of a text is found than recurs by nature.
+
+    Args:
+      counts: of all and of long sentences; see `of_text`.
+    """
     return share(counts["long"]) > OF_LONG or share(counts["all"]) > OF_ALL
 
 
 def reason(passport: dict) -> str | None:
-    """Why a figure does not stand for text that the model never saw, in words; None if it does, or
-    if overlap was not recorded.
+    """Explains why a figure is not one of unseen text; None if it is, or if overlap was not
+    recorded.
 
-    That the text of a validation split chose the checkpoint is what such a split is for.
+    A figure on a validation split counts as unseen although the split chose the checkpoint: that is
+    its purpose.
+
+    Args:
+      passport: of the figure.
     """
     recorded = passport.get("overlap")
     if recorded and is_seen(recorded["trained_on"]):
@@ -92,16 +117,24 @@ def reason(passport: dict) -> str | None:
 
 
 def told(counts: dict) -> str:
-    """The shares of a text that a model had seen, in words."""
+    """Describes the shares of a text that a model had seen.
+
+    Args:
+      counts: of all and of long sentences; see `of_text`.
+    """
     if not counts["all"]["tokens"]:
         return "none of its sentences found"
     shown = f"{share(counts['all']):.2%} of its tokens in sentences found there"
     long = counts["long"]
-    return f"{shown}, {share(long):.2%} in those of long ones" if long["of_tokens"] else shown
+    return f"{shown}, {share(long):.2%} for long sentences" if long["of_tokens"] else shown
 
 
 def lines(passport: dict) -> list[str]:
-    """Lines about the texts that the model of a figure has seen, one a role."""
+    """Returns lines about the texts that the model of a figure has seen, one a role.
+
+    Args:
+      passport: of the figure.
+    """
     recorded, unknown = passport.get("overlap"), passport.get("not_known") or []
     if not recorded:
         return ["trained on, selected on: not recorded"]
@@ -110,10 +143,14 @@ def lines(passport: dict) -> list[str]:
         shown.append("selected on this text, as a validation text is for")
     else:
         shown.append(f"in the text that chose the checkpoint: {told(recorded['selected_on'])}")
-    return shown + [f"not known: what {part} had seen" for part in unknown]
+    return shown + [f"not known: the texts that {part} had seen" for part in unknown]
 
 
 def warnings(passport: dict) -> list[str]:
-    """The warning of a figure whose text the model saw: one line, or none."""
+    """Returns the warning of a figure whose text the model saw: one line, or none.
+
+    Args:
+      passport: of the figure.
+    """
     why = reason(passport)
-    return [f"  no figure of unseen text: {why}"] if why else []
+    return [f"  not a figure of unseen text: {why}"] if why else []

@@ -15,14 +15,15 @@ from zoo.evaluation.perplexity import PRECISION, WHOLE, Scores, over_lanes, plac
 from zoo.experiment import Experiment
 from zoo.lexicon import Lexicon
 
-# A shape more costs its compilation, some positions more next to nothing.
+# Share of padding that is accepted: it costs less than compiling another shape.
 _PADDING = 0.3
 
 
 def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corpus) -> PairedText:
-    """A split of pairs as word ids, in the orders that the model reads and says them in.
+    """Reads a split of pairs as word ids, in the orders in which the model reads and writes them.
 
     Args:
+      experiment: the recipe.
       lexicon: of the translations.
       source: the lexicon of the sources.
       corpus: as the vocabulary reads it.
@@ -45,7 +46,18 @@ def read(experiment: Experiment, lexicon: Lexicon, source: Lexicon, corpus: Corp
 
 
 def score_step(params, tables, prepared, source, lengths, words, targets, *, model):
-    """(log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs."""
+    """Computes (log p of each target, log Z), [B, T] each in nats, exact, of a batch of pairs.
+
+    Args:
+      params: of the model.
+      tables: of the model.
+      prepared: of the model.
+      source: int32 [B, S], words of the sources.
+      lengths: int32 [B], of the sources.
+      words: int32 [B, T], the word before each target.
+      targets: int32 [B, T], words of the translations.
+      model: a `SequenceToSequence`.
+    """
     return model.log_prob_and_log_z(
         params, tables, source, lengths, words, targets, prepared=prepared
     )
@@ -53,7 +65,7 @@ def score_step(params, tables, prepared, source, lengths, words, targets, *, mod
 
 @functools.cache
 def _compiled(model, mesh: Mesh | None):
-    """One program for all batches of a shape."""
+    """Compiles the scoring step of a model, one program for all batches of a shape."""
     step = functools.partial(score_step, model=model)
     if mesh is None:
         return jax.jit(step)
@@ -68,13 +80,15 @@ def score(
     batch: int,
     mesh: Mesh | None = None,
 ) -> Scores:
-    """Log-probabilities of all translations, in the order of their text, none left out.
+    """Computes the log-probabilities of all translations, in the order of their text, none left
+    out.
 
     Args:
       model: a `SequenceToSequence`.
-      params: on the device, or those of the mesh.
+      params: on the device, or on the mesh.
       tables: as the parameters.
-      batch: pairs side by side, on which no figure depends.
+      pairs: as `read` gives them.
+      batch: pairs side by side; figures do not depend on it.
       mesh: devices, perhaps of several processes, along whose data axis pairs are shared out.
     """
     text = pairs.target

@@ -1,4 +1,4 @@
-"""Figures with their passports: all that must be known of a number before it is put beside another.
+"""Figures with their passports: everything that comparing a number with another one requires.
 
 A passport is a plain dict that is kept as JSON. Figures whose parts in
 `zoo.evaluation.comparable` differ are not of the same quantity, and are not compared.
@@ -34,9 +34,10 @@ READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Scores) -> dict:
-    """The passport of a perplexity.
+    """Makes the passport of a perplexity.
 
     Args:
+      run: that was judged.
       split: the name of the text.
       corpus: as it was read.
       text: as `Run.score` gives it.
@@ -48,8 +49,8 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
       `zoo.evaluation.leakage`, "trained_on", "selected_on": the texts that the model has seen,
       "overlap": how much of this one is found there, see `zoo.evaluation.overlap`, "constraint":
       the grammar that forbids words, if any, ...}.
-      `unseen` are the words that training had not, of the lexicon or of a class of strings;
-      `strings` those of such classes; `impossible` those of probability 0.
+      `unseen` are words that did not occur in training, of the lexicon or of a class of strings;
+      `strings` are strings of such classes; `impossible` are words of probability 0.
       Where boundaries are predicted but not counted, the figures also have
       log_perplexity_with_boundaries, over tokens_with_boundaries tokens: counted words and all
       boundaries.
@@ -99,7 +100,7 @@ def of_text(run: Run, split: str, corpus: Corpus, text: EncodedText, scores: Sco
 
 
 def _of_source(run: Run, corpus: Corpus) -> dict:
-    """Of translations what they are given: {"source": as "data", and its unknown words}."""
+    """Returns, for translations, {"source": as "data", with the number of unknown words}."""
     if corpus.source_text is None or len(run.others) != 1:
         return {}
     source = run.experiment.source_of(corpus)
@@ -109,9 +110,14 @@ def _of_source(run: Run, corpus: Corpus) -> dict:
 
 
 def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
-    """Figures of the words that are in the lexicon and were not in the training text.
+    """Computes the figures of the lexicon's words that did not occur in the training text.
 
     Words outside the lexicon, which are read as the unknown word, are not among them.
+
+    Args:
+      lexicon: of the model.
+      text: as `Run.score` gives it.
+      scores: as `Run.score` gives them.
     """
     marks = [lexicon.ids[word] for word in (lexicon.unknown, lexicon.boundary) if word is not None]
     never = text.occurrences(lexicon) == 0
@@ -119,7 +125,7 @@ def unseen(lexicon: Lexicon, text: EncodedText, scores: Scores) -> dict:
 
 
 def _part(scores: Scores, chosen: np.ndarray) -> dict:
-    """Figures of some of the counted tokens."""
+    """Computes the figures of some of the counted tokens."""
     part = dataclasses.replace(scores, counted=scores.counted & chosen)
     return {
         "tokens": part.tokens,
@@ -130,7 +136,14 @@ def _part(scores: Scores, chosen: np.ndarray) -> dict:
 
 
 def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
-    """The passport of an accuracy on minimal pairs, scored as `minimal_pairs.score_pairs` does."""
+    """Makes the passport of an accuracy on minimal pairs, scored by `minimal_pairs.score_pairs`.
+
+    Args:
+      run: that was judged.
+      path: of the pairs.
+      pairs: (good words, bad words, ...) of each.
+      scores: of the pairs.
+    """
     sentences = [sentence for pair in pairs for sentence in pair[:2]]
     return {
         "kind": "minimal pairs",
@@ -148,8 +161,14 @@ def of_pairs(run: Run, path: str, pairs: list, scores) -> dict:
 
 
 def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
-    """The passport of answers that were decoded greedily; see
-    `zoo.evaluation.judgements.exact_match`."""
+    """Makes the passport of greedily decoded answers; see `zoo.evaluation.judgements.exact_match`.
+
+    Args:
+      run: that was judged.
+      split: the name of the questions.
+      corpus: questions with their answers.
+      scores: of `exact_match.judge`.
+    """
     return {
         "kind": "exact match",
         "split": f"answers:{split}",
@@ -163,14 +182,20 @@ def of_exact_match(run: Run, split: str, corpus: Corpus, scores) -> dict:
 
 
 def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
-    """The passport of names in texts that were drawn; see
-    `zoo.papers.slot_errors`."""
+    """Makes the passport of names in texts that were drawn; see `zoo.papers.slot_errors`.
+
+    Args:
+      run: that was judged.
+      split: the name of the conditions.
+      corpus: conditions with their texts.
+      figures: of the texts that were drawn.
+    """
     return {
         "kind": "slot errors",
         "split": f"slots-{split}",
         "figures": figures,
         "tokens": figures["slots"],
-        "counts": "names of each condition, said or not, in a text that was drawn for it",
+        "counts": "names of each condition, present or missing, in a text that was drawn for it",
         "data": data_of(corpus.name, corpus.sentences),
         "policies": {**policies(run), "state": "sentences", "lanes": None},
         **_of_run(run, corpus.sentences),
@@ -178,8 +203,13 @@ def of_slot_errors(run: Run, split: str, corpus: Corpus, figures: dict) -> dict:
 
 
 def of_translations(run: Run, corpus: Corpus) -> dict:
-    """The fields that the passport of translations has beside its figures; see
-    `zoo.evaluation.bleu`."""
+    """Returns the fields of a passport of translations beside its figures; see
+    `zoo.evaluation.bleu`.
+
+    Args:
+      run: that translated.
+      corpus: the translations of the split, with their sources.
+    """
     return {
         "data": data_of(corpus.name, corpus.sentences),
         **_of_source(run, corpus),
@@ -189,7 +219,13 @@ def of_translations(run: Run, corpus: Corpus) -> dict:
 
 
 def data_of(path: str, sentences: list[list[str]]) -> dict:
-    """Where a text came from, and a hash of its words as read, which the path does not change."""
+    """Describes a text by path, size and a hash of its words as read, which the path does not
+    change.
+
+    Args:
+      path: of the text.
+      sentences: its words.
+    """
     return {
         "path": path,
         "sha256": seen_texts.digest_of(sentences),
@@ -199,7 +235,11 @@ def data_of(path: str, sentences: list[list[str]]) -> dict:
 
 
 def policies(run: Run) -> dict:
-    """The choices that change a figure without changing the model."""
+    """Returns the choices that change a figure without changing the model.
+
+    Args:
+      run: that is judged.
+    """
     vocabulary, recipe = run.experiment.vocabulary, run.experiment.evaluation
     texts = run.experiment.data.texts()
     blank_lines = {source.form.blank_lines for source in texts}
@@ -216,7 +256,11 @@ def policies(run: Run) -> dict:
 
 
 def counts_sentence(run: Run) -> str:
-    """What counts as a token, in words."""
+    """Describes the tokens that figures count.
+
+    Args:
+      run: that is judged.
+    """
     chosen = policies(run)
     words = {
         None: "words",
@@ -242,7 +286,7 @@ def counts_sentence(run: Run) -> str:
 
 
 def _seen(run: Run, sentences: list[list[str]]) -> dict:
-    """What the model had seen, as far as it is known, and how much of a text is found there."""
+    """Returns the texts that the model had seen, as far as known, and their overlap with a text."""
     seen, workdir = run.seen_texts, Workdir(run.path)
     return {
         "trained_on": None if seen is None else list(seen.trained_on.about),
@@ -259,13 +303,13 @@ def _seen(run: Run, sentences: list[list[str]]) -> dict:
 
 
 def _spread_letters(head):
-    """{"spread_letters": n} where new words share by n-grams of their letters."""
+    """Returns {"spread_letters": n} where new words share by n-grams of their letters."""
     shared = isinstance(head, SpreadUnknown) and head.letters
     return {"spread_letters": head.letters} if shared else {}
 
 
 def _of_run(run: Run, sentences: list[list[str]]) -> dict:
-    """What figures of all kinds have; `sentences` are those of the judged text."""
+    """Returns the fields of passports of all kinds; `sentences` is the judged text."""
     leaves, model, lexicon = jax.tree.leaves(run.params), run.experiment.model, run.lexicon
     head = run.experiment.head
     trained = run.lexicon if run.of_training is None else run.of_training
@@ -309,7 +353,12 @@ def _words(lexicon: Lexicon) -> dict:
 
 
 def file_of(run: Run, passport: dict) -> pathlib.Path:
-    """results/SPLIT.STATE.json; texts and pairs given by path also bear the start of their hash."""
+    """Returns results/SPLIT.STATE.json, with the start of a hash for texts and pairs given by path.
+
+    Args:
+      run: that was judged.
+      passport: of its figure.
+    """
     name = re.sub(r"[^\w.-]+", "_", passport["split"])
     if ":" in passport["split"]:
         name += f"-{passport['data']['sha256'][:8]}"
@@ -318,14 +367,17 @@ def file_of(run: Run, passport: dict) -> pathlib.Path:
 
 
 def check(folder: str | pathlib.Path):
-    """UserError if no result could be kept in the folder of a run; makes and changes nothing.
+    """Raises UserError if the folder of a run cannot hold results; makes and changes nothing.
 
-    Where there is no folder of a run, `Run.load` says so.
+    Where the folder does not hold a run, `Run.load` raises an error.
+
+    Args:
+      folder: of the run.
     """
-    if location.is_bucket(folder):  # only writing tells
+    if location.is_bucket(folder):  # only writing shows whether it can be written to
         return
     results = pathlib.Path(folder) / "results"
-    # os.path's functions take any name: one that is too long is of no folder.
+    # os.path's functions take any name; a name that is too long does not exist.
     place = results if os.path.exists(results) else results.parent
     is_file = os.path.exists(results) and not os.path.isdir(results)
     if is_file or (os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK)):
@@ -336,7 +388,12 @@ def write(run: Run, passport: dict, scores: item_scores.Arrays | None = None) ->
     """Keeps a passport in the run's results; one of the same name is replaced when whole.
 
     Args:
+      run: that was judged.
+      passport: of its figure.
       scores: of single words or questions, to be kept beside it; see `zoo.evaluation.item_scores`.
+
+    Returns:
+      The file of the passport.
 
     Raises:
       UserError: the run cannot be written to.
@@ -363,5 +420,5 @@ def _write(path, text, scores):
     if scores is not None:
         item_scores.write(path, scores)
     atomic_files.write_whole(path, lambda path: path.write_text(text, encoding="utf-8"))
-    if scores is None and item_scores.path_of(path).exists():  # of a result of the same name
+    if scores is None and item_scores.path_of(path).exists():  # left by a result of the same name
         item_scores.path_of(path).unlink()

@@ -5,7 +5,7 @@ from zoo.evaluation.perplexity import Impossible
 
 
 def _outside(passport):
-    """How much of a text is outside the lexicon, in words."""
+    """Describes how many words of a text are outside the lexicon."""
     tokens, types = passport["out_of_vocabulary"], passport["out_of_vocabulary_types"]
     if not tokens:
         written = passport["unknown_tokens"]
@@ -18,7 +18,7 @@ def _outside(passport):
 
 
 def _of_source(passport):
-    """The line of what translations are given."""
+    """Returns the line on the sources of translations, if there are any."""
     if (source := passport.get("source")) is None:
         return []
     unknown = source["out_of_vocabulary"]
@@ -28,7 +28,11 @@ def _of_source(passport):
 
 
 def describe(passport: dict) -> str:
-    """The figures of a perplexity as text."""
+    """Formats the figures of a perplexity as text.
+
+    Args:
+      passport: of a perplexity.
+    """
     figures, data = passport["figures"], passport["data"]
     lines = [
         f"{passport['split']}: log-perplexity {figures['log_perplexity']:.4f} nats per token, "

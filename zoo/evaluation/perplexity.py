@@ -17,7 +17,7 @@ BANDS = (0, 1, 10, 100, 1000, 10000)
 # The axis of a mesh along which lanes are shared out, and how arrays lie on it.
 DATA = "data"
 WHOLE, BY_LANES = PartitionSpec(), PartitionSpec(DATA)
-# The band of what is read as <unk>.
+# The band of all words that are read as <unk>.
 UNKNOWN = "unknown"
 
 
@@ -28,7 +28,7 @@ class Scores:
     Attributes:
       log_prob: float32 [n], nats, of each word of the text; NaN where none was predicted.
       counted: bool [n], whether figures count it.
-      log_z: float32 [n], nats, of what the head's scores were divided by; None if not known.
+      log_z: float32 [n], nats, the log normaliser of the head's scores; None if not known.
     """
 
     log_prob: np.ndarray
@@ -37,7 +37,7 @@ class Scores:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the figures count."""
+        """Number of tokens that the figures count."""
         return int(self.counted.sum())
 
     @property
@@ -53,18 +53,21 @@ class Scores:
         return perplexity_of(self.log_perplexity)
 
     def log_z_figures(self) -> dict[str, float]:
-        """Mean and standard deviation of log Z over the counted tokens, nats: with a mean near 0
-        and a small spread, unnormalised scores may be used in place of log-probabilities."""
+        """Computes the mean and the standard deviation of log Z over the counted tokens, nats.
+
+        With a mean near 0 and a small spread, unnormalised scores may be used in place of
+        log-probabilities.
+        """
         if self.log_z is None:
             raise ValueError("these scores have no log Z")
         log_z = self.log_z[self.counted].astype(np.float64)
         return {"mean": float(log_z.mean()), "standard_deviation": float(log_z.std())}
 
     def bands(self, occurrences: np.ndarray, unknown: np.ndarray | None = None) -> list[dict]:
-        """Figures by how often the word occurred in training, "unseen" first.
+        """Returns figures by how often the word occurred in training, "unseen" first.
 
-        Before them stand those of `UNKNOWN`, whatever their number: all that the model reads as
-        <unk> is one class to it.
+        The band `UNKNOWN` stands before them, whatever its number: all words that the model reads
+        as <unk> are one class to it.
 
         Args:
           occurrences: [n], of each word of the text; see `EncodedText.occurrences`.
@@ -95,8 +98,10 @@ class Scores:
 class Impossible:
     """Counted tokens of probability 0; one of them makes every mean over it infinite.
 
-    tokens: how many. first: the first of them, in words. others: the log-perplexity of the counted
-    tokens but these, nats per token.
+    Attributes:
+      tokens: their number.
+      first: the first of them, in words.
+      others: the log-perplexity of the other counted tokens, nats per token.
     """
 
     tokens: int
@@ -113,7 +118,13 @@ class Impossible:
 
 
 def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Impossible | None:
-    """The counted tokens that the model holds to be impossible; None if there are none."""
+    """Returns the counted tokens to which the model gives probability 0; None if there are none.
+
+    Args:
+      scores: of the text.
+      text: as word ids.
+      lexicon: of the model.
+    """
     impossible = scores.counted & np.isneginf(scores.log_prob)
     if not impossible.any():
         return None
@@ -125,26 +136,42 @@ def impossible_words(scores: Scores, text: EncodedText, lexicon: Lexicon) -> Imp
 
 
 def perplexity_of(log_perplexity: float) -> float:
-    """exp, inf instead of an overflow; NaN of NaN."""
+    """Computes exp(log_perplexity), inf instead of an overflow; NaN of NaN.
+
+    Args:
+      log_perplexity: nats per token.
+    """
     return math.inf if log_perplexity >= 700 else math.exp(log_perplexity)
 
 
 def score_step(params, tables, prepared, words, targets, reset, carry, *, model):
-    """((log p of each target, log Z), [B, T] each in nats, exact; carry) of a batch of lanes."""
+    """Computes ((log p of each target, log Z), [B, T] each in nats, exact; carry) for a batch.
+
+    Args:
+      params: of the model.
+      tables: of the model.
+      prepared: of the model.
+      words: int32 [B, T], the word before each target.
+      targets: int32 [B, T].
+      reset: bool [B, T], where the carry is emptied before the word.
+      carry: before these words.
+      model: a `LanguageModel`.
+    """
     return model.log_prob_and_log_z(
         params, tables, words, targets, carry, reset=reset, prepared=prepared
     )
 
 
-# Accelerators multiply float32 in fewer bits unless told; figures are to be the same on all.
+# Accelerators multiply float32 in fewer bits by default; figures must be the same on all.
 PRECISION = "highest"
 
 
 @functools.cache
 def compiled_score_step(model, mesh: Mesh | None = None):
-    """The jitted scoring step of a model; one for all texts of the same lanes.
+    """Compiles the scoring step of a model; one program serves all texts of the same lanes.
 
     Args:
+      model: a `LanguageModel`.
       mesh: devices along whose data axis lanes are shared out; None for one.
     """
     step = functools.partial(score_step, model=model)
@@ -158,8 +185,8 @@ def compiled_score_step(model, mesh: Mesh | None = None):
 
 
 def over_lanes(step, mesh: Mesh, whole: int):
-    """A scoring step each of whose devices along the data axis has its own lanes, and sends
-    nothing along it.
+    """Shares the lanes of a scoring step out over the devices of the data axis, without
+    communication.
 
     Args:
       step: of arguments that all lanes share, and then of arguments of lanes alone.
@@ -183,12 +210,22 @@ def over_lanes(step, mesh: Mesh, whole: int):
 
 
 def sharing(mesh: Mesh | None, lanes: int) -> Mesh | None:
-    """The mesh if its data axis divides so many lanes; else None, and every device has all."""
+    """Returns the mesh if its data axis divides the lanes; else None, and every device has all.
+
+    Args:
+      mesh: or None.
+      lanes: their number.
+    """
     return mesh if mesh is not None and lanes % mesh.shape[DATA] == 0 else None
 
 
 def of_all_devices(lanes: int) -> Mesh | None:
-    """The devices of this process as a mesh, if there are several and they divide so many lanes."""
+    """Makes a mesh of this process's devices, if there are several and they divide the lanes; else
+    None.
+
+    Args:
+      lanes: their number.
+    """
     devices = np.array(jax.local_devices())
     if len(devices) == 1:
         return None
@@ -196,12 +233,22 @@ def of_all_devices(lanes: int) -> Mesh | None:
 
 
 def on_all(tree, mesh: Mesh | None):
-    """Arrays whole on each device of a mesh; themselves without one."""
+    """Copies arrays to each device of a mesh; keeps them as they are without one.
+
+    Args:
+      tree: of arrays.
+      mesh: the devices, or None.
+    """
     return tree if mesh is None else jax.device_put(tree, NamedSharding(mesh, WHOLE))
 
 
 def placed(tree, mesh: Mesh | None):
-    """Host arrays [lanes, ...] shared out along the data axis; themselves without a mesh."""
+    """Shards host arrays [lanes, ...] along the data axis; without a mesh they stay as they are.
+
+    Args:
+      tree: of arrays.
+      mesh: the devices, or None.
+    """
     if mesh is None:
         return tree
     layout = NamedSharding(mesh, BY_LANES)
@@ -216,8 +263,10 @@ def score(
     """Runs the model over a text, its products in full float32 wherever it runs.
 
     Args:
-      params: on the device, or those of the mesh.
+      model: a `LanguageModel`.
+      params: on the device, or on the mesh.
       tables: as the parameters.
+      text: as word ids.
       lanes: the text in lanes; their state policy is the figure's.
       mesh: devices, perhaps of several processes, along whose data axis lanes are shared out.
     """
@@ -231,8 +280,8 @@ def _score(model, params, tables, text, lanes, mesh):
     log_prob = np.full(len(text.words), np.nan, np.float32)
     log_z = log_prob.copy()
     predicted = np.zeros(len(text.words), bool)
-    # Of parameters that are bound to a device, as those in training are, a step returns a carry
-    # that is bound to it too: for a first one that is not it would be compiled twice.
+    # With parameters committed to a device, as in training, a step returns a committed carry: an
+    # uncommitted first carry would compile it twice.
     bound = [leaf.sharding for leaf in jax.tree.leaves(params) if getattr(leaf, "committed", False)]
     carry = model.initial_carry(lanes.batch)
     if mesh is not None:

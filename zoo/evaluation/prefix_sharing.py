@@ -1,14 +1,14 @@
-"""Exact log-probabilities of many sentences, of which each beginning is computed once.
+"""Exact log-probabilities of many sentences; each common beginning is computed once.
 
 The hypotheses of an n-best list begin alike. Their prefixes are a tree; its nodes are computed
 depth by depth, in blocks of two shapes, whichever sentences they belong to:
 
     h(w_1 ... w_t) = core(h(w_1 ... w_(t-1)), w_t),    log p(w_(t+1) | h(w_1 ... w_t)).
 
-Of a softmax and the like log Z is computed once for each prefix, however many words follow it.
+For a softmax and the like log Z is computed once for each prefix, however many words follow it.
 
-Only the states of two depths are held. A sentence's figures do not depend on those beside it, but
-for the rounding of sums in products of other shapes.
+Only the states of two depths are held. A sentence's figures do not depend on the sentences beside
+it, except for the rounding of sums in products of other shapes.
 """
 
 import functools
@@ -27,7 +27,7 @@ from zoo.lexicon.prefix_tree import PrefixTree, prefix_tree
 # Nodes of a level are filled up to a multiple of BLOCK. While they last, LARGE blocks are computed
 # together, for efficient products.
 BLOCK, LARGE = 32, 4
-# Sentences of a tree, and their words with filling: what bounds the memory.
+# Sentences of a tree and their words with padding at most, which bounds the memory.
 TOGETHER, WORDS = 4096, 1 << 22
 
 
@@ -63,9 +63,9 @@ def score(model, params: Params, tables: Tables, text: EncodedText, boundary: in
 
 
 def _groups(text: EncodedText) -> Iterator[np.ndarray]:
-    """The numbers of sentences that are in one tree, those that begin alike together."""
+    """Yields the numbers of the sentences in each tree; sentences that begin alike are in one."""
     ends = text.starts + text.lengths
-    spelled = text.words.astype(">i4")  # the bytes of which are in the order of the numbers
+    spelled = text.words.astype(">i4")  # big-endian bytes sort like the numbers
     keys = [spelled[start:end].tobytes() for start, end in zip(text.starts, ends, strict=True)]
     group: list[int] = []
     longest = 0
@@ -80,8 +80,10 @@ def _groups(text: EncodedText) -> Iterator[np.ndarray]:
 
 
 def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
-    """log p of each word of sentences, [sentences, longest]: the tree's scores, read from the last
-    word of each sentence up to the root."""
+    """Reads log p of each word of sentences, [sentences, longest], from the scores of a tree.
+
+    It goes from the last word of each sentence up to the root.
+    """
     log_probs = np.zeros((len(lengths), lengths.max()), np.float32)
     rows = np.arange(len(lengths))
     parents = np.concatenate([np.zeros(BLOCK, np.int32), tree.parent.ravel()])
@@ -95,8 +97,11 @@ def _of_words(tree: PrefixTree, lengths, scores) -> np.ndarray:
 
 
 def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarray:
-    """The scores of a tree: log p of the last word of the prefix in each slot, given the words
-    before it, and behind them log p of the last word of each sentence; float32, nats."""
+    """Computes the scores of a tree's slots, float32, nats.
+
+    They are log p of the last word of each prefix, given the words before it, and then log p of the
+    last word of each sentence.
+    """
     advance, log_prob = compiled(model)
     depths = _depths(tree)
     starts = np.searchsorted(depths, np.arange(depths[-1] + 2))
@@ -107,7 +112,7 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
     asked = []
     for depth, (first, end) in enumerate(itertools.pairwise(starts)):
         above = BLOCK * (1 + starts[depth - 1]) if depth else 0
-        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # filling has the parent 0
+        parents = np.maximum(tree.parent[first:end].ravel() - above, 0)  # padding has the parent 0
         letters = tree.letter[first:end].ravel()
         for some in chunks(len(parents)):
             rows, words = (filled(x[some], some.stop - some.start) for x in (parents, letters))
@@ -125,28 +130,49 @@ def _tree_scores(model, params, tables, prepared, tree: PrefixTree) -> np.ndarra
 
 
 def chunks(rows: int) -> Iterator[slice]:
-    """Slices of rows that are computed together, of two sizes; the last may end behind them."""
+    """Yields slices of rows that are computed together, of two sizes; the last may end behind them.
+
+    Args:
+      rows: their number.
+    """
     start = 0
     while start < rows:
-        # Half of a large chunk of filling costs less than as many small ones.
+        # A large chunk that is half padding costs less than as many small chunks.
         size = LARGE * BLOCK if 2 * (rows - start) > LARGE * BLOCK else BLOCK
         yield slice(start, start + size)
         start += size
 
 
 def filled(values: np.ndarray, size: int) -> np.ndarray:
-    """Values int32 [size], those that are missing 0."""
+    """Pads values with zeros to int32 [size].
+
+    Args:
+      values: [n], n at most `size`.
+      size: of the result.
+    """
     return np.pad(values, (0, size - len(values))).astype(np.int32)
 
 
 def outputs(states):
-    """What log-probabilities are computed from: hidden states, contexts, log Z."""
+    """Returns the states that log-probabilities depend on: hidden states, contexts, log Z.
+
+    Args:
+      states: of `states_after`.
+    """
     hidden, context, _, log_z = states
     return hidden, context, log_z
 
 
 def levels(model, params, tables, prepared, rows):
-    """Room for the states of the nodes of two depths; the second has those before any word."""
+    """Allocates the states of the nodes of two depths; the second holds the states before any word.
+
+    Args:
+      model: a `LanguageModel`.
+      params: its parameters.
+      tables: its tables, for judging.
+      prepared: of the model.
+      rows: nodes of a depth at most.
+    """
     carry = model.initial_carry(rows)
     words = jnp.zeros(rows, jnp.int32)
     after = functools.partial(states_after, model)
@@ -156,10 +182,10 @@ def levels(model, params, tables, prepared, rows):
 
 
 def _next_words(tree, order, first, end, below):
-    """(nodes of blocks `first` to `end`, from 0; words after them; slots of their scores).
+    """Returns (nodes of blocks `first` to `end`, from 0; words after them; slots of their scores).
 
-    The words are those of the blocks below, and last words of sentences, `order` being that of
-    their nodes.
+    The words come from the blocks below and from the ends of sentences, which `order` sorts by
+    node.
     """
     low, high = BLOCK * (1 + first), BLOCK * (1 + end)
     blocks = slice(*below) if len(below) == 2 else slice(0)
@@ -173,7 +199,7 @@ def _next_words(tree, order, first, end, below):
 
 
 def _depths(tree):
-    """The number of words of the prefixes in each block."""
+    """Computes the number of words of the prefixes in each block."""
     depths = np.zeros(len(tree.parent), np.int64)
     for number in range(1, len(depths)):
         depths[number] = depths[tree.parent[number, 0] // BLOCK - 1] + 1
@@ -181,7 +207,7 @@ def _depths(tree):
 
 
 def _capacity(blocks):
-    """1, 4, 16 ...: few sizes, so that few programs are compiled."""
+    """Rounds a number of blocks up to a power of 4, so that few programs are compiled."""
     capacity = 1
     while capacity < blocks:
         capacity *= 4
@@ -189,8 +215,18 @@ def _capacity(blocks):
 
 
 def states_after(model, params, tables, prepared, words, carry):
-    """(hidden [rows, D], context, carry, log Z [rows]) after a word in each row; log Z is 0 where
-    the head needs none: see `Head.target_scores`."""
+    """Computes (hidden [rows, D], context, carry, log Z [rows]) after a word in each row.
+
+    log Z is 0 where the head needs none: see `Head.target_scores`.
+
+    Args:
+      model: a `LanguageModel`.
+      params: its parameters.
+      tables: its tables, for judging.
+      prepared: of the model.
+      words: int32 [rows].
+      carry: before these words.
+    """
     hidden, context, carry = model.states(params, tables, words[:, None], carry)
     hidden, context = hidden[:, 0], jax.tree.map(lambda leaf: leaf[:, 0], context)
     given = model.head_params(params), tables["head"], hidden, jnp.zeros_like(words)
@@ -202,7 +238,11 @@ def states_after(model, params, tables, prepared, words, carry):
 
 @functools.cache
 def compiled(model):
-    """(nodes from the carries above them, log p of words after nodes)."""
+    """Compiles (the step from a depth's carries to the next states, log p of words after nodes).
+
+    Args:
+      model: a `LanguageModel`.
+    """
 
     def advance(params, tables, prepared, above, level, rows, words, start):
         carry = jax.tree.map(lambda leaf: leaf[rows], above)

@@ -40,12 +40,19 @@ class Record(NamedTuple):
 
 
 def is_record(path: str | pathlib.Path) -> bool:
-    """Whether a path names a record, or a run of one, rather than a run's folder."""
+    """Whether a path names a record, or a run of one, rather than a run's folder.
+
+    Args:
+      path: a folder, NAME.jsonl or NAME.jsonl:RUN.
+    """
     return _NAME.fullmatch(str(path)) is not None and not os.path.isdir(path)
 
 
 def expanded(paths: Iterable[str]) -> list[str]:
-    """Puts the names of its runs, NAME.jsonl:RUN, in the place of each NAME.jsonl.
+    """Replaces each NAME.jsonl by the names of its runs, NAME.jsonl:RUN.
+
+    Args:
+      paths: folders of runs, records and runs of records.
 
     Raises:
       UserError: as `read`.
@@ -60,7 +67,14 @@ def expanded(paths: Iterable[str]) -> list[str]:
 
 
 def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
-    """Splits NAME.jsonl:RUN; UserError for NAME.jsonl alone."""
+    """Splits NAME.jsonl:RUN into the file and the run's name.
+
+    Args:
+      path: NAME.jsonl:RUN.
+
+    Raises:
+      UserError: the path is NAME.jsonl alone.
+    """
     match = _NAME.fullmatch(str(path))
     if match is None or match[2] is None:
         raise UserError(f"{path} has several runs: name one of them, as in {path}:RUN.")
@@ -68,7 +82,14 @@ def file_and_run(path: str | pathlib.Path) -> tuple[pathlib.Path, str]:
 
 
 def record_of(path: str | pathlib.Path) -> Record:
-    """Reads the run NAME.jsonl:RUN; UserError as `read`, or if the record does not have it."""
+    """Reads the run NAME.jsonl:RUN.
+
+    Args:
+      path: NAME.jsonl:RUN.
+
+    Raises:
+      UserError: as `read`, or the record does not have the run.
+    """
     file, run = file_and_run(path)
     records = {record.run: record for record in read(file)}
     if run not in records:
@@ -78,6 +99,9 @@ def record_of(path: str | pathlib.Path) -> Record:
 
 def read(file: pathlib.Path) -> list[Record]:
     """Reads all runs of a record.
+
+    Args:
+      file: NAME.jsonl.
 
     Raises:
       UserError: the file cannot be read, a line is not of this form, or a run stands there twice.
@@ -102,7 +126,11 @@ def read(file: pathlib.Path) -> list[Record]:
 
 
 def scores_file(file: pathlib.Path) -> pathlib.Path:
-    """The file of the kept scores of a record, NAME.npz of NAME.jsonl."""
+    """Returns the file of a record's kept scores, NAME.npz for NAME.jsonl.
+
+    Args:
+      file: NAME.jsonl.
+    """
     return file.with_suffix(".npz")
 
 
@@ -111,7 +139,7 @@ def write(
     records: Sequence[Record],
     scores: Mapping[str, Mapping[str, item_scores.Arrays]],
 ):
-    """Adds runs to a record, which it makes if need be; runs of the same names are replaced.
+    """Adds runs to a record, which is made if it does not exist; replaces runs of the same names.
 
     Args:
       file: NAME.jsonl.

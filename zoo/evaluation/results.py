@@ -14,7 +14,7 @@ from zoo.runs.workdir import check_folders
 
 # Kinds of passports whose figures are accuracies of questions.
 ANSWERS = ("minimal pairs", "exact match")
-# What is read of passports; `passport` says what they have.
+# Fields that are read from passports, which `zoo.evaluation.passport` writes, and their types.
 _ANY = {"kind": str, "split": str, "tokens": int, "data": {"path": str, "sha256": str}}
 _PERPLEXITY = {
     **_ANY,
@@ -44,7 +44,7 @@ _TRANSLATION = {**_ANY, "figures": dict, "counts": str, "tokenizer": str, "polic
 _OPTIONAL = ("source", "scores", "spread_letters")
 _COUNTS = dict.fromkeys(("sentences", "tokens", "of_sentences", "of_tokens"), int)
 _FOUND = {"all": _COUNTS, "long": _COUNTS}
-# What is read of fields that may be null.
+# Types within fields that may be null.
 _WITHIN = {
     "constraint": {"grammar": str, "digest": str},
     "source": {"sha256": str},
@@ -62,7 +62,7 @@ _SHAPES: dict[str, dict] = {
 
 
 class Column(NamedTuple):
-    """What stands in one column of the table.
+    """A column of the table of results.
 
     Attributes:
       split: the name of the text.
@@ -70,7 +70,7 @@ class Column(NamedTuple):
       digest: the start of the text's hash where the text was given by path, since one name may
         stand for several texts there; else "".
       lexicon: the start of the digest of the words.
-      over: what probabilities are normalised over.
+      over: the set that probabilities are normalised over.
       constraint: the grammar that forbade words and the start of its digest; "" without one.
     """
 
@@ -83,7 +83,11 @@ class Column(NamedTuple):
 
     @classmethod
     def of(cls, passport: dict) -> "Column":
-        """The column of a result."""
+        """Returns the column of a result.
+
+        Args:
+          passport: of the result.
+        """
         split, constraint = passport["split"], passport["constraint"]
         digest = passport["data"]["sha256"][:8] if ":" in split else ""
         grammar = ""
@@ -106,8 +110,12 @@ class Column(NamedTuple):
 
 
 def names_of(columns: Iterable[Column]) -> dict[Column, str]:
-    """A name for each column, with its lexicon, and what it is normalised over, where another one
-    of the same text and policy has others."""
+    """Names each column, with lexicon and normalisation where columns of one text and policy
+    differ.
+
+    Args:
+      columns: of the table.
+    """
     columns, names = [*columns], {}
     for column in columns:
         alike = [other for other in columns if str(other) == str(column)]
@@ -121,14 +129,14 @@ def names_of(columns: Iterable[Column]) -> dict[Column, str]:
 
 
 def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column, dict]]:
-    """{run: the passports of its perplexities by their columns}, in the order of file names.
+    """Reads {run: the passports of its perplexities by their columns}, in the order of file names.
 
     Args:
       folders: of runs, or the names of runs of records (`zoo.evaluation.records`).
 
     Raises:
-      UserError: a run has none or is given twice, a file cannot be read, or two of one run are of
-        one column.
+      UserError: a run has no perplexities or is given twice, a file cannot be read, or two results
+        of a run are of one column.
     """
     folders = [*folders]
     check_folders(folders)
@@ -140,7 +148,7 @@ def read_results(folders: Iterable[str | pathlib.Path]) -> dict[Any, dict[Column
 
 
 class Place(NamedTuple):
-    """Where a result was read.
+    """Location of a result.
 
     Attributes:
       name: of the result within its run.
@@ -153,13 +161,17 @@ class Place(NamedTuple):
     prefix: str = ""
 
     def read_scores(self, passport: dict) -> item_scores.Arrays | None:
-        """Reads the scores of the result; see `item_scores.read_archive`."""
+        """Reads the scores of the result; see `item_scores.read_archive`.
+
+        Args:
+          passport: of the result.
+        """
         return item_scores.read_archive(self.scores, passport, self.prefix)
 
 
 @contextlib.contextmanager
 def _reading(path):
-    """UserError where what is read from a file is no passport."""
+    """Raises UserError where the content of a file is not a passport."""
     try:
         yield
     except OSError as error:
@@ -171,10 +183,13 @@ def _reading(path):
 
 
 def read_passport(path: pathlib.Path) -> dict:
-    """The passport of a file.
+    """Reads the passport of a file.
+
+    Args:
+      path: the file.
 
     Raises:
-      UserError: it is damaged, or lacks what is read of passports of its kind.
+      UserError: it is damaged, or lacks fields that passports of its kind must have.
     """
     with _reading(path):
         passport = strict_json.loads(path.read_text(encoding="utf-8"))
@@ -183,7 +198,7 @@ def read_passport(path: pathlib.Path) -> dict:
 
 
 def _check(passport):
-    """ValueError unless a passport has what is read of passports of its kind."""
+    """Raises ValueError unless a passport has the fields of its kind."""
     strict_json.check(passport, {"kind": str})
     if passport["kind"] not in _SHAPES:
         return
@@ -203,7 +218,7 @@ def _check(passport):
 
 
 def _check_counts(passport):
-    """ValueError for counts that no text, or no questions, have."""
+    """Raises ValueError for counts that a text or questions cannot have."""
     tokens, figures = passport["tokens"], passport["figures"]
     if tokens < 0:
         raise ValueError(f"tokens is {tokens}, where at least 0 should be")
@@ -214,13 +229,13 @@ def _check_counts(passport):
 
 
 def _of_kinds(run, kinds):
-    """(place, passport) of the results of some kinds of a run."""
+    """Returns (place, passport) of the results of some kinds of a run."""
     every = _of_record(run) if records.is_record(run) else _of_folder(location.path_of(run))
     return ((place, passport) for place, passport in every if passport["kind"] in kinds)
 
 
 def _of_folder(folder):
-    """(place, passport) of the results in a run's folder."""
+    """Yields (place, passport) of the results in a run's folder."""
     # os.path.isdir takes a name that is too long, unlike pathlib.
     if not location.is_bucket(folder) and not os.path.isdir(folder):
         return
@@ -231,7 +246,7 @@ def _of_folder(folder):
 
 
 def _of_record(path):
-    """(place, passport) of the results of a run of a record."""
+    """Yields (place, passport) of the results of a run of a record."""
     file, run = records.file_and_run(path)
     for name, passport in records.record_of(path).results.items():
         with _reading(f"{path}, {name}"):
@@ -240,15 +255,24 @@ def _of_record(path):
 
 
 def has_losses(folder: str | pathlib.Path) -> bool:
-    """Whether a run has a perplexity among its results."""
+    """Whether a run has a perplexity among its results.
+
+    Args:
+      folder: of a run, or the name of a run of a record.
+    """
     return any(True for _ in _of_kinds(folder, ("perplexity",)))
 
 
 def read_answers(
     folders: Iterable[str | pathlib.Path],
 ) -> dict[tuple[str, str], dict[Any, tuple[dict, item_scores.Arrays | None]]]:
-    """{(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}
-    of the accuracies of runs.
+    """Reads the accuracies of runs by their questions.
+
+    Args:
+      folders: of runs, or the names of runs of records.
+
+    Returns:
+      {(split, hash of the questions): {run: (passport, its answers, None if they were not kept)}}.
 
     Raises:
       UserError: a file cannot be read, or a run is given twice.
@@ -264,7 +288,7 @@ def read_answers(
 
 
 def _in_columns(folder, found):
-    """{column: passport}; "place" of each, which no file has, is where it was read."""
+    """Returns {column: passport}, with the `Place` where each was read as its "place"."""
     of_columns = {}
     names: dict = {}
     for place, passport in found:
@@ -279,11 +303,14 @@ def _in_columns(folder, found):
 
 
 def columns_of(runs: dict[str, dict[Column, dict]]) -> dict[Column, dict[str, dict]]:
-    """{column: {run: passport}}, in the order of the runs' results.
+    """Returns {column: {run: passport}}, in the order of the runs' results.
 
     Runs that were judged on one split, but never alike (under other state policies, on other texts
-    of one name, over other words), stand in one column, so that the check refuses them rather than
-    letting them stand apart in silence.
+    of one name, over other words), stand in one column, so that the check refuses them. In columns
+    of their own they would stay apart in silence.
+
+    Args:
+      runs: of `read_results`.
     """
     columns: dict[Column, dict[str, dict]] = {}
     for name, results in runs.items():

@@ -1,4 +1,4 @@
-"""A trained model taken from its work directory, ready to be judged."""
+"""A trained model loaded from its work directory, ready to be judged."""
 
 import dataclasses
 import functools
@@ -21,7 +21,7 @@ from zoo.runs.seen_texts import SeenTexts
 from zoo.runs.workdir import Workdir, check_folders
 from zoo.sources import evaluation_texts as texts
 
-# Beside its rules, what a grammar's background allows depends on these.
+# Fields of a grammar's background that, beside its rules, determine which words it allows.
 _LIMITS = ("start", "longest", "depth", "stacks")
 
 
@@ -31,13 +31,15 @@ class Run:
 
     Attributes:
       path: the work directory.
+      experiment: the recipe.
+      lexicon: the words.
       params: on the device.
-      tables: on the device, those for judging.
+      tables: on the device, for judging.
       checkpoint: the training step of the parameters.
-      variant: what is not as in training, for the names of results: "" or "lexicon-HASH",
+      variant: the differences from training, for the names of results: "" or "lexicon-HASH",
         "lexicon-HASH-spread", "renormalised", "constrained-HASH".
       of_training: the words of training, where others are in their place; else None.
-      others: further lexicons that the parameters are of: that of the sources of pairs.
+      others: further lexicons that the parameters depend on: for pairs, the lexicon of the sources.
     """
 
     path: pathlib.Path
@@ -52,7 +54,14 @@ class Run:
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "Run":
-        """The run of a work directory; UserError if there is none or nothing is trained yet."""
+        """Loads the run of a work directory.
+
+        Args:
+          path: the work directory.
+
+        Raises:
+          UserError: the folder does not hold a run, or nothing is trained yet.
+        """
         workdir = Workdir(path)
         experiment, lexicon = workdir.experiment(), workdir.lexicon()
         checkpoint, params = workdir.params(experiment, lexicon)
@@ -61,7 +70,11 @@ class Run:
         return cls(workdir.path, experiment, lexicon, params, tables, checkpoint, others=others)
 
     def with_state(self, state: str | None) -> "Run":
-        """The run judged under another state policy; None changes nothing."""
+        """Returns the run judged under another state policy; None changes nothing.
+
+        Args:
+          state: the policy, "sentences" or "carried".
+        """
         if state is None:
             return self
         evaluation = dataclasses.replace(self.experiment.evaluation, state=state)
@@ -72,19 +85,21 @@ class Run:
     def with_lexicon(
         self, path: str | None, spread: bool = False, add: bool = False, letters: int = 0
     ) -> "Run":
-        """The run judged on the words of a file, one a line, in the place of those of training.
+        """Returns the run judged on the words of a file, one a line, instead of the words of
+        training.
 
         The boundary and the unknown word stay, for texts that have words outside the file. Where
-        words have features, new ones get theirs from the same priors.
+        words have features, new words get features from the same priors.
 
         Args:
+          path: the file of words; None changes nothing.
           spread: new words share the probability of the head's unknown word, which any head has:
             see heads.SpreadUnknown.
-          add: keeps the words of training; those of the file come after them.
+          add: keeps the words of training; the words of the file come after them.
           letters: n of the n-grams of letters by which they share it; 0 is evenly.
 
         Raises:
-          UserError: the file has no words, or lines that are no words, or a component of the model
+          UserError: the file has no words, or lines that are not words, or a component of the model
             has parameters of words.
         """
         if path is None:
@@ -112,7 +127,7 @@ class Run:
         variant = f"lexicon-{lexicon.words_digest()[:8]}"
         if spread:
             head = model.head
-            if head.tied:  # the embedding's table is to be that of the new words
+            if head.tied:  # the embedding's table becomes the table of the new words
                 params = {**params, "head": model.head_params(params)}
                 head = dataclasses.replace(head, tied=False)
             model = dataclasses.replace(model, head=SpreadUnknown(head, old, letters))
@@ -128,7 +143,7 @@ class Run:
         )
 
     def renormalised(self) -> "Run":
-        """The run with a head whose probabilities are over the words of the lexicon.
+        """Returns the run with a head whose probabilities are over the words of the lexicon.
 
         Raises:
           UserError: the head does not spell; its probabilities are over the lexicon already.
@@ -147,22 +162,25 @@ class Run:
         return dataclasses.replace(self, experiment=experiment, variant=variant)
 
     def constrained(self, grammar: str) -> "Run":
-        """The run with the probabilities of words that a grammar forbids set to 0.
+        """Returns the run with the probabilities of words that a grammar forbids set to 0.
 
-        p'(x) is proportional to p(x) where some form of the grammar goes on with x after the words
-        since the source's separator, or since the boundary if it has none: the head's uniform
+        p'(x) is proportional to p(x) where some form of the grammar continues with x after the
+        words since the source's separator, or since the boundary if it has none: the head's uniform
         background becomes priors.Grammar, its parameters stay.
 
+        Args:
+          grammar: the path of the grammar.
+
         Raises:
-          UserError: the head is no LogLinear without a background, the grammar is wrong, some texts
-            have a separator and others another one or none, or translations are said from their
-            last word to their first.
+          UserError: the head is not a LogLinear without a background, the grammar is wrong, the
+            texts have different separators, or translations are written from their last word to
+            their first.
         """
         head = self.experiment.head
         if not isinstance(head, LogLinear) or head.background is not None:
             raise UserError(
-                "a grammar takes the place of the background of a heads.LogLinear that has none of "
-                "its own, and this run's head is another: leave --constrain out."
+                "--constrain needs a heads.LogLinear without a background of its own, and this "
+                "run's head is another: leave --constrain out."
             )
         texts = self.experiment.data.texts()
         separators = {source.form.separator for source in texts}
@@ -173,14 +191,14 @@ class Run:
             )
         if getattr(self.experiment.model, "order", None) == "target_reversed":
             raise UserError(
-                f"{self.path} says translations from their last word to their first "
+                f"{self.path} writes translations from the last word to the first "
                 "(model.order=target_reversed), and a grammar reads from the first: leave "
                 "--constrain out."
             )
         background = Grammar(grammar, start=separators.pop(), stacks=8, splits=())
         prepared = background.prepare(self.lexicon, {})
         lexicon = dataclasses.replace(self.lexicon, background_tables=prepared)
-        # Forms are the same probabilities; "product" has no background that depends on the words.
+        # All forms give the same probabilities; "product" does not support such a background.
         form = "auto" if head.form == "product" else head.form
         head = dataclasses.replace(head, background=background, form=form)
         model: Any = dataclasses.replace(self.experiment.model, head=head)
@@ -195,32 +213,39 @@ class Run:
 
     @property
     def constraint(self) -> dict | None:
-        """{"grammar": its path, "digest": of what it allows of these words} of the grammar that
-        forbids the model words, in training or when judged only; None if nothing does."""
+        """The grammar that forbids the model words, in training or when judged only; None without
+        one.
+
+        {"grammar": its path, "digest": a hash of the words that it allows}.
+        """
         background = self.experiment.head.background
         if not isinstance(background, Grammar):
             return None
         return {"grammar": background.path, "digest": self._digest_of(background)}
 
     def _digest_of(self, grammar: Grammar) -> str:
-        """A hash of what a grammar allows of the words."""
-        # The arrays are those that the run keeps: the file may have changed since training.
+        """Hashes a grammar's tables over the words and its limits."""
+        # Hashes the arrays that the run keeps: the file may have changed since training.
         tables = digests.of_arrays(self.lexicon.background_tables)
         limits = {name: getattr(grammar, name) for name in _LIMITS}
         return digests.of_json({"tables": tables, **limits})[:16]
 
     @functools.cached_property
     def seen_texts(self) -> SeenTexts | None:
-        """Which texts the model has seen; None where it cannot be known."""
+        """The texts that the model has seen; None where they cannot be known."""
         return text_history.of_run(self.path)
 
     def read(self, split: str) -> Corpus:
-        """A split of the data, as the vocabulary reads it."""
+        """Reads a split of the data, as the vocabulary reads it.
+
+        Args:
+          split: its name.
+        """
         return self.experiment.vocabulary.read(self.experiment.data, split)
 
     @property
     def reading(self) -> texts.Reading:
-        """How the run reads the tokens of a text that is no part of its data."""
+        """Way in which the run reads the tokens of a text from outside its data."""
         return self._reading(self.experiment.data)
 
     def _reading(self, source):
@@ -229,17 +254,20 @@ class Run:
         return texts.Reading(lower_case, fused, lexicon.fused, lexicon.ids)
 
     def _read(self, path, source):
-        """A file as it was given, read as the source, a treebank or text, would."""
+        """Reads a file as it was given, in the way of the source, a treebank or text."""
         blank_lines = source.form.blank_lines or "skipped"
         return texts.read(path, self._reading(source), source.form.column, blank_lines)
 
     def given(self, path: str) -> texts.GivenText:
-        """A file as it was given: plain text, CoNLL-U or a table of items, see
-        `zoo.sources.evaluation_texts`.
+        """Reads a file as it was given: plain text, CoNLL-U or a table of items.
 
-        Runs on characters, and on what follows a question or a condition, read files of the kind
-        of their data, and so do all of what only `datasets` reads: JSON, CSV, Parquet, folders.
-        Runs on pairs read a table of pairs, or two files, "SOURCE,TARGET".
+        See `zoo.sources.evaluation_texts`. Runs on characters, and on answers to a question or
+        condition, read files of the kind of their data, and so do all runs with files that only
+        `datasets` reads: JSON, CSV, Parquet, folders. Runs on pairs read a table of pairs, or two
+        files, "SOURCE,TARGET".
+
+        Args:
+          path: the file.
         """
         source = self.experiment.data.with_test(path)
         if isinstance(self.experiment.model, SequenceToSequence) and not source.form.pairs:
@@ -252,8 +280,15 @@ class Run:
         return self._as_given(self.experiment.vocabulary.read(source, "test"))
 
     def given_split(self, split: str, corpus: Corpus) -> texts.GivenText:
-        """A split, which was read as `corpus`, as its file gives it, if it is one of sentences;
-        else as its words with a blank between them, or characters with nothing."""
+        """Reads a split of sentences as its file gives it.
+
+        Other splits are given as their words with blanks between them, or their characters with
+        nothing.
+
+        Args:
+          split: its name.
+          corpus: the split as it was read.
+        """
         source: Any = self.experiment.data.within()
         if source.form.plain and texts.is_one(corpus.name):
             text = self._read(source.path_of(split), source)
@@ -265,18 +300,30 @@ class Run:
         return texts.of_corpus(corpus, "" if self.lexicon.of_characters else " ")
 
     def read_file(self, path: str) -> Corpus:
-        """The words of a file; see `given`."""
+        """Reads the words of a file; see `given`.
+
+        Args:
+          path: the file.
+        """
         return self.given(path).corpus
 
     def notes(self, sentences: list[list[str]]) -> list[str]:
-        """What is to be said of unknown words of a text that the run knows in another form: see
-        `Lexicon.fused_note` and `unicode_forms.note`."""
+        """Returns notes on unknown words of a text that the run knows in another form.
+
+        See `Lexicon.fused_note` and `unicode_forms.note`.
+
+        Args:
+          sentences: of the text.
+        """
         unknown = [*self.experiment.vocabulary.missing(sentences, self.lexicon)]
         notes = self.lexicon.fused_note(unknown), unicode_forms.note(unknown, self.lexicon)
         return [note for note in notes if note]
 
     def score(self, corpus: Corpus) -> tuple[EncodedText, perplexity.Scores]:
-        """(the corpus as word ids, exact log-probabilities of them under the state policy).
+        """Returns (the corpus as word ids, their exact log-probabilities under the state policy).
+
+        Args:
+          corpus: words, as `read` gives them.
 
         Raises:
           UserError: the figures would count no token of the corpus.
@@ -306,10 +353,14 @@ class Run:
 
 
 def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
-    """The splits of a run that were asked for, or its tests; reads no parameters.
+    """Returns the splits of a run that were asked for, or its tests; reads no parameters.
+
+    Args:
+      workdir: the run's folder.
+      asked: names of splits; may be empty.
 
     Raises:
-      UserError: there is no test split, or the folder holds no run.
+      UserError: the run does not have a test split, or the folder does not hold a run.
     """
     if asked:
         return asked
@@ -322,6 +373,9 @@ def splits_of(workdir: str | pathlib.Path, asked: list[str]) -> list[str]:
 
 def short_names(workdirs: list[str]) -> list[str]:
     """Returns the runs' own names, for tables and pictures; whole paths where names are the same.
+
+    Args:
+      workdirs: of runs, or the names of runs of records.
 
     Raises:
       UserError: as `zoo.runs.workdir.check_folders`.

@@ -24,7 +24,7 @@ with lazy.extra():
 
 # Lines that are scored together: many enough to fill batches, and few to hold.
 TOGETHER = 8192
-# What a file begins with tells its form.
+# Lines at the beginning of a file from which its format is recognised.
 HEAD = 1000
 
 
@@ -37,7 +37,7 @@ def report(
 ):
     """Writes a table of the scores of a file's sentences, or prints it.
 
-    How much was scored, and what is to be known of unknown words, goes to stderr.
+    The number of sentences and words and a note on unknown words go to stderr.
 
     Args:
       run: of a language model.
@@ -47,7 +47,7 @@ def report(
       column: see `sentence_scores.read`.
 
     Raises:
-      UserError: as `sentence_scores.judge`; or lines of an n-best list stand apart.
+      UserError: as `sentence_scores.judge`; or an n-best list continues after another list.
     """
     sentence_scores.check_run(run)
     totals = _Totals(path, run)
@@ -60,7 +60,7 @@ def report(
 
 
 def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> Iterator[Sentences]:
-    """The sentences of a file, some thousand at a time, lists whole.
+    """Yields the sentences of a file, some thousand at a time, lists whole.
 
     Args:
       run: of a language model.
@@ -78,7 +78,7 @@ def chunks(run, path: str, nbest: bool = False, column: int | None = None) -> It
 
 
 def _of_text(run, path):
-    """The sentences of plain text line by line, and all of a file of another form."""
+    """Yields the sentences of plain text line by line, or all of a file of another form."""
     form = run.experiment.data.form.column
     part = files.Part.parse(path)
     lines = streams.read_lines(part.path)
@@ -100,7 +100,7 @@ def _of_text(run, path):
 
 
 def _of_rows(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
-    """Chunks of (id or None, line, words), each with whole lists."""
+    """Yields sentences in chunks, made of rows (id or None, line, words), lists whole."""
     held: list[tuple] = []
     for row in rows:
         if len(held) >= TOGETHER and not (nbest and row[0] == held[-1][0]):
@@ -112,7 +112,7 @@ def _of_rows(rows: Iterable[tuple], nbest: bool) -> Iterator[Sentences]:
 
 
 def _apart(rows, path):
-    """Rows of n-best lists; UserError where a list goes on after another one."""
+    """Yields rows of n-best lists; raises UserError where a list continues after another one."""
     seen: set[str] = set()
     last = None
     for row in rows:
@@ -124,7 +124,12 @@ def _apart(rows, path):
 
 
 class _Totals:
-    """What was scored so far, of the text at `path` by `run`."""
+    """Totals of the sentences scored so far.
+
+    Attributes:
+      path: the text.
+      run: whose model scores it.
+    """
 
     def __init__(self, path, run):
         self.path, self.run = path, run
@@ -134,7 +139,7 @@ class _Totals:
         self.unknown: dict[str, None] = {}
 
     def lines(self, parts: Iterable[Sentences]) -> Iterator[str]:
-        """The lines of the table."""
+        """Yields the lines of the table."""
         scorer = sentence_scores.CachedScores(self.run)
         bar = tqdm(unit=" sentences", disable=None)
         header = False
@@ -162,7 +167,7 @@ class _Totals:
         )
 
     def notes(self) -> list[str]:
-        """How much was scored, and what is to be known of unknown words."""
+        """Returns lines on how much was scored and on its unknown words."""
         sentences, words, unknown = (int(count) for count in self.counts)
         what = f"{sentences:,} sentences"
         if self.nbest:

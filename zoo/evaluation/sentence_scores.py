@@ -1,9 +1,8 @@
-"""Log-probabilities of sentences: of the lines of a text, or of the hypotheses of n-best lists.
+"""Log-probabilities of sentences: the lines of a text, or the hypotheses of n-best lists.
 
     log p(w_1 ... w_n </s>) = sum_t log p(w_t | w_<t) + log p(</s> | w_1 ... w_n),
 
-each sentence from the boundary and an empty state. The format of n-best lists is that of
-`zoo.sources.nbest`.
+each sentence from the boundary and an empty state. `zoo.sources.nbest` reads n-best lists.
 """
 
 import collections
@@ -32,12 +31,15 @@ COLUMNS = ("line", "words", "unknown", "log_prob", "log_prob_known")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SentenceScores:
-    """Arrays [n], of each sentence.
+    """Arrays [n] of the scores of n sentences.
 
-    words: int64, how many there are. unknown: int64, how many of them were read as <unk>: words
-    outside the lexicon, and <unk> where the sentence itself has it.
-    of_known, of_unknown, of_boundary: float64, nats, the sum of log p over these words, those, and
-    the boundaries after them.
+    Attributes:
+      words: int64, the number of words.
+      unknown: int64, the number of words that were read as <unk>: words outside the lexicon, and
+        <unk> where the sentence itself has it.
+      of_known: float64, nats, the sum of log p over the words of the lexicon.
+      of_unknown: float64, nats, the sum of log p over the words read as <unk>.
+      of_boundary: float64, nats, the sum of log p over the boundaries after the words.
     """
 
     words: np.ndarray
@@ -58,8 +60,7 @@ class SentenceScores:
 
     @property
     def log_prob_known(self) -> np.ndarray:
-        """log p of each sentence without the factors of words outside the lexicon, float64 [n],
-        nats."""
+        """log p of each sentence without the factors of unknown words, float64 [n], nats."""
         return self.of_known + self.of_boundary
 
 
@@ -72,11 +73,14 @@ def score(
     sentences: list[list[str]],
     name: str = "the text",
 ) -> SentenceScores:
-    """Scores sentences, each from an empty state; what several begin with is computed once.
+    """Scores sentences, each from an empty state; a common beginning of several is computed once.
 
     Args:
+      model: a `LanguageModel`.
       params: on the device.
       tables: on the device.
+      lexicon: the words of the model.
+      vocabulary: how sentences are read.
       sentences: words in the vocabulary's case; some may be empty.
       name: where they come from, for messages.
 
@@ -113,7 +117,7 @@ def score(
 
 
 def _before_sentences(lexicon):
-    """The word that stands before a sentence: the boundary, or of characters the line break."""
+    """Returns the word before a sentence: the boundary, or the line break among characters."""
     breaks = lexicon.of_characters and LINE_BREAK in lexicon.ids
     return lexicon.boundary or (LINE_BREAK if breaks else None)
 
@@ -122,9 +126,14 @@ def _before_sentences(lexicon):
 class Sentences:
     """The sentences of a file.
 
-    words: of each, as the model reads them. lines: where each begins, from 1. ids: their names, in
-    n-best lists the list of each; None in plain text. nbest: whether these are lists. columns: what
-    a table says of each beside the sentence; extra: the values of these.
+    Attributes:
+      words: of each sentence, as the model reads them.
+      lines: the line where each begins, from 1.
+      ids: the names of the sentences; in n-best lists, the list of each hypothesis; None in plain
+        text.
+      nbest: whether the sentences are hypotheses of n-best lists.
+      columns: names of the further columns of a table of items.
+      extra: the values of these columns for each sentence.
     """
 
     words: list[list[str]]
@@ -136,7 +145,11 @@ class Sentences:
 
     @classmethod
     def of(cls, text: GivenText) -> "Sentences":
-        """The sentences of a text of any kind."""
+        """Makes the sentences of a text of any kind.
+
+        Args:
+          text: as it was given.
+        """
         sentences = text.sentences
         ids = [sentence.id for sentence in sentences if sentence.id is not None]
         return cls(
@@ -149,7 +162,12 @@ class Sentences:
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple], nbest: bool) -> "Sentences":
-        """Of (id, line, words) of each sentence; the id counts in n-best lists alone."""
+        """Makes the sentences of the rows of a file.
+
+        Args:
+          rows: (id, line, words) of each sentence.
+          nbest: whether they are hypotheses of n-best lists; other sentences have no ids.
+        """
         ids, lines, words = ([*values] for values in zip(*rows, strict=True))
         return cls(words, lines, ids if nbest else None, nbest)
 
@@ -157,15 +175,18 @@ class Sentences:
 def read(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
 ) -> Sentences:
-    """The fields of the lines of a file that are sentences, blank ones too; words between blanks.
+    """Reads the sentences of a file, one a line, blank lines too, as words between blanks.
 
     Args:
-      nbest: fields are parted by "|||"; the first is the list's id and the second the hypothesis.
-        Without `column` lists of JSON and of Kaldi are read as well; see `zoo.sources.nbest`.
-      column: which field is the sentence, from 1; without nbest fields are parted by tabs.
+      path: the file.
+      reading: how tokens are read.
+      nbest: fields are separated by "|||"; the first is the list's id and the second the
+        hypothesis. Without `column` lists of JSON and of Kaldi are read as well; see
+        `zoo.sources.nbest`.
+      column: which field is the sentence, from 1; without nbest fields are separated by tabs.
 
     Raises:
-      UserError: a line, which is named, has no such field.
+      UserError: a line, which is named, does not have the field.
     """
     return Sentences.of_rows([*rows(path, reading, nbest=nbest, column=column)], nbest)
 
@@ -173,8 +194,14 @@ def read(
 def rows(
     path: str, reading: Reading = PLAIN, *, nbest: bool = False, column: int | None = None
 ) -> Iterator[tuple[str, int, list[str]]]:
-    """(first field or id of the list, line, words) of each sentence, as the file is read; see
-    `read`."""
+    """Yields (first field or id of the list, line, words) of each sentence while it reads a file.
+
+    Args:
+      path: see `read`.
+      reading: see `read`.
+      nbest: see `read`.
+      column: see `read`.
+    """
     field = 1 + nbest if column is None else column
     if field < 1:
         raise UserError(f"--column {field}: fields are counted from 1.")
@@ -192,20 +219,31 @@ def rows(
         if len(fields) < max(field, 1 + nbest):
             form = "id ||| words ||| ..." if nbest else "fields with tabs between them"
             raise UserError(
-                f"{path}, line {number}: there is no field {max(field, 1 + nbest)}; write {form}, "
+                f"{path}, line {number}: field {max(field, 1 + nbest)} is missing; write {form}, "
                 "or give another --column."
             )
         yield fields[0].strip(), number, words_of(fields[field - 1], reading)
 
 
 def words_of(text: str, reading: Reading) -> list[str]:
-    """The words of a line, as a model reads them."""
+    """Splits a line into the words that a model reads.
+
+    Args:
+      text: the line.
+      reading: how tokens are read.
+    """
     return [word for token in evaluation_texts.tokens_of(text, reading) for word in token.words]
 
 
 def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
-    """The rank of each hypothesis in its list, int64 [n]: 1 for the most probable; of equally
-    probable ones the earlier comes first."""
+    """Ranks each hypothesis in its list, int64 [n]: 1 for the most probable.
+
+    Among equally probable hypotheses the earlier comes first.
+
+    Args:
+      ids: the list of each hypothesis.
+      log_prob: float [n], nats.
+    """
     lists = collections.defaultdict(list)
     for row, name in enumerate(ids):
         lists[name].append(row)
@@ -217,10 +255,14 @@ def ranks(ids: list[str], log_prob: np.ndarray) -> np.ndarray:
 
 
 def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...], list[tuple]]:
-    """(names of the columns, a row for each sentence), log-probabilities in nats.
+    """Returns (the names of the columns, a row for each sentence), log-probabilities in nats.
 
-    Sentences with names have one column more before these, "id", and n-best lists one after them,
-    "rank", see `ranks`; what a table says of its sentences comes last.
+    Named sentences have a column "id" before these, and n-best lists a column "rank" after them,
+    see `ranks`. The further columns of a table of items come last.
+
+    Args:
+      sentences: the sentences.
+      scores: of the sentences.
     """
     values = (scores.words, scores.unknown, scores.log_prob, scores.log_prob_known)
     columns: tuple[str, ...] = COLUMNS
@@ -238,8 +280,14 @@ def table(sentences: Sentences, scores: SentenceScores) -> tuple[tuple[str, ...]
 
 
 def warning(lexicon: Lexicon, unknown: int) -> str | None:
-    """What is to be known of the scores of unknown words, if there are any and <unk> was no word of
-    the training text; else None."""
+    """Returns a warning if scores of unknown words mean nothing; else None.
+
+    They mean nothing where <unk> was not a word of the training text.
+
+    Args:
+      lexicon: of the model.
+      unknown: the number of unknown words that were scored.
+    """
     if not unknown or lexicon.unknown is None or lexicon.counts[lexicon.ids[lexicon.unknown]]:
         return None
     return (
@@ -250,10 +298,16 @@ def warning(lexicon: Lexicon, unknown: int) -> str | None:
 
 
 def judge(run, path: str, nbest: bool = False, column: int | None = None):
-    """(`Sentences` of a file, their `SentenceScores`) under a run's model.
+    """Returns (`Sentences` of a file, their `SentenceScores`) under a run's model.
+
+    Args:
+      run: of a language model.
+      path: the text.
+      nbest: see `read`.
+      column: see `read`.
 
     Raises:
-      UserError: the run's text is no plain sentences of words, or what `read` and `score` raise.
+      UserError: the run's text is not plain sentences of words, or as `read` and `score`.
     """
     check_run(run)
     data = run.experiment.data
@@ -267,9 +321,10 @@ def judge(run, path: str, nbest: bool = False, column: int | None = None):
 
 
 def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
-    """The `score` of sentences under a run's model.
+    """Scores sentences under a run's model; see `score`.
 
     Args:
+      run: of a language model over words.
       sentences: words as the run reads them.
       name: where they come from, for messages.
     """
@@ -279,14 +334,15 @@ def score_by(run, sentences: list[list[str]], name: str) -> SentenceScores:
 
 
 def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
-    """The `score` of sentences under a run's model, which may all be empty; of characters too.
+    """Scores sentences under a run's model, of words or characters; see `score`. All may be empty.
 
     Args:
+      run: of a language model.
       sentences: words as the run reads them.
       name: where they come from, for messages.
     """
     model, vocabulary = run.experiment.language_model, run.experiment.vocabulary
-    # A text has words: where all sentences are empty, a word is scored beside them.
+    # A text must have words: where all sentences are empty, a word is scored beside them.
     beside = [] if any(sentences) else [[run.lexicon.words[0]]]
     scores = score(
         model, run.params, run.tables, run.lexicon, vocabulary, [*sentences, *beside], name
@@ -296,7 +352,7 @@ def score_words(run, sentences: list[list[str]], name: str) -> SentenceScores:
 
 
 def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.ndarray, np.ndarray]:
-    """log p of each word and boundary of sentences, and where each sentence starts.
+    """Computes log p of each word and boundary of sentences, and where each sentence starts.
 
     Args:
       run: of a language model with a boundary.
@@ -319,10 +375,14 @@ def word_log_probs(run, sentences: Sequence[list[str]], name: str) -> tuple[np.n
 
 
 def words_by(run, text: str) -> list[str]:
-    """The words of a hypothesis as a run reads them: characters, if these are its words.
+    """Splits a hypothesis into the words that a run reads, or into characters if it reads these.
 
-    Blanks are left out then if the run knows none, as in Chinese, and a line break ends the line if
-    it knows that.
+    Among characters, blanks are left out if the run's lexicon does not have them, as in Chinese,
+    and a line break ends the line if the lexicon has it.
+
+    Args:
+      run: of a language model.
+      text: the hypothesis.
     """
     if not run.lexicon.of_characters:
         return words_of(text, run.reading)
@@ -333,13 +393,21 @@ def words_by(run, text: str) -> list[str]:
 
 
 def check_hypotheses(run):
-    """UserError unless a run can score hypotheses: sentences of words, or lines of characters."""
+    """Raises UserError unless a run scores hypotheses: sentences of words, or lines of characters.
+
+    Args:
+      run: of a language model.
+    """
     if not run.lexicon.of_characters:
         check_run(run)
 
 
 def check_run(run):
-    """UserError unless a run's texts are plain sentences of words."""
+    """Raises UserError unless a run's texts are plain sentences of words.
+
+    Args:
+      run: of a language model.
+    """
     if run.lexicon.of_characters:
         raise UserError(
             f"the words of {run.path} are characters, blanks among them, and words between blanks "
@@ -354,19 +422,24 @@ def check_run(run):
 
 
 class CachedScores:
-    """Scores of sentences under a run, of which those that come again are not computed again.
+    """Scores of sentences under a run; the score of a repeated sentence is looked up.
 
     The last CACHED different sentences of at most CACHED_WORDS words are remembered: hypotheses of
     neighbouring lists are often alike, and memory stays bounded.
     """
 
     def __init__(self, run):
-        """None is remembered yet."""
+        """Starts with an empty cache."""
         self.run = run
         self.known: dict[tuple[str, ...], tuple] = {}
 
     def score(self, sentences: list[list[str]], name: str) -> SentenceScores:
-        """The scores of sentences; see `score_words`."""
+        """Returns the scores of sentences; see `score_words`.
+
+        Args:
+          sentences: words as the run reads them.
+          name: where they come from, for messages.
+        """
         new = [*dict.fromkeys(words for words in map(tuple, sentences) if words not in self.known)]
         values = dict(self.known)
         if new:

@@ -1,7 +1,7 @@
-"""How sure a figure is: intervals, and paired tests of two systems on the same text or questions.
+"""Confidence intervals, and paired tests of two systems on the same text or questions.
 
 Figures of a text are functions of sums over its sentences, such as log-perplexity, a sum of -log p
-over a number of tokens: the sentences are drawn anew, or exchanged between two systems. Accuracies
+over a number of tokens: the sentences are resampled, or exchanged between two systems. Accuracies
 are of questions that are answered right or wrong.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from jax.scipy.special import betainc
 
 SAMPLES = 1000
-# Of two figures whose difference is likelier than this by chance, neither is called the better.
+# Two figures are a tie if their difference has a p of at least this.
 LEVEL = 0.05
 
 Figure = Callable[[np.ndarray], np.ndarray]
@@ -21,8 +21,9 @@ Figure = Callable[[np.ndarray], np.ndarray]
 def bootstrap_interval(
     statistics: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> tuple[float, float]:
-    """The interval of 95 % of a figure, by sentences drawn with replacement (Efron 1979; Koehn
-    2004).
+    """Computes the 95 % interval of a figure by drawing sentences with replacement.
+
+    Efron (1979); for translations Koehn (2004).
 
     Args:
       statistics: [L, S], of each sentence.
@@ -48,14 +49,15 @@ def bootstrap_interval(
 def paired_test(
     one: np.ndarray, other: np.ndarray, figure: Figure, seed: int = 0, samples: int = SAMPLES
 ) -> float:
-    """The probability of as large a difference if the systems were alike, by randomisation.
+    """Computes the probability of as large a difference if the systems were alike, by
+    randomisation.
 
     Each sample exchanges the two systems' sentences with probability 1/2 each (Riezler and Maxwell
     2005); p = (1 + samples with as large a difference) / (1 + samples).
 
     Args:
       one: statistics [L, S] of a system, of each sentence.
-      other: those of another system on the same sentences.
+      other: statistics [L, S] of another system on the same sentences.
       figure: of sums of statistics over sentences, [..., S] -> [...].
       seed: of the exchanges.
       samples: how often sentences are exchanged.
@@ -65,7 +67,7 @@ def paired_test(
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return math.nan
-    if np.array_equal(one, other):  # whatever the figure is, of no reference too
+    if np.array_equal(one, other):  # whatever the figure is, even without any reference
         return 1.0
     difference = abs(float(figure(one.sum(0))) - float(figure(other.sum(0))))
     if not math.isfinite(difference):
@@ -79,11 +81,17 @@ def paired_test(
 
 
 def binomial_interval(right: float, count: float) -> tuple[float, float]:
-    """The interval of 95 % of a share, of `right` of `count` questions (Wilson 1927).
+    """Computes the 95 % interval of a share, `right` of `count` questions (Wilson 1927).
 
     (c + z^2/2 ± z sqrt(c (n - c)/n + z^2/4)) / (n + z^2) with c = `right`, n = `count` and z the
-    0.975 quantile of the normal distribution; NaN twice without questions. `right` and `count` may
-    be means over seeds.
+    0.975 quantile of the normal distribution.
+
+    Args:
+      right: questions answered right; may be a mean over seeds.
+      count: questions; may be a mean over seeds.
+
+    Returns:
+      (low, high), shares; NaN twice without questions.
     """
     if not count:
         return math.nan, math.nan
@@ -95,20 +103,26 @@ def binomial_interval(right: float, count: float) -> tuple[float, float]:
 
 
 def percent(interval: tuple[float, float]) -> str:
-    """An interval of shares as text: "[25.5, 36.6]", of percents."""
+    """Formats an interval of shares as percents: "[25.5, 36.6]".
+
+    Args:
+      interval: (low, high), shares.
+    """
     low, high = (f"{100 * end:.1f}" for end in interval)
     return f"[{low}, {high}]"
 
 
 def mcnemar_test(only_one: int, only_other: int) -> float:
-    """The probability of as uneven a split if two systems were alike, exactly (McNemar 1947).
+    """Computes the probability of as uneven a split if two systems were alike, exactly (McNemar
+    1947).
 
-    Of the questions that one of two systems alone has right, each has them with probability 1/2:
-    p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and 1/2.
+    If they are alike, each question that one of them alone has right belongs to either with
+    probability 1/2: p = min(1, 2 P(X <= min(only_one, only_other))), X binomial of their number and
+    1/2.
 
     Args:
       only_one: how many questions the one system alone has right.
-      only_other: how many the other one alone has.
+      only_other: how many questions the other system alone has right.
     """
     count, term, total = only_one + only_other, 1, 0
     for number in range(min(only_one, only_other) + 1):
@@ -118,8 +132,9 @@ def mcnemar_test(only_one: int, only_other: int) -> float:
 
 
 def seeds_test(one: list[float], other: list[float]) -> float:
-    """The probability of as large a difference of means if two groups of runs were alike: Welch's
-    t-test (1947) of the figures of runs that differ in their seed.
+    """Computes the probability of as large a difference of means if two groups of runs were alike.
+
+    This is Welch's t-test (1947) of the figures of runs that differ in their seed.
 
     Args:
       one: a figure of each run of a group.

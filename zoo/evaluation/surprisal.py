@@ -35,23 +35,37 @@ COLUMNS = Row._fields
 
 
 def columns(given: GivenText) -> tuple[str, ...]:
-    """`COLUMNS` and those of the text's own; "given_" before the name of one that is among both."""
+    """Returns `COLUMNS` and the text's own columns, with "given_" before a name that is among both.
+
+    Args:
+      given: the text.
+    """
     return (*COLUMNS, *outputs.beside(COLUMNS, given.columns))
 
 
 def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
-    """A tuple of `columns` for each token as it was given and each boundary, in their order.
+    """Yields a tuple of `columns` for each token as it was given and each boundary, in their order.
 
-    sentence and position count from 1, sentences that are not judged left out; id is the name of
-    the sentence in the text, or the number of its line in plain text. start and end are the token's
+    sentence and position count from 1, without sentences that are not judged. id is the name of the
+    sentence in the text, or the number of its line in plain text. start and end are the token's
     place in its line, in code points from 0, end behind it; a boundary stands at the end of its
-    sentence and has no extent. word is as it was given, read_as what the model read for it: <unk>,
-    another case, the words of a fused form with blanks between them; words is how many these are.
-    surprisal = -log p(word | words before), summed over the words of a fused form; empty where
-    nothing was predicted. known: "yes" if no word was read as <unk>, nor is <unk> itself.
-    training_count: occurrences in training, of all that was <unk> there for an unknown word; the
-    least of several words. counted: "yes" where perplexities count all words: the sum over those
-    rows, divided by that of `words`, is the log-perplexity.
+    sentence and has no extent.
+
+    word is the token as it was given, read_as the words that the model read for it: <unk>, another
+    case, the words of a fused form with blanks between them; words is their number. surprisal =
+    -log p(word | words before), summed over the words of a fused form; empty where nothing was
+    predicted.
+
+    known is "yes" if no word was read as <unk>, nor is <unk> itself. training_count is the number
+    of occurrences in training; for an unknown word, of all words that were <unk> there; for a fused
+    form, the least over its words. counted is "yes" where perplexities count all words: over those
+    rows, the sum of surprisals divided by the sum of `words` is the log-perplexity.
+
+    Args:
+      given: the text as it was given.
+      text: the same as word ids.
+      scores: of its words.
+      lexicon: of the model.
     """
     occurrences, unknown = text.occurrences(lexicon), text.unknown(lexicon)
     ends = [*text.starts[1:].tolist(), len(text.words)]
@@ -59,7 +73,7 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
     nats = -scores.log_prob.astype(np.float64)
 
     def row(begin, end):
-        """Columns of the words from `begin` to `end`."""
+        """Returns the columns of the words from `begin` to `end`."""
         chosen = slice(begin, end)
         total = float(nats[chosen].sum())
         return (
@@ -87,7 +101,15 @@ def rows(given: GivenText, text: EncodedText, scores: Scores, lexicon: Lexicon):
 
 
 def write(path: str | pathlib.Path, given, text, scores, lexicon):
-    """Writes the table; see `rows`."""
+    """Writes the table; see `rows`.
+
+    Args:
+      path: the file.
+      given: the text as it was given.
+      text: the same as word ids.
+      scores: of its words.
+      lexicon: of the model.
+    """
     outputs.write_table(path, columns(given), rows(given, text, scores, lexicon))
 
 

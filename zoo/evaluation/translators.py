@@ -22,12 +22,12 @@ class Translator:
 
     Attributes:
       runs: encoder-decoders over the same words.
-      of: what is averaged, "probabilities" or "logs"; see `zoo.decoding.average`.
+      of: the quantity that is averaged, "probabilities" or "logs"; see `zoo.decoding.average`.
       language_model: a run over the same target words, or None.
       weight: of its log-probabilities; see `zoo.decoding.fuse`.
 
     Raises:
-      UserError: a run is no encoder-decoder, or not of the words of the first.
+      UserError: a run is not an encoder-decoder, or its words differ from the first run's.
     """
 
     runs: tuple[Run, ...]
@@ -48,17 +48,18 @@ class Translator:
         turned = {self._turned(run) for run in self.runs}
         if len(turned) > 1:
             raise UserError(
-                f"of {', '.join(map(str, names))} some say a sentence from its last word to its "
-                "first (model.order=target_reversed): combine runs of one order."
+                f"{', '.join(map(str, names))} write their translations in different orders, some "
+                "from the last word to the first (model.order=target_reversed): combine runs of "
+                "one order."
             )
         if self.language_model is not None:
             other = self.language_model
             ensembles.check_weight(self.weight)
-            _ = other.experiment.language_model  # a UserError where it is none
+            _ = other.experiment.language_model  # raises UserError if it is another model
             if turned == {True}:
                 raise UserError(
-                    f"{names[0]} says a sentence from its last word to its first "
-                    f"(model.order=target_reversed), and {other.path} reads it from the first: "
+                    f"{names[0]} writes translations from the last word to the first "
+                    f"(model.order=target_reversed), and {other.path} reads from the first: "
                     "leave --language-model out."
                 )
             ensembles.check_same_words(
@@ -67,7 +68,7 @@ class Translator:
 
     @staticmethod
     def _turned(run):
-        """Whether its translations come out from the last word to the first."""
+        """Whether a run writes translations from the last word to the first."""
         return run.experiment.model.order == "target_reversed"
 
     @property
@@ -78,17 +79,29 @@ class Translator:
         return word_id
 
     def read(self, line: str) -> list[str]:
-        """The words of a source, in the case in which the runs read it."""
+        """Splits a source into words, in the case in which the runs read it.
+
+        Args:
+          line: words between blanks.
+        """
         reading = self.runs[0].experiment.reading_of_sources
         return (line.lower() if reading.lower_case else line).split()
 
     def pairs(self, split: str) -> Corpus:
-        """The pairs of a split of the first run's data, unknown words as they are written."""
+        """Reads the pairs of a split of the first run's data, unknown words as they are written.
+
+        Args:
+          split: its name.
+        """
         experiment = self.runs[0].experiment
         return experiment.vocabulary.read(experiment.data.as_written(), split)
 
     def unknown(self, sentences: Sequence[list[str]]) -> dict[str, int]:
-        """{source word that the runs do not know: how often}, the most frequent first."""
+        """Counts the source words outside the lexicon: {word: how often}, the most frequent first.
+
+        Args:
+          sentences: as `read` gives them.
+        """
         run = self.runs[0]
         return run.experiment.reading_of_sources.missing(sentences, run.others[0])
 
@@ -102,15 +115,17 @@ class Translator:
         ratio: float = LONGEST_RATIO,
         first_number: int = 0,
     ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each source, or those drawn, in the order of the sources; none of
-        an empty one.
+        """Returns the best or the drawn hypotheses of each source, in order; none for an empty
+        source.
 
         Args:
           sentences: as `read` gives them.
-          done: is told how many are done, after each batch.
+          search: beam search, or how hypotheses are drawn.
+          batch: sentences side by side.
+          done: called after each batch with the number of sentences that are done.
           name: where they come from, for messages.
           ratio: a hypothesis of n source words has at most ratio * n + 10 tokens.
-          first_number: of the first sentence, on which depends what is drawn.
+          first_number: of the first sentence; samples depend on the sentences' numbers.
 
         Raises:
           UserError: a vocabulary refuses a word, or the memory is too small.
@@ -146,7 +161,11 @@ class Translator:
         return hypotheses_of
 
     def words(self, hypothesis: Hypothesis) -> list[str]:
-        """The words of a hypothesis, from the first to the last."""
+        """Returns the words of a hypothesis, from the first to the last.
+
+        Args:
+          hypothesis: as `translate` gives it, in the order of the decoder.
+        """
         words = [self.runs[0].lexicon.words[word] for word in hypothesis.words]
         return words[::-1] if self._turned(self.runs[0]) else words
 
@@ -158,7 +177,10 @@ class Translator:
         return np.split(text.words, text.starts[1:])
 
     def _start(self):
-        """See `zoo.decoding.batched_search`; sources are in the order of the text."""
+        """Returns the start function of a search, for sources in text order.
+
+        See `zoo.decoding.batched_search`.
+        """
         members = [_member(run) for run in self.runs]
         other = self.language_model
         language = None if other is None else _language_member(other)
@@ -178,7 +200,7 @@ class Translator:
 
 
 def _member(run):
-    """start(sources, lengths) of a run, which reads them in its own order."""
+    """Returns start(sources, lengths) of a run, which reverses sources if the run reads them so."""
     model = run.experiment.model
     prepared = model.prepared(run.params, run.tables)
 

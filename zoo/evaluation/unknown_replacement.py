@@ -1,4 +1,4 @@
-"""Unknown words put into translations; see `zoo.alignment.unknown_words`."""
+"""Replacement of unknown words in translations; see `zoo.alignment.unknown_words`."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ WAYS = ("marks", "attention", "keep")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Restoring:
-    """What is known of unknown words when a translator's output is read.
+    """Replacement of the unknown words in a translator's output.
 
     Attributes:
-      translator: whose first run says how they are marked, or one of whose runs has attention.
-      dictionary: {source word: target word}; a word that it has not is copied.
+      translator: whose first run was trained to mark them, or one of whose runs has attention.
+      dictionary: {source word: target word}; a word that is not in it is copied.
       by: "marks", as the first run was trained to write them; "attention", of each unknown word;
-        "keep" puts nothing in; None for marks where the run has them, else for attention.
+        "keep" leaves them; None for marks where the run has them, else for attention.
 
     Raises:
-      UserError: there are no marks, or no attention, to go by.
+      UserError: the runs have neither marks nor attention, or not the one that `by` names.
     """
 
     translator: Translator
@@ -43,19 +43,19 @@ class Restoring:
             return
         if self.by is None and not attention_maps.attentive(self.translator):
             raise UserError(
-                f"{run.path} does not say which source word an unknown word translates: train with "
-                "data.unknowns, or with attention, or leave --dictionary out."
+                f"{run.path} does not tell which source word an unknown word translates: train "
+                "with data.unknowns, or with attention, or leave --dictionary out."
             )
         attention_maps.check(self.translator, "--unknowns attention")
 
     @property
     def strategy(self) -> UnknownWords | None:
-        """How the first run was trained to mark unknown words; None for not at all."""
+        """The way in which the first run was trained to mark unknown words; None if it was not."""
         return self.translator.runs[0].experiment.data.unknowns
 
     @property
     def way(self) -> str:
-        """One of `WAYS`."""
+        """The way in which unknown words are replaced, one of `WAYS`."""
         return self.by or ("attention" if self.strategy is None else "marks")
 
     @property
@@ -63,15 +63,20 @@ class Restoring:
         return self.translator.runs[0].others[0].ids
 
     def annotate(self, sentences: Sequence[list[str]]) -> list[list[str]]:
-        """The sources as the run was trained to read them."""
+        """Returns the sources as the run was trained to read them.
+
+        Args:
+          sentences: words of each source.
+        """
         if self.strategy is None:
             return [*sentences]
         return [self.strategy.annotate_source(words, self._known) for words in sentences]
 
     def words(self, hypothesis: Hypothesis, source: Sequence[str]) -> list[str]:
-        """The words of a hypothesis, its unknown ones put in.
+        """Returns the words of a hypothesis with its unknown words replaced.
 
         Args:
+          hypothesis: the translation.
           source: the words that were translated, not annotated.
         """
         words = self.translator.words(hypothesis)
@@ -87,7 +92,7 @@ class Restoring:
         return restore_by_attention(words, source, weights, self.dictionary, unknown)
 
     def described(self) -> dict[str, Any] | None:
-        """How unknown words were put in, for a passport; None for not at all."""
+        """Describes how unknown words were replaced, for a passport; None if they were kept."""
         if self.way == "keep":
             return None
         dictionary = digests.of_json(dict(self.dictionary)) if self.dictionary else None

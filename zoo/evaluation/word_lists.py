@@ -1,4 +1,4 @@
-"""Lists of words: those of a run, printed, and those that a user gives."""
+"""Lists of words: a run's words, printed as a table, and a user's words, read from a file."""
 
 import math
 import pathlib
@@ -14,12 +14,17 @@ COLUMNS = ("word", "training_count")
 
 
 def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, None]:
-    """The words of a file, each once, in its order, without the marks of a lexicon.
+    """Reads the words of a file, each once, in its order, without the marks of a lexicon.
 
     The file has a word a line, or is a table with a column "word", as `report` writes.
 
+    Args:
+      path: the file.
+      lexicon: whose boundary and unknown word are left out.
+      lower_case: reads the words in lower case.
+
     Raises:
-      UserError: it has no words, or a line that is no word, which is named.
+      UserError: the file has no words, or a line that is not a word.
     """
     file = files.find(path)
     lines = files.read_text(file).split("\n")
@@ -43,7 +48,7 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
         # Where characters are words, so is a space.
         word = line if line in lexicon.ids else line.strip()
         if word not in lexicon.ids and len(word.split()) > 1 and ("\t" in word or not spaced):
-            raise UserError(f"{path}, line {number}: {word!r} is no word: write one a line, alone.")
+            raise UserError(f"{path}, line {number}: {word!r} is not a word: write one a line.")
         if word and word not in (lexicon.boundary, lexicon.unknown):
             words[word] = None
     if not words:
@@ -52,11 +57,12 @@ def read(path: str, lexicon: Lexicon, lower_case: bool = False) -> dict[str, Non
 
 
 def table(lexicon: Lexicon, features: bool = False) -> tuple[tuple[str, ...], list[tuple]]:
-    """(names of the columns, a row for each word of a lexicon in its order).
+    """Returns (the names of the columns, a row for each word of a lexicon in its order).
 
     Args:
-      features: adds those of each word, as "POS:NOUN Number:Sing", with "=2.5" behind one whose
-        value is not 1.
+      lexicon: the words.
+      features: adds a column of each word's features, as "POS:NOUN Number:Sing", with "=2.5" behind
+        a feature whose value is not 1.
     """
     rows = [*zip(lexicon.words, lexicon.counts, strict=True)]
     if not features:
@@ -76,8 +82,14 @@ def report(
 ):
     """Prints the words of a run as a table, or writes them to a file.
 
+    Args:
+      workdir: the run's folder.
+      features: adds a column of the words' features.
+      file: the table to write; None prints it.
+
     Raises:
-      UserError: there is no run, or its words have no features and these were asked for.
+      UserError: the folder does not hold a run, or its words do not have the features that were
+        asked for.
     """
     lexicon = Workdir(workdir).lexicon()
     if features and not lexicon.feature_names:

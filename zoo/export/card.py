@@ -1,4 +1,4 @@
-"""The model card of an export: what the model is, what it has seen, and its figures."""
+"""The model card of an export: the model, the texts that it has seen, and its figures."""
 
 import dataclasses
 import pathlib
@@ -31,14 +31,14 @@ _USE_OF_PAIRS = (
 def card(
     run: Run, name: str, licence: str | None, passports: dict[pathlib.Path, dict], size: int
 ) -> str:
-    """The card, as Markdown.
+    """Writes the card, as Markdown.
 
     Args:
       run: the run that is exported.
       name: of the model.
       licence: of the data, in words; None if it is not known.
       passports: of its figures, by their files.
-      size: how many numbers the parameters are.
+      size: the number of the parameters' values.
 
     Raises:
       UserError: a passport of a perplexity is damaged.
@@ -80,20 +80,24 @@ def card(
 
 
 def known_licence(run: Run) -> str:
-    """The licence of the data of a run as far as the zoo knows it: of texts that it generates."""
+    """Returns the licence of a run's data as far as the zoo knows it: for texts that it generates.
+
+    Args:
+      run: that is exported.
+    """
     if run.experiment.data.within().generated:
         return "none is needed: the zoo generates the text"
     return "not known to the exporter; ask whoever made the text"
 
 
 def _parts(model) -> str:
-    """The components of a model, such as "Lookup, LSTM, Softmax"."""
+    """Names the components of a model, such as "Lookup, LSTM, Softmax"."""
     values = (getattr(model, field.name) for field in dataclasses.fields(model))
     return ", ".join(type(value).__name__ for value in values if dataclasses.is_dataclass(value))
 
 
 def _data(run: Run) -> list[str]:
-    """A line for each text that the model has seen."""
+    """Returns a line for each text that the model has seen."""
     seen = run.seen_texts
     if seen is None:
         return ["- What the model was trained on is not recorded."]
@@ -103,11 +107,11 @@ def _data(run: Run) -> list[str]:
         f"{text['tokens']:,} tokens, sha256 {text['digest'][:16]}"
         for role, texts in roles.items()
         for text in texts.about
-    ] + [f"- Not known what was seen by {part}" for part in seen.not_known]
+    ] + [f"- Not known: the texts that {part} had seen" for part in seen.not_known]
 
 
 def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
-    """A table of the perplexities, with what they count."""
+    """Returns a table of the perplexities, and lines on the tokens that they count."""
     chosen = {file: one for file, one in passports.items() if one.get("kind") == "perplexity"}
     if not chosen:
         return ["The run was not judged before it was exported."]
@@ -128,7 +132,7 @@ def _figures(passports: dict[pathlib.Path, dict]) -> list[str]:
 
 
 def _row(passport: dict) -> str:
-    """A perplexity as a row of the table."""
+    """Formats a perplexity as a row of the table."""
     figures = passport["figures"]
     # Infinite ones are kept as text.
     values = [float(figures[name]) for name in ("log_perplexity", "bits", "perplexity")]

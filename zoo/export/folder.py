@@ -1,11 +1,11 @@
 """The folder of an exported run.
 
     experiment.json, lexicon.npz, texts.npz, results/   as in the run; of pairs source.npz too
-    params.safetensors     the parameters by name       README.md   the model card
-    tables.safetensors     what programs take besides   load.py     reads all this without the zoo
-    programs/*.jax         jax.export's                 export.json  what was exported, digests
+    params.safetensors     the parameters by name        README.md    the model card
+    tables.safetensors     the programs' other inputs    load.py      reads it without the zoo
+    programs/*.jax         jax.export's                  export.json  contents and digests
 
-It is a run for every command that reads one, and cannot be trained further.
+Every command that reads a run takes it as one; it cannot be trained further.
 """
 
 import hashlib
@@ -39,16 +39,19 @@ def write(
     licence: str | None = None,
     platforms: tuple[str, ...] = stablehlo.PLATFORMS,
 ) -> pathlib.Path:
-    """Exports the best parameters of a run; the folder is there whole or not at all.
+    """Exports the best parameters of a run; the folder exists whole or not at all.
 
     Args:
       path: the work directory of the run.
       out: the folder to make.
       licence: of the data, in words, for the model card; None if it is not known.
-      platforms: those that the programs run on.
+      platforms: JAX's names of the platforms that the programs run on.
+
+    Returns:
+      The folder.
 
     Raises:
-      UserError: there is something at `out`, or no trained model of words at `path`.
+      UserError: `out` exists, or `path` does not hold a trained model of words.
       lazy.MissingExtra: safetensors or flatbuffers is not installed.
     """
     exported.safetensors()  # before any work begins, if it is missing
@@ -66,7 +69,7 @@ def write(
 
 
 def _write(run, folder, name, licence, platforms):
-    """Writes all files into a folder that is there."""
+    """Writes all files into an existing folder."""
     model = run.experiment.model
     made = _PROGRAMS[type(model)](model, run.params, run.tables, platforms)
     params = {
@@ -75,7 +78,7 @@ def _write(run, folder, name, licence, platforms):
         if key.startswith(_PARAMS)
     }
     tables = {key: array for key, array in made.arrays.items() if not key.startswith(_PARAMS)}
-    # Not by save_file: its file is the user's alone, and its errors do not say that a disk is full.
+    # Not by save_file: only the user can read its file, and its errors hide that a disk is full.
     save = exported.safetensors().save
     (folder / exported.PARAMS).write_bytes(save(params))
     (folder / TABLES).write_bytes(save(tables))
@@ -110,13 +113,12 @@ def _write(run, folder, name, licence, platforms):
 
 
 def standalone_file() -> pathlib.Path:
-    """The file that is `load.py` of every export; it needs no import here."""
+    """Returns the path of the file that is `load.py` of every export; it is not imported here."""
     return pathlib.Path(__file__).parent / "standalone.py"
 
 
 def _keep_passports(run: pathlib.Path, folder: pathlib.Path) -> dict[pathlib.Path, dict]:
-    """Copies the passports without what they say of the machine, its folders in command lines among
-    it; gives them by the files of the run."""
+    """Copies the passports without machine and command line; returns them by the run's files."""
     found = {}
     for file in sorted((run / "results").glob("*.json")):
         if not file.is_file():

@@ -9,7 +9,7 @@ from zoo.errors import UserError, shortened
 from zoo.runs import exported
 from zoo.trust import remote_names
 
-# What an export consists of: nothing else of a repository is fetched.
+# Files of an export; other files of a repository are not fetched.
 FILES = ("*.json", "*.md", "*.npz", "*.safetensors", "load.py", "programs/*.jax", "results/*.json")
 _NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 
@@ -22,45 +22,45 @@ def _hub() -> Any:
 
 def _refused(repository: str, error: Exception) -> UserError:
     return UserError(
-        f"the hub does not give or take {repository} ({type(error).__name__}: {error}): look at "
-        "its name, at the network, and at what `hf auth whoami` says."
+        f"the hub refused {repository} ({type(error).__name__}: {error}): check its name, the "
+        "network and the output of `hf auth whoami`."
     )
 
 
 def push(folder: str | pathlib.Path, repository: str, private: bool = True) -> str:
-    """Uploads an export and gives its address.
+    """Uploads an export and returns its address.
 
     Args:
       folder: the export.
-      repository: "OWNER/NAME"; made if it is not there.
-      private: whether one that is made is seen by its owner alone.
+      repository: "OWNER/NAME"; made if it does not exist.
+      private: whether only the owner sees a repository that is made.
 
     Raises:
-      UserError: the folder is no export, or the hub refuses.
+      UserError: the folder is not an export, or the hub refuses.
       lazy.MissingExtra: huggingface_hub is not installed.
     """
     folder = pathlib.Path(folder)
     if not exported.is_whole(folder):
-        raise UserError(f"{folder} is no export: make one with `zoo export DIR OUT`.")
+        raise UserError(f"{folder} is not an export: make one with `zoo export DIR OUT`.")
     hub = _hub()
     try:
         api = hub.HfApi()
         api.create_repo(repository, private=private, exist_ok=True)
         return str(api.upload_folder(repo_id=repository, folder_path=str(folder)))
-    except Exception as error:  # of the hub, of HTTP and of the network
+    except Exception as error:  # errors of the hub, of HTTP and of the network
         raise _refused(repository, error) from error
 
 
 def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Downloads an export into a folder, which is there whole or not at all.
+    """Downloads an export into a folder, which exists whole or not at all.
 
     Args:
       repository: "OWNER/NAME".
       out: the folder to make.
 
     Raises:
-      UserError: the repository is called otherwise, there is something at `out`, the hub refuses,
-        a name leads out of the folder, or what is there is no export.
+      UserError: the repository's name has another form, `out` exists, the hub refuses, a name leads
+        out of the folder, or the repository does not hold an export.
       lazy.MissingExtra: huggingface_hub is not installed.
     """
     if not _NAME.fullmatch(repository):
@@ -76,7 +76,7 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
         except Exception as error:
             raise _refused(repository, error) from error
         remote_names.check(names, repository)
-        try:  # of the commit whose names were checked
+        try:  # downloads the commit whose names were checked
             hub.snapshot_download(
                 repository, revision=found.sha, local_dir=str(folder), allow_patterns=list(FILES)
             )
@@ -85,5 +85,8 @@ def pull(repository: str, out: str | pathlib.Path) -> pathlib.Path:
                 raise
             raise _refused(repository, error) from error
         if not exported.is_whole(folder):
-            raise UserError(f"{repository} is there and holds no export of this zoo.")
+            raise UserError(
+                f"{repository} exists and does not hold an export of this zoo: name one that "
+                "`zoo export` made."
+            )
     return pathlib.Path(out)

@@ -1,4 +1,4 @@
-"""A model as compiled-anywhere programs of `jax.export`, for any number of rows.
+"""A model as programs of `jax.export` that are compiled anywhere, for any number of rows.
 
 A language model:
 
@@ -14,7 +14,7 @@ An encoder-decoder:
     step(arrays, words [B], carry, constant) -> (log p of every word [B, V], carry)
 
 The arrays are a dict by name, "params/...", "tables/..." and "prepared/..."; the carry is a tuple.
-So a program knows dicts, tuples and arrays, and whoever calls it needs no class of the zoo.
+So a program takes dicts, tuples and arrays, and its callers need no class of the zoo.
 """
 
 import contextlib
@@ -39,9 +39,10 @@ PLATFORMS = ("cpu", "cuda", "tpu")
 class Programs(NamedTuple):
     """A model as data.
 
-    programs: {"score", "step" or "encode": serialised program}. arrays: all that they take but the
-    text, by name, on the host; "carry/0", "carry/1" ... [1, ...] are the carry of one row of a
-    language model before any word.
+    Attributes:
+      programs: {"score", "step" or "encode": serialised program}.
+      arrays: all arguments but the text, by name, on the host; "carry/0", "carry/1" ... [1, ...]
+        are the carry of one row of a language model before any word.
     """
 
     programs: dict[str, bytearray]
@@ -59,7 +60,7 @@ def of_language_model(
       model: the model.
       params: its parameters.
       tables: `evaluation_tables` of its lexicon.
-      platforms: those that the programs run on, as JAX calls them.
+      platforms: JAX's names of the platforms that the programs run on.
     """
     structure, arrays = _arrays(model, params, tables)
     row = jax.tree.leaves(model.initial_carry(1))
@@ -88,14 +89,15 @@ def of_language_model(
 def of_sequence_to_sequence(
     model: SequenceToSequence, params: Any, tables: Any, platforms: tuple[str, ...] = PLATFORMS
 ) -> Programs:
-    """Exports the scoring function of an encoder-decoder, and what a decoder needs of it: the
-    encoder, and a step if its head has all words' log p.
+    """Exports the scoring function of an encoder-decoder, its encoder and the decoder's step.
+
+    Encoder and step are left out if its head does not have all words' log p.
 
     Args:
       model: the model.
       params: its parameters.
       tables: `evaluation_tables` of its lexicons.
-      platforms: those that the programs run on, as JAX calls them.
+      platforms: JAX's names of the platforms that the programs run on.
     """
     structure, arrays = _arrays(model, params, tables)
     rows, source, length = export.symbolic_shape("rows, source, length")
@@ -122,7 +124,7 @@ def of_sequence_to_sequence(
 
 
 def _arrays(model, params, tables):
-    """(the structure of what programs take but the text, its arrays by name)."""
+    """Returns (the structure of the programs' arguments but the text, their arrays by name)."""
     groups = {"params": params, "tables": tables, "prepared": model.prepared(params, tables)}
     return jax.tree.structure(groups), named_arrays(jax.tree.map(jnp.asarray, groups))
 
@@ -133,7 +135,7 @@ def _has_no_list_of_words(head) -> bool:
 
 
 def _serialised(functions, given, platforms) -> dict[str, bytearray]:
-    """The programs of functions, by name, for arguments of these shapes."""
+    """Exports functions for arguments of these shapes and serialises the programs, by name."""
     with jax.default_matmul_precision(PRECISION), _without_folders():
         return {
             name: export.export(jax.jit(function), platforms=platforms)(*given[name]).serialize()
@@ -143,8 +145,7 @@ def _serialised(functions, given, platforms) -> dict[str, bytearray]:
 
 @contextlib.contextmanager
 def _without_folders() -> Iterator[None]:
-    """Programs name the source of each operation: within, by the names of files alone, and not by
-    the folders of this machine."""
+    """Keeps this machine's folders out of programs, which then name sources by file alone."""
     option = "jax_hlo_source_file_canonicalization_regex"
     before = getattr(jax.config, option)
     jax.config.update(option, ".*/")
@@ -159,7 +160,7 @@ def _like(arrays):
 
 
 def _unflatten(structure, names, arrays):
-    """(params, tables, prepared) of the arrays by name."""
+    """Returns (params, tables, prepared) made of the arrays by name."""
     groups = jax.tree.unflatten(structure, [arrays[name] for name in names])
     return groups["params"], groups["tables"], groups["prepared"]
 

@@ -239,7 +239,7 @@ def test_a_run_that_saw_the_text_is_never_ranked(tmp_path):
     assert lines[6] == "ranked by test, carried"
     said = (
         f"  ! {trained}: it was trained on this text (4.10% of its tokens in sentences found "
-        "there, 5.12% in those of long ones)"
+        "there, 5.12% for long sentences)"
     )
     assert said in lines
     assert any(line.startswith(f"  ! {chosen}: its checkpoint was chosen on") for line in lines)
@@ -288,7 +288,7 @@ def test_it_says_where_the_judged_distribution_is_not_the_trained_one(tmp_path):
     ]
     lines = compare(folders).splitlines()
     assert (
-        "  over other words than those of training; the unknown word's probability spread over "
+        "  over other words than in training; the unknown word's probability spread over "
         f"new words ({folders[0]})"
     ) in lines
     assert f"  renormalised over the lexicon ({folders[2]})" in lines

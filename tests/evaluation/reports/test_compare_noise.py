@@ -91,7 +91,7 @@ def test_a_difference_and_a_tie(tmp_path):
     # The interval of the difference is as narrow as its noise, not as the figures' own.
     low, high = map(float, re.search(r"\[(\S+), (\S+)\]", told[1]).groups())
     assert 0.46 < low < high < 0.58 and high - low < 0.12
-    assert "  one seed says nothing of the noise of training" in lines
+    assert "  one seed does not show the noise of training" in lines
 
 
 def test_seeds_of_a_recipe_are_one_row(tmp_path):

@@ -169,7 +169,7 @@ def test_what_counts_is_the_runs_own_policy(report, settings, marks, sentence):
     [
         (
             ("vocabulary.boundary=uncounted",),
-            "a and b cannot be compared on test, for policies.boun",
+            "a and b cannot be compared on test, because policies.boun",
         ),
         (("data.nouns=3",), "runs of one micro language"),
         (("vocabulary.lower_case=true",), "b was trained with vocabulary.lower_case=true"),

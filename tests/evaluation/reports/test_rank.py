@@ -48,7 +48,7 @@ def test_the_report_prints_ranks_and_draws(tmp_path, trained):
 def test_impossible_words_have_no_rank(tmp_path, trained, monkeypatch):
     matrix = np.array([[0, -np.inf], [-1, -1]])
     monkeypatch.setattr(rank, "log_prob_matrix", lambda *arguments: matrix)
-    with pytest.raises(UserError, match="some words to be impossible"):
+    with pytest.raises(UserError, match="gives some words probability 0"):
         rank.report([str(trained)], 2, "validation", str(tmp_path / "rank.png"))
 
 

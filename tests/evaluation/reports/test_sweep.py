@@ -56,7 +56,7 @@ def test_parts_of_a_text_stand_by_their_lengths(tmp_path):
     curves = sweep.points_of({half: 5.0, part: 6.0, other: 4.0}, "data.train")
     assert [[point.value for point in curve] for curve in curves] == [[7, 50], [5]]
     for path in ("a.txt", "a.txt[2:]", "a.txt[:-1]", "a.txt[3:2]"):
-        with pytest.raises(UserError, match=r"data\.train of .* is no number"):
+        with pytest.raises(UserError, match=r"data\.train of .* is not a number"):
             sweep.value_of(run("d", path), "data.train")
     # Or by what passports say that they were trained on.
     texts = [
@@ -122,9 +122,9 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
     one, other = run_of(tmp_path / "a", 10, 5.0), run_of(tmp_path / "b", 20, 4.0, {"tokens": 7})
     for field, folders, message in (
         ("training.bat", [one], "none of the runs has the field training.bat"),
-        ("vocabulary.lower_case", [one], "is no number, but True"),
+        ("vocabulary.lower_case", [one], "is not a number, but True"),
         ("vocabulary.features.0.count", [one, str(tmp_path)], "does not hold a run"),
-        ("vocabulary.features.0.count", [one, other], "for tokens differs: 100 against 7"),
+        ("vocabulary.features.0.count", [one, other], "because tokens differs: 100 against 7"),
     ):
         with pytest.raises(UserError, match=message):
             sweep.report(field, folders, str(tmp_path / "x.png"))

@@ -1,1 +1,1 @@
-"""Judgements: what a model prefers, and what it answers."""
+"""Judgements: a model's preferences and answers."""

@@ -29,7 +29,7 @@ SUBJECTS = {"nsubj", "nsubjpass", "nsubj:pass"}
 AUXILIARIES = {"aux", "auxpass", "aux:pass", "aux:tense", "cop"}
 MODIFIERS = {"amod", "acl"}
 PARTS_OF_SPEECH = {"ADJ", "AUX", "VERB"}
-# A form that has certain features as rarely as this beside others has them by mistake.
+# A form has features by annotation errors if it has them at most this often beside others.
 ERRORS = 0.05
 FACTS = ("sentence", "position", "phenomenon", "distance", "good_word", "bad_word")
 DISTANCES = {"1": (1, 1), "2-4": (2, 4), "5+": (5, math.inf)}
@@ -39,7 +39,11 @@ Paradigms = dict[tuple[str, str], dict[Features, collections.Counter]]
 
 
 def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
-    """{(lemma, part of speech): {features: how often each form has them}}, in lower case."""
+    """Returns {(lemma, part of speech): {features: how often each form has them}}, in lower case.
+
+    Args:
+      sentences: of a treebank, tokens as CoNLL-U gives them.
+    """
     forms_of: collections.defaultdict = collections.defaultdict(
         lambda: collections.defaultdict(collections.Counter)
     )
@@ -52,10 +56,16 @@ def paradigms(sentences: Iterable[list[dict]]) -> Paradigms:
 
 
 def twin(token: dict, name: str, forms: Paradigms) -> str | None:
-    """The most frequent form of the token's lemma whose value of `name` alone is another.
+    """Returns the most frequent form of the token's lemma that differs in the value of `name`
+    alone.
 
-    None if there is none, or if that form has the token's own features too (which a treebank's
-    rare errors do not show).
+    None if there is none, or if that form has the token's own features too, rare errors of the
+    treebank aside.
+
+    Args:
+      token: of a treebank.
+      name: of the feature, "Number" or "Gender".
+      forms: of `paradigms`.
     """
     features = _features(token)
     analyses = forms.get((token["lemma"], token["upos"]), {})
@@ -73,7 +83,12 @@ def twin(token: dict, name: str, forms: Paradigms) -> str | None:
 
 
 def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
-    """(controller, controlled) positions of words that may agree, the controller to the left."""
+    """Returns (controller, controlled) positions of words that may agree, the controller to the
+    left.
+
+    Args:
+      sentence: tokens of a treebank.
+    """
     position = {token["id"]: number for number, token in enumerate(sentence)}
     pairs = set()
     for number, token in enumerate(sentence):
@@ -95,11 +110,18 @@ def agreements(sentence: list[dict]) -> list[tuple[int, int]]:
 def pairs_of(
     sentences: Iterable[list[dict]], forms: Paradigms, lower_case: bool
 ) -> list[tuple[list[str], list[str], dict]]:
-    """(good words, bad words, facts) of each agreement that shows, a fact for each of `FACTS`.
+    """Returns (good words, bad words, facts) of each agreement that shows, a fact for each of
+    `FACTS`.
 
-    An agreement shows where a verb or adjective has one value, and those that its controller has
-    too are the same, gender and number: a participle that does not agree often differs in one. The
-    distance is that of their positions. Sentences and positions are counted from 1.
+    An agreement shows if the controlled word is a verb or an adjective, and if gender and number,
+    as far as both words have them, each have a single value, the same in both: a participle that
+    does not agree often differs in one of them. The distance is between the words' positions.
+    Sentences and positions are counted from 1.
+
+    Args:
+      sentences: of a treebank.
+      forms: of `paradigms`.
+      lower_case: writes the pairs in lower case.
     """
     pairs = []
     for number, sentence in enumerate(sentences, 1):
@@ -123,13 +145,17 @@ def pairs_of(
 
 
 def judge(run, split: str) -> tuple[dict, minimal_pairs.PairScores, list]:
-    """(The passport of a run's accuracy on the pairs of a split, their scores, the pairs of
-    `pairs_of`); "cases" of the passport's figures: by kind and distance.
+    """Returns (the passport of a run's accuracy on the pairs of a split, their scores, the pairs).
 
-    Forms of lemmas are looked up in all splits, whose lexicon does not matter here.
+    `pairs_of` makes the pairs. The passport's figures have "cases", by kind and distance. Forms of
+    lemmas are looked up in all splits, whose lexicon does not matter here.
+
+    Args:
+      run: of a treebank.
+      split: its name.
 
     Raises:
-      UserError: the run's data are no treebank, or there are no pairs that can be scored.
+      UserError: the run's data are not a treebank, or no pair can be scored.
     """
     source, vocabulary = run.experiment.data.within(), run.experiment.vocabulary
     if not isinstance(source, Conllu):
@@ -152,7 +178,12 @@ COLUMNS = (*minimal_pairs.COLUMNS, *FACTS)
 
 
 def rows(pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.PairScores):
-    """A tuple of `COLUMNS` for each pair of `pairs_of`; see `minimal_pairs.rows`."""
+    """Yields a tuple of `COLUMNS` for each pair; see `minimal_pairs.rows`.
+
+    Args:
+      pairs: of `pairs_of`.
+      scores: of the pairs.
+    """
     plain = [
         minimal_pairs.Pair(good, bad, (" ".join(good), " ".join(bad))) for good, bad, _ in pairs
     ]
@@ -161,7 +192,13 @@ def rows(pairs: list[tuple[list[str], list[str], dict]], scores: minimal_pairs.P
 
 
 def by_case(scores, facts: list[dict]) -> dict[str, dict]:
-    """{"number, 2-4": `PairScores.figures`, ...} of `DISTANCES`, and of each kind."""
+    """Returns {"number, 2-4": `PairScores.figures`, ...} by kind, for each of `DISTANCES` and for
+    all.
+
+    Args:
+      scores: of the pairs.
+      facts: of each pair, see `pairs_of`.
+    """
     cases = {}
     for name in map(str.lower, PHENOMENA):
         for label, (least, most) in {**DISTANCES, "all": (1, math.inf)}.items():
@@ -174,7 +211,11 @@ def by_case(scores, facts: list[dict]) -> dict[str, dict]:
 
 
 def describe(record: dict) -> str:
-    """The figures of a passport of `judge` as a table, a case a line."""
+    """Formats the figures of a passport of `judge` as a table, a case a line.
+
+    Args:
+      record: the passport.
+    """
     figures = record["figures"]
     lines = [
         f"{record['split']}: accuracy {figures['accuracy']:.2%} "
@@ -190,12 +231,20 @@ def describe(record: dict) -> str:
 
 
 def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
-    """Prints a table for each run and split (all tests if none) and what tells the runs apart,
-    draws the pairs of all splits together in one picture, in which runs that differ in their seed
-    alone are one, and writes the passports with a table of the pairs beside each.
+    """Prints the accuracies of runs on agreement pairs, draws them and keeps their passports.
+
+    There is a table for each run and split (all tests if none is given), and tests of the
+    differences between runs. One picture shows the pairs of all splits together; runs that differ
+    in their seed alone are one in it. A table of the pairs lies beside each passport.
+
+    Args:
+      workdirs: the runs' folders.
+      splits: their names; may be empty.
+      file: the picture to write.
+      log: prints a line.
 
     Raises:
-      UserError: what `judge` raises, a run has no tests, or the picture cannot be written.
+      UserError: as `judge`; a run has no tests, or the picture cannot be written.
     """
     from zoo.evaluation.reports import paired, plots, seeds
     from zoo.evaluation.run import Run, short_names, splits_of
@@ -240,7 +289,11 @@ def report(workdirs: list[str], splits: list[str], file: str, log=outputs.show):
 
 
 def pooled(of_splits: list[dict[str, dict]]) -> dict[str, tuple[int, int]]:
-    """(right, pairs) of each case over several splits, of the cases that have pairs."""
+    """Sums (right, pairs) of each case over several splits, for the cases that have pairs.
+
+    Args:
+      of_splits: the cases of each split.
+    """
     counts = {}
     for name in dict.fromkeys(name for cases in of_splits for name in cases):
         right, pairs = (sum(cases[name][key] for cases in of_splits) for key in ("right", "pairs"))

@@ -1,4 +1,4 @@
-"""Answers that have to be the given ones, word by word, decoded greedily."""
+"""Exact match: answers that equal the given ones word for word, decoded greedily."""
 
 import dataclasses
 from typing import Any
@@ -21,7 +21,7 @@ from zoo.sources.source import Corpus
 ROWS = 64
 # Words of an answer at most, where no grammar sets a limit.
 LONGEST = 128
-# Readings of an ambiguous beginning that are kept: more than a grammar for training can afford.
+# Parses of an ambiguous beginning that are kept, more than is affordable in training.
 STACKS = 16
 
 
@@ -30,7 +30,7 @@ class ExactMatch:
     """Counts of answers that are the corpus's, word for word.
 
     Attributes:
-      answers: how many were given.
+      answers: their number.
       right: equal to the corpus's in every word.
       complete: ended by the boundary.
       well_formed: complete and of the grammar, None if no grammar was given.
@@ -49,7 +49,7 @@ class ExactMatch:
         return self.right / self.answers
 
     def figures(self) -> dict:
-        """All counts and shares as a dict; "interval": of 95 % of the accuracy."""
+        """Returns all counts and shares, and the 95 % interval of the accuracy as "interval"."""
         counts = ("answers", "right", "complete", "well_formed")
         interval = significance.binomial_interval(self.right, self.answers)
         figures = {name: getattr(self, name) for name in counts}
@@ -59,14 +59,19 @@ class ExactMatch:
 def answer(
     run, corpus: Corpus, length: int | None = None, temperature: float = 0, seed: int = 0
 ) -> list[tuple[list[str], bool]]:
-    """For each sentence the words after its prefix, as decoded, and whether they ended; of pairs
-    those of its translation.
+    """Decodes the answer to each sentence's prefix, or the translation of each source.
 
     Args:
-      length: words of an answer at most, and one more for the boundary; None for LONGEST, or what
-        the head's grammar allows, so that the answers that it closes at its limit are whole.
-      temperature: 0 is greedy; above it, answers are drawn, and `seed` says which. Those of pairs
-        are greedy alone.
+      run: of a language model on prefixed sentences, or of an encoder-decoder.
+      corpus: sentences with prefixes, or pairs.
+      length: words of an answer at most, and one more for the boundary; None for LONGEST, or the
+        limit of the head's grammar, so that the answers that it closes at its limit are whole.
+      temperature: 0 is greedy; above it, answers are drawn by `seed`. Translations are greedy
+        alone.
+      seed: of the draws.
+
+    Returns:
+      (words, whether the answer ended) of each sentence.
 
     Raises:
       UserError: the corpus has no prefixes, or the model no boundary; a temperature for pairs.
@@ -119,8 +124,7 @@ def answer(
 
 
 def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
-    """For each source the words of its translation, the most probable one by one, and whether they
-    ended; `length` words at most."""
+    """Returns (words, whether they ended) of each greedy translation, of `length` words at most."""
     translator = Translator((run,))
     translations = translator.translate(
         run.experiment.source_of(corpus).sentences,
@@ -138,7 +142,7 @@ def _translate(run, corpus, length: int) -> list[tuple[list[str], bool]]:
 
 @jax.jit
 def _read(step, words, real, carry):
-    """The carry of each row after its real words [B, T], which stand at the end of the row."""
+    """Returns the carry of each row after its real words [B, T], which end the row."""
 
     def read(carry, column):
         word, there = column
@@ -153,9 +157,13 @@ def _read(step, words, real, carry):
 
 
 def questions(corpus: Corpus) -> Corpus:
-    """The sentences that begin with something given, of a mixture; UserError if there is none."""
+    """Returns the sentences of a mixture that have a prefix; raises UserError if there are none.
+
+    Args:
+      corpus: sentences; pairs are returned as they are.
+    """
     if corpus.prefixes is None:
-        return corpus  # of pairs, or `answer` says what is wrong
+        return corpus  # pairs; for other corpora `answer` raises the error
     kept = np.flatnonzero(corpus.prefixes)
     if not len(kept):
         raise UserError(f"no sentence of {corpus.name} has a question: give another split.")
@@ -171,6 +179,8 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
     """Answers every question of a corpus.
 
     Args:
+      run: as `answer` takes it.
+      corpus: questions with their answers.
       grammar: the path of a grammar of the answers, or None not to parse them.
     """
     corpus = questions(corpus)
@@ -197,7 +207,12 @@ def judge(run, corpus: Corpus, grammar: str | None = None) -> ExactMatch:
 
 
 def describe(name: str, scores: ExactMatch) -> str:
-    """The figures as one line of text."""
+    """Formats the figures as one line of text.
+
+    Args:
+      name: of the questions.
+      scores: of `judge`.
+    """
     parsed = "" if scores.well_formed is None else f", {scores.well_formed:,} of the grammar"
     interval = significance.binomial_interval(scores.right, scores.answers)
     return (

@@ -1,13 +1,13 @@
 """Minimal pairs: does the model prefer the good sentence to its ungrammatical twin?
 
-Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016); the
-files are those of CLAMS (Mueller et al. 2020), a sentence a line,
+Linzen et al., "Assessing the ability of LSTMs to learn syntax-sensitive dependencies" (2016). Files
+have the format of CLAMS (Mueller et al. 2020), a sentence a line,
 
     True <tab> les auteurs sont vieux
     False <tab> les auteurs est vieux
 
-where a False line is a twin of the last True line before it, or those of BLiMP (Warstadt et al.
-2020), JSON with a pair a line:
+where a False line is a twin of the last True line before it, or of BLiMP (Warstadt et al. 2020),
+JSON with a pair a line:
 
     {"sentence_good": "...", "sentence_bad": "...", "UID": "...", "field": "..."}
 """
@@ -27,17 +27,17 @@ from zoo.lexicon import Lexicon
 from zoo.sources import files
 from zoo.sources.evaluation_texts import Reading, tokens_of
 
-# What a pair of BLiMP may say of itself: accuracies are given for each value of these.
+# Fields of BLiMP's pairs; there is an accuracy for each of their values.
 GROUPS = ("field", "UID")
 PLAIN = Reading()
 
 
 class Pair(NamedTuple):
-    """Two sentences that differ in what makes one of them good.
+    """A good and a bad sentence that differ in a few words.
 
     Attributes:
       good: the words of the good sentence, as the model reads them.
-      bad: the words of the other one.
+      bad: the words of the bad sentence.
       texts: the two as they were given.
       groups: the pair's value of each of `GROUPS`, or ().
     """
@@ -54,10 +54,10 @@ class PairScores:
 
     Attributes:
       good: float64 [n], log p of the good sentences, nats; NaN where a pair is skipped.
-      bad: float64 [n], log p of the others, nats; NaN where a pair is skipped.
+      bad: float64 [n], log p of the bad sentences, nats; NaN where a pair is skipped.
       scored: bool [n], whether each pair was scored.
-      missing: of each pair the words for want of which it is skipped, none if it is scored; ()
-        where they are not known.
+      missing: of each pair the out-of-vocabulary words because of which it is skipped, none if it
+        is scored; () where they are not known.
       groups: of each pair, see `Pair`; () if there are none.
     """
 
@@ -69,17 +69,17 @@ class PairScores:
 
     @property
     def pairs(self) -> int:
-        """How many pairs were scored."""
+        """Number of pairs that were scored."""
         return int(self.scored.sum())
 
     @property
     def skipped(self) -> int:
-        """How many pairs were not, for want of a word."""
+        """Number of pairs that were skipped because of an out-of-vocabulary word."""
         return len(self.scored) - self.pairs
 
     @property
     def right(self) -> int:
-        """How many pairs have the good sentence strictly more probable."""
+        """Number of pairs whose good sentence is strictly more probable."""
         return int((self.good > self.bad).sum())
 
     @property
@@ -90,18 +90,20 @@ class PairScores:
     @property
     def mean_difference(self) -> float:
         """Mean of log p(good) - log p(bad) over the scored pairs, nats; NaN without pairs."""
-        with np.errstate(invalid="ignore"):  # two impossible sentences differ by NaN
+        with np.errstate(invalid="ignore"):  # two sentences of probability 0 differ by NaN
             difference = self.good[self.scored] - self.bad[self.scored]
         return float(difference.mean()) if self.pairs else float("nan")
 
     @property
     def commonest_missing(self) -> list[tuple[str, int]]:
-        """(word, for want of which pairs were skipped; how many), the most frequent first."""
+        """(word outside the lexicon, number of pairs skipped because of it), by falling number."""
         return collections.Counter(word for words in self.missing for word in words).most_common()
 
     def by_group(self) -> dict[str, dict[str, "PairScores"]]:
-        """{"field": {"syntax": the scores of its pairs, ...}, "UID": ...} of `GROUPS`, in order of
-        first appearance; a pair that does not say its group is in none."""
+        """Returns {"field": {"syntax": the scores of its pairs, ...}, "UID": ...} for `GROUPS`.
+
+        Values are in order of first appearance; a pair without a value is in no group.
+        """
         scores_of = {}
         for number, name in enumerate(GROUPS if any(self.groups) else ()):
             values = [groups[number] if groups else "" for groups in self.groups]
@@ -113,16 +115,24 @@ class PairScores:
         return {name: groups for name, groups in scores_of.items() if groups}
 
     def chosen(self, chosen: np.ndarray) -> "PairScores":
-        """The scores of some of the pairs, by bool [n]."""
+        """Returns the scores of some of the pairs.
+
+        Args:
+          chosen: bool [n].
+        """
         return PairScores(self.good[chosen], self.bad[chosen], self.scored[chosen])
 
     def answers(self) -> item_scores.Arrays:
-        """Which pairs have the good sentence more probable, to be kept beside a passport."""
+        """Returns which pairs have the good sentence more probable, to be kept beside a
+        passport."""
         return item_scores.of_answers(self.good > self.bad, self.scored)
 
     def figures(self) -> dict:
-        """All figures as a dict; "interval": of 95 % of the accuracy; "groups": those of
-        `by_group`, if there are any."""
+        """Returns all figures as a dict.
+
+        "interval" is the 95 % interval of the accuracy; "groups" has the figures of `by_group`, if
+        there are any.
+        """
         names = ("accuracy", "right", "pairs", "skipped", "mean_difference")
         figures = {name: getattr(self, name) for name in names}
         figures["interval"] = significance.binomial_interval(self.right, self.pairs)
@@ -134,7 +144,15 @@ class PairScores:
 
 
 def read(path: str, reading: Reading = PLAIN) -> list[Pair]:
-    """The pairs of a file; UserError with the line where its form is wrong."""
+    """Reads the pairs of a file.
+
+    Args:
+      path: a file of CLAMS or of BLiMP.
+      reading: how tokens are read.
+
+    Raises:
+      UserError: a line, which is named, is not of this form.
+    """
     file = files.find(path)
     lines = [*enumerate(files.read_text(file).split("\n"), 1)]
     lines = [(number, line.removesuffix("\r")) for number, line in lines if line.strip()]
@@ -163,13 +181,13 @@ def _of_json(lines, path, reading):
                 raise ValueError("a sentence without words")
         except KeyError as error:
             raise UserError(
-                f"{path}, line {number}: there is no {error}: write JSON with sentence_good and "
-                "sentence_bad a line, as those of BLiMP."
+                f"{path}, line {number}: {error} is missing: write JSON with sentence_good and "
+                "sentence_bad a line, as in BLiMP."
             ) from error
         except (ValueError, TypeError, AttributeError) as error:
             raise UserError(
-                f"{path}, line {number}: no pair of sentences ({error}): write JSON with "
-                "sentence_good and sentence_bad a line, as those of BLiMP."
+                f"{path}, line {number}: not a pair of sentences ({error}): write JSON with "
+                "sentence_good and sentence_bad a line, as in BLiMP."
             ) from error
         pairs.append(_pair(good, bad, reading, groups if any(groups) else ()))
     return pairs
@@ -206,7 +224,12 @@ def _of_labels(lines, path, reading):
 
 
 def differing_words(good: list[str], bad: list[str]) -> set[str]:
-    """The words of which one sentence has more than the other."""
+    """Returns the words that one sentence has more often than the other.
+
+    Args:
+      good: words.
+      bad: words.
+    """
     first, second = collections.Counter(good), collections.Counter(bad)
     return {*(first - second), *(second - first)}
 
@@ -221,8 +244,11 @@ def score_pairs(
     differ is outside the lexicon, or any word at all where the vocabulary refuses unknown words.
 
     Args:
+      model: a `LanguageModel`.
       params: on the device.
       tables: on the device.
+      lexicon: the words of the model.
+      vocabulary: how sentences are read.
       pairs: (good words, bad words, ...), in the vocabulary's case.
 
     Raises:
@@ -242,17 +268,27 @@ def score_pairs(
 
 
 def missing_words(pair: tuple, lexicon: Lexicon, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The words for want of which a pair cannot be scored, in their order; see `score_pairs`."""
+    """Returns the words outside the lexicon because of which a pair is skipped; see `score_pairs`.
+
+    Args:
+      pair: (good words, bad words, ...).
+      lexicon: the words of the model.
+      vocabulary: how sentences are read.
+    """
     needed = {*pair[0], *pair[1]} if vocabulary.unknown == "refused" else differing_words(*pair[:2])
     words = dict.fromkeys((*pair[0], *pair[1]))
     return tuple(word for word in words if word in needed and not vocabulary.has(word, lexicon))
 
 
 def judge(run, path: str) -> tuple[list[Pair], PairScores]:
-    """(the pairs of a file, their scores under a run's model); see `score_pairs`.
+    """Returns (the pairs of a file, their scores under a run's model); see `score_pairs`.
+
+    Args:
+      run: of a language model.
+      path: the file.
 
     Raises:
-      UserError: no pair can be scored, or what `read` and `score_pairs` raise.
+      UserError: no pair can be scored, or as `read` and `score_pairs`.
     """
     vocabulary = run.experiment.vocabulary
     pairs = read(path, run.reading)
@@ -268,8 +304,12 @@ def judge(run, path: str) -> tuple[list[Pair], PairScores]:
 
 
 def describe(path: str, scores: PairScores) -> str:
-    """The figures as a line of text, those of groups below, and the commonest missing words as
-    another, if there are."""
+    """Formats the figures as a line of text, and groups and the commonest missing words below it.
+
+    Args:
+      path: of the pairs.
+      scores: of the pairs.
+    """
     interval = significance.binomial_interval(scores.right, scores.pairs)
     line = (
         f"{path}: accuracy {scores.accuracy:.2%} {significance.percent(interval)} "
@@ -296,15 +336,24 @@ COLUMNS = ("pair", "good", "bad", "log_prob_good", "log_prob_bad", "difference",
 
 
 def columns(scores: PairScores) -> tuple[str, ...]:
-    """`COLUMNS`, and `GROUPS` if the pairs have any."""
+    """Returns `COLUMNS`, and `GROUPS` if the pairs have any.
+
+    Args:
+      scores: of the pairs.
+    """
     return (*COLUMNS, *GROUPS) if any(scores.groups) else COLUMNS
 
 
 def rows(pairs: list[Pair], scores: PairScores):
-    """A tuple of `columns` for each pair, in the order of the file, sentences as they were given.
+    """Yields a tuple of `columns` for each pair, in the order of the file, sentences as they were
+    given.
 
-    right: "yes" if the good sentence is strictly more probable. Of a skipped pair the numbers are
-    empty, right is "skipped", and missing are the words for want of which it is.
+    right: "yes" if the good sentence is strictly more probable. For a skipped pair the numbers are
+    empty, right is "skipped", and missing has the out-of-vocabulary words.
+
+    Args:
+      pairs: of `read`.
+      scores: of the pairs.
     """
     for number, (pair, good, bad, missing) in enumerate(
         zip(pairs, scores.good, scores.bad, scores.missing, strict=True), 1

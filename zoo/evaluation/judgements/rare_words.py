@@ -1,10 +1,11 @@
 """Rare words: does the model give a number to where a number must be, even one it has never seen?
 
 Dymetman and Xiao (2016), section 3: after "the cost was" a log-linear model with a feature of
-numbers knows that "37" may follow, which training never showed, and that "Grenoble", no more
-frequent, may not. At each position of a text where a word of one kind stands, a digit string or a
-proper name, its log-probability is put beside that of a word of the other kind which is as frequent
-in training. Both directions are needed: a model may like all numbers everywhere.
+numbers knows that "37" may follow, which training never showed, and that "Grenoble", which is
+equally frequent, may not. At each position of a text where a word of one kind stands, a digit
+string or a proper name, its log-probability is compared with the log-probability of a word of the
+other kind which is as frequent in training. Both directions are needed: a model may prefer numbers
+everywhere.
 """
 
 import re
@@ -24,10 +25,13 @@ _NAME = re.compile(r"[^\W\d_]{2,}")
 
 
 def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
-    """{"number": word ids, "name": word ids} of the lexicon, by their spelling.
+    """Returns {"number": word ids, "name": word ids} of the lexicon, by their spelling.
 
-    A number is written in digits. A name has letters only, the first of them a capital and the
-    others none, and is not in the lexicon in lower case too.
+    A number is written in digits. A name has letters only, a capital first and small ones after it,
+    and its spelling in lower case is not in the lexicon.
+
+    Args:
+      lexicon: the words.
     """
     of_kind: dict = {"number": [], "name": []}
     for word_id, word in enumerate(lexicon.words):
@@ -41,14 +45,15 @@ def kinds(lexicon: Lexicon) -> dict[str, list[int]]:
 def examples(
     corpus: Corpus, lexicon: Lexicon, most: int = 500, seed: int = 0
 ) -> list[tuple[str, str, list[str], str, str]]:
-    """(kind, band, words before, word, other) of rare words of a text.
+    """Returns (kind, band, words before, word, other) of rare words of a text.
 
-    `other` is of the other kind and, of that, drawn from those that are nearest in their number of
-    occurrences in training. The first word of a sentence, which has a capital whatever it is, is
-    left out.
+    `other` is drawn from the words of the other kind whose number of occurrences in training is
+    nearest to the word's. The first word of a sentence, which always has a capital, is left out.
 
     Args:
-      most: examples of each kind and band; of more, as many are drawn.
+      corpus: the text.
+      lexicon: the words, with their counts in training.
+      most: examples of each kind and band at most, drawn if there are more.
       seed: of the draws.
     """
     of_kind = kinds(lexicon)
@@ -79,12 +84,16 @@ def examples(
 
 
 def judge(run, split: str) -> tuple[dict, item_scores.Arrays]:
-    """(The passport of a run's figures for the rare words of a split, which words are preferred);
-    "cases" of the figures: by kind and band.
+    """Returns (the passport of a run's figures for the rare words of a split, which words are
+    preferred).
 
-    Of each case: how many words, mean log p(word | words before) and log p(other | words before) in
-    nats, and the share of words that are more probable than the other one, with its interval of
-    95 %.
+    "cases" of the figures, by kind and band: the number of words, mean log p(word | words before)
+    and log p(other | words before) in nats, and the share of words that are more probable than the
+    other one, with its 95 % interval.
+
+    Args:
+      run: of a language model.
+      split: its name.
 
     Raises:
       UserError: the split has no rare number or name.
@@ -131,7 +140,11 @@ def _cases(chosen, words, others):
 
 
 def describe(record: dict) -> str:
-    """The figures of a passport of `judge` as a table, a case a line."""
+    """Formats the figures of a passport of `judge` as a table, a case a line.
+
+    Args:
+      record: the passport.
+    """
     lines = [
         f"{record['split']}: mean log-probability in nats, of the word that stands there and of "
         "one of the other kind",

@@ -1,4 +1,4 @@
-"""Runs side by side, but only where their figures are of the same quantity."""
+"""Tables of runs side by side, whose figures must be of the same quantity."""
 
 import math
 
@@ -24,15 +24,15 @@ def compare(folders: list[str]) -> str:
     the lowest log-perplexity on the split that ranks first; then accuracies.
 
     Runs that differ in their seed alone are one row, of the means, with the least and the greatest.
-    Where the scores of single words were kept, a column has the interval of 95 % of each figure by
-    sentences drawn anew, and below the table stands which differences are more than noise; see
-    `zoo.evaluation.reports.paired`.
+    Where the scores of single words were kept, a column has the 95 % interval of each figure by
+    bootstrap over sentences, and the lines below the table tell which differences are more than
+    noise; see `zoo.evaluation.reports.paired`.
 
     A run that was trained on that text, or whose checkpoint was chosen on it (unless it is the
     validation text, on which all were), stands below the ranking, its figures marked; if all are
-    such, nothing is ranked. Below the table stand the reasons, what each column counts, how much of
-    its text the runs had seen, and the runs whose columns come from different checkpoints, which
-    the table marks with a star.
+    such, nothing is ranked. The lines below the table give the reasons, the tokens that each column
+    counts, how much of its text the runs had seen, and the runs whose columns come from different
+    checkpoints, which the table marks with a star.
 
     Args:
       folders: of runs, or records of runs (`zoo.evaluation.records`).
@@ -51,7 +51,7 @@ def compare(folders: list[str]) -> str:
 
 
 def _losses(folders):
-    """The table of log-perplexities and what stands below it, as lines."""
+    """Returns the table of log-perplexities and the notes below it, as lines."""
     runs = read_results(folders)
     columns = columns_of(runs)
     for passports in columns.values():
@@ -99,7 +99,7 @@ def _losses(folders):
 
 
 def _columns(runs, columns, order, names, groups, figures, mixed):
-    """(the header, the rows) of the table, a row for each group of runs."""
+    """Returns (the header, the rows) of the table, a row for each group of runs."""
     header, rows = ["run", "head", "parameters"], []
     for group in groups:
         any_result = next(iter(runs[group[0]].values()))
@@ -127,7 +127,7 @@ def _columns(runs, columns, order, names, groups, figures, mixed):
 
 
 def _perplexity(loss, passports):
-    """The perplexity of the passport, or that of the mean loss of several."""
+    """Returns the perplexity of a single passport, or exp of the mean loss of several."""
     figures = [passport["figures"] for passport in passports]
     return float(figures[0]["perplexity"]) if len(figures) == 1 else perplexity_of(loss)
 
@@ -137,7 +137,7 @@ def _range(low, high):
 
 
 def _accuracies(split, of_runs):
-    """The table of the accuracies of runs on the same questions, and what tells them apart."""
+    """Returns the table of the accuracies of runs on the same questions, and tests of them."""
     rows = []
     for name, (passport, _) in of_runs.items():
         figures = passport["figures"]
@@ -151,13 +151,16 @@ def _accuracies(split, of_runs):
 
 
 def _place(column, passports):
-    """Where a column stands: those that all runs have come first, and of them those of texts that
-    some run never saw, in its training or in choosing its checkpoint."""
+    """Returns the sort key of a column: columns of more runs come first.
+
+    Among these come first the texts that some run never saw, in its training or in choosing its
+    checkpoint.
+    """
     return -len(passports), not _any_unseen(passports)
 
 
 def _any_unseen(passports):
-    """Whether some run's figure is one of text that it never saw, as far as is recorded."""
+    """Whether some run never saw the text, as far as is recorded."""
     return any(overlap.reason(passport) is None for passport in passports.values())
 
 
@@ -173,13 +176,13 @@ def _ranked_by(column, names, any_unseen):
 
 
 def _rank(runs) -> float:
-    """The log-perplexity that ranks runs; infinite without one, or if it is not a number."""
+    """Returns the log-perplexity that ranks runs; infinite if it is missing or not a number."""
     value = runs.loss if runs else math.inf
     return math.inf if math.isnan(value) else value
 
 
 def _checkpoints(results):
-    """{training step: the columns that are of it} of a run."""
+    """Returns {training step: the columns that come from it} of a run."""
     names = names_of(results)
     steps: dict = {}
     for column, passport in results.items():
@@ -188,7 +191,7 @@ def _checkpoints(results):
 
 
 def _notes(name, passports):
-    """What a column counts, and what its runs and their priors had seen of its text."""
+    """Yields the tokens that a column counts, and how much of its text runs and priors had seen."""
     passport = next(iter(passports.values()))
     yield (
         f"{name}: {passport['tokens']:,} tokens: {passport['counts']}; normalised over "
@@ -209,7 +212,7 @@ def _notes(name, passports):
 
 
 def _grouped(lines_of):
-    """Each line once, in the order in which they come, with the runs that it is true of."""
+    """Returns each line once, in order of first appearance, with the runs that have it."""
     runs: dict = {}
     for run, lines in lines_of.items():
         for line in lines:
@@ -218,13 +221,13 @@ def _grouped(lines_of):
 
 
 def _changed(passport):
-    """How the judged distribution is another than the trained one, in words; "" if it is not."""
+    """Describes how the judged distribution differs from the trained one; "" if it does not."""
     lexicon = passport["lexicon"]
     trained = lexicon.get("of_training")
     letters = passport.get("spread_letters")
     how = f" by {letters}-grams of their letters" if letters else ""
     ways = {
-        "over other words than those of training": trained and trained["words"] != lexicon["words"],
+        "over other words than in training": trained and trained["words"] != lexicon["words"],
         f"the unknown word's probability spread over new words{how}": passport["spread_unknown"],
         "renormalised over the lexicon": passport["renormalised"],
     }

@@ -1,4 +1,4 @@
-"""Models of the micro language beside the language itself: what `make quickstart` ends with.
+"""Report of `make quickstart` on models of the micro language beside the language itself.
 
 The language's grammar gives the exact probability of every word of its test text, so a model's
 figures stand beside the least that any model could reach, as a whole and by frequency band, and its
@@ -27,9 +27,12 @@ SPLIT = "test"
 
 
 def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted) -> Scores:
-    """The language's own log-probabilities of a text, boundaries (certain, 0 nats) among them.
+    """Computes the language's own log-probabilities of a text; boundaries are certain, 0 nats.
 
     Args:
+      language: the grammar.
+      corpus: sentences of the language.
+      text: the same as word ids.
       counted: bool [n], the words that the model's figures count.
     """
     log_prob = np.zeros(len(text.words), np.float32)
@@ -41,10 +44,14 @@ def language_scores(language: Micro, corpus: Corpus, text: EncodedText, counted)
 def agreement(
     run: Run, pairs: list[tuple[list[str], list[str], dict]]
 ) -> tuple[dict, item_scores.Arrays]:
-    """(The passport of a run's accuracy on pairs of `Micro.minimal_pairs`, which are right).
+    """Returns (the passport of a run's accuracy on pairs, which pairs are right).
 
     Its figures have "cases" too: the figures by phenomenon, with and without an attractor between
     the two words that agree, and of all pairs.
+
+    Args:
+      run: of the micro language.
+      pairs: of `Micro.minimal_pairs`.
     """
     plain = [(good, bad) for good, bad, _ in pairs]
     scores = minimal_pairs.score_pairs(
@@ -68,8 +75,16 @@ def agreement(
 
 
 def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
-    """Prints the tables, keeps the figures with their passports in each run's results, and writes
-    the plots beside the first run; returns the plots' paths.
+    """Prints the tables, keeps the figures in each run's results and draws the plots.
+
+    The plots lie beside the first run.
+
+    Args:
+      workdirs: the runs' folders.
+      log: prints a line.
+
+    Returns:
+      The plots' paths.
 
     Raises:
       UserError: a run is not of the micro language as it is spelt, or the runs are not of the same
@@ -95,7 +110,7 @@ def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
         passports[name] = passport.of_text(run, SPLIT, corpus, text, scores)
         agreements[name], answers[name] = agreement(run, pairs)
         kept[name] = item_scores.of_text(text, scores)
-        if own is None:  # that of the first run is that of all, once they are known to be alike
+        if own is None:  # all runs share it, as is checked below
             own = language_scores(language, corpus, text, scores.counted)
             words_seen = text.occurrences(run.lexicon), text.unknown(run.lexicon)
     first, *others = passports
@@ -133,10 +148,10 @@ def report(workdirs: list[str], log=outputs.show) -> list[pathlib.Path]:
 
 
 def _language_of(runs):
-    """The one language that all runs are of."""
+    """Returns the language of all runs, which must be one."""
     languages = {run.experiment.data for run in runs.values()}
     if len(languages) != 1 or not isinstance(next(iter(languages)), Micro):
-        raise UserError("micro-report takes runs of one micro language: give those of its configs.")
+        raise UserError("micro-report takes runs of one micro language: give runs of its configs.")
     for name, run in runs.items():
         if run.experiment.vocabulary.lower_case:
             raise UserError(
@@ -147,7 +162,7 @@ def _language_of(runs):
 
 
 def _validation_limit(language: Micro, run: Run) -> float:
-    """The language's own log-perplexity of the validation text, nats per token."""
+    """Computes the language's own log-perplexity of the validation text, nats per token."""
     corpus = run.read("validation")
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     return language_scores(language, corpus, text, text.counted).log_perplexity
@@ -169,7 +184,7 @@ def _log_totals(log, own, totals):
 
 def _log_bands(log, own_bands, bands):
     log("\nPerplexity by how often the word occurred in training")
-    log("(the language's own is no limit within a band, only over all of them):\n")
+    log("(the language's own is a limit over all bands together, not within one):\n")
     names = "".join(f"{name:>14}" for name in bands)
     log(f"{'occurrences':18}{'tokens':>8}{'the language':>14}{names}")
     runs = [{row["band"]: f"{row['perplexity']:,.1f}" for row in rows} for rows in bands.values()]

@@ -1,9 +1,9 @@
-"""What tells runs apart that were judged on the same text or questions, or that nothing does.
+"""Tests of the differences between runs that were judged on the same text or questions.
 
-A difference is called one where a test of it has p < `significance.LEVEL`; else it is a tie. Tests
-exchange sentences, or count the questions that one run alone has right: they say how the figures
-would vary from text to text. How they vary from training to training shows where there are runs of
-several seeds alone.
+A difference is reported where a test has p < `significance.LEVEL`; else the runs are a tie. Tests
+exchange sentences, or count the questions that one run alone has right: they show how the figures
+would vary from text to text. Only runs of several seeds show how figures vary from training to
+training.
 """
 
 import itertools
@@ -20,7 +20,7 @@ class Runs(NamedTuple):
     """Runs that differ in their seed at most, on one text.
 
     Attributes:
-      name: what to call them.
+      name: of the group, in tables.
       losses: the log-perplexity of each, nats per token.
       statistics: of the sentences by each run, float64 [L, 2], see `item_scores.statistics`; ()
         where not all are kept.
@@ -42,22 +42,30 @@ class Runs(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of 95 % of the loss by texts drawn anew; NaN twice without statistics."""
+        """The 95 % interval of the loss by bootstrap over sentences; NaN twice without any."""
         if not self.statistics:
             return math.nan, math.nan
         return significance.bootstrap_interval(self.mean_statistics, item_scores.log_perplexity)
 
 
 def contrasts(names: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """The pairs that are compared, of names in the order of their figures: the first with each of
-    the others, and each with the one after it."""
+    """Returns the pairs to compare: the first name with each other, and each with its successor.
+
+    Args:
+      names: in the order of their figures.
+    """
     first = [(names[0], name) for name in names[1:]]
     return first + list(itertools.pairwise(names[1:]))
 
 
 def loss_lines(groups: Sequence[Runs]) -> list[str]:
-    """Returns a line for each of the `contrasts` of runs whose scores are kept, the lowest loss
-    first; where fewer than two groups have scores, of groups of two seeds or more."""
+    """Returns a line for each of the `contrasts` of runs with kept scores, the lowest loss first.
+
+    Where fewer than two groups have scores, the lines compare the groups of two seeds or more.
+
+    Args:
+      groups: of runs, on one text.
+    """
     kept = sorted((runs for runs in groups if runs.statistics), key=lambda runs: runs.loss)
     if len(kept) < 2:
         several = [runs for runs in groups if len(runs.losses) > 1]
@@ -67,7 +75,7 @@ def loss_lines(groups: Sequence[Runs]) -> list[str]:
         return [_seeds_line(one, other) for one, other in contrasts(several)]
     lines = [_loss_line(one, other) for one, other in contrasts(kept)]
     single = any(len(runs.losses) == 1 for runs in kept)
-    return lines + ["  one seed says nothing of the noise of training"] * single
+    return lines + ["  one seed does not show the noise of training"] * single
 
 
 def _loss_line(one, other):
@@ -106,10 +114,10 @@ def _difference(sums):
 def answer_lines(
     title: str, of_runs: Mapping[str, tuple[dict, item_scores.Arrays | None]]
 ) -> list[str]:
-    """The lines that McNemar's exact test gives of runs that answered the same questions.
+    """Returns the lines of McNemar's exact test for runs that answered the same questions.
 
-    Only questions that both of two runs answered count. None, without two runs of whose answers any
-    are kept.
+    Only questions that both of two runs answered count. There are lines only if the answers of two
+    runs or more are kept.
 
     Args:
       title: of the questions.

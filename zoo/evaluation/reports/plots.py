@@ -1,4 +1,4 @@
-"""Pictures of figures, written as the file's suffix says: PNG, PDF or SVG.
+"""Plots of figures, in the format of the file's suffix: PNG, PDF or SVG.
 
 Each function takes plain numbers by the name of the run, draws with matplotlib's own objects (no
 global state, no display) and writes one file, whole or not at all. Runs keep their colour by their
@@ -23,20 +23,20 @@ with lazy.extra():
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Okabe and Ito (2008): told apart with any colour vision. Markers tell apart without colours.
+# Okabe and Ito (2008): distinguishable with any colour vision; markers without colours.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 MARKERS = "os^Dv<>"
 SUFFIXES = (".png", ".pdf", ".svg")
-# Of numbers on logarithmic axes, which matplotlib would write as mathematics.
+# Format of numbers on logarithmic axes, which matplotlib would write as mathematics.
 _PLAIN = "{x:,g}"
-# Upright text to the left of the line on a bar, of whatever colour the bar is.
+# Upright text to the left of the line on a bar, readable on bars of any colour.
 _BESIDE: dict[str, Any] = {
     "rotation": 90,
     "ha": "right",
     "va": "bottom",
     "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
 }
-# A line of metrics.jsonl on a validation.
+# Fields of a line of metrics.jsonl that reports a validation.
 _VALIDATION = {"step": int, "validation_log_perplexity": float, "epoch_training_loss": float}
 _GREY: dict[str, Any] = {"cmap": "Greys", "vmin": 0, "vmax": 1, "aspect": "equal"}
 
@@ -53,8 +53,11 @@ def _axes(title, x_label, y_label, width=7.5):
 
 
 def check_file(file: str | pathlib.Path):
-    """UserError if a picture that is yet to be computed could not be written, or if its suffix is
-    none of `SUFFIXES`."""
+    """Raises UserError if a picture cannot be written to a file, or its suffix is unknown.
+
+    Args:
+      file: the picture that is yet to be computed; its suffix is one of `SUFFIXES`.
+    """
     path = pathlib.Path(file)
     if path.suffix.lower() not in SUFFIXES:
         raise UserError(
@@ -63,7 +66,7 @@ def check_file(file: str | pathlib.Path):
     outputs.check(path, "the picture")
 
 
-# Characters of a name that a legend beside the axes has room for.
+# Longest name, in characters, for which a legend beside the axes has room.
 _LONGEST_LABEL = 30
 
 
@@ -77,9 +80,9 @@ def _write(figure, axes, file):
 
 
 def _save(figure, file):
-    """Writes a picture whole, in the kind that its suffix says."""
+    """Writes a picture whole, in the format of its suffix."""
     check_file(file)
-    for text in figure.findobj(Text):  # names of runs and words, in which "$" is no mathematics
+    for text in figure.findobj(Text):  # names of runs and words, where "$" is not mathematics
         text.set_parse_math(False)
         text.set_text(printable(text.get_text()))
     kind = pathlib.Path(file).suffix.removeprefix(".").lower()
@@ -87,10 +90,10 @@ def _save(figure, file):
 
 
 def _validations(path):
-    """The lines of a metrics.jsonl that stand for validations."""
+    """Reads the lines of a metrics.jsonl that belong to validations."""
     losses = []
     for number, line in enumerate(pathlib.Path(path).read_bytes().splitlines(), 1):
-        # Of a run that was killed, the last line may be none.
+        # The last line of a killed run may be incomplete.
         values = strict_json.object_or_none(line) or {}
         if "validation_log_perplexity" in values:
             try:
@@ -106,7 +109,7 @@ def _validations(path):
 def training_curves(
     metrics: Mapping[str, str | pathlib.Path], file: str | pathlib.Path, limit: float | None = None
 ):
-    """Validation log-perplexity (solid) and training loss (dashed) of runs against the step.
+    """Draws validation log-perplexity (solid) and training loss (dashed) of runs against the step.
 
     The two need not have the same denominator: a training loss is over all that is predicted, with
     the boundaries, and may be sampled.
@@ -114,7 +117,7 @@ def training_curves(
     Args:
       metrics: the path of each run's metrics.jsonl by its name.
       file: the picture to write.
-      limit: what no model can be below, nats per token, if it is known.
+      limit: a lower bound for any model, nats per token, if it is known.
     """
     figure, axes = _axes("Training", "training step", "nats per token")
     for number, (name, path) in enumerate(metrics.items()):
@@ -143,15 +146,16 @@ def training_curves(
 
 
 def _grouped_bars(axes, groups, values, label_format, spans=None):
-    """Bars of {run: {group: value}}, side by side within a group; a missing value leaves a gap
-    and an infinite one only its label. `spans` may have the (low, high) ends of a line on each bar.
+    """Draws bars of {run: {group: value}}, side by side within a group; a missing value leaves a
+    gap and an infinite one only its label. `spans` may have the (low, high) ends of a line on each
+    bar.
 
     Returns:
       {run: {group: the middle of its bar}}.
     """
     width, middles = 0.8 / max(len(values), 1), {}
     for number, (name, by_group) in enumerate(values.items()):
-        # Numbers that files have no way to write are text there.
+        # JSON has infinite numbers as text.
         heights = [float(by_group.get(group, math.nan)) for group in groups]
         drawn = [0 if math.isinf(height) else height for height in heights]
         offset = (number - (len(values) - 1) / 2) * width
@@ -172,7 +176,7 @@ def _grouped_bars(axes, groups, values, label_format, spans=None):
         axes.bar_label(
             bars, [_label(height, label_format) for height in heights], fontsize=7, padding=1
         )
-    # Long names, such as "gender, attractor", go on two lines so that neighbours do not meet.
+    # Long names, such as "gender, attractor", take two lines so that neighbours do not overlap.
     axes.set_xticks(range(len(groups)), [group.replace(", ", ",\n") for group in groups])
     return middles
 
@@ -184,7 +188,7 @@ def _label(height, label_format):
 
 
 def _groups(values):
-    """All groups of all runs, in the order in which they are met."""
+    """Returns all groups of all runs, in order of first appearance."""
     return list(dict.fromkeys(group for by_group in values.values() for group in by_group))
 
 
@@ -193,7 +197,7 @@ def _width(groups, runs):
 
 
 def _least_count(band):
-    """Where a band stands: those without a number, of no known word and of no occurrence, first."""
+    """Returns the sort key of a band; the bands of unknown and of unseen words come first."""
     without = {UNKNOWN: -2, "unseen": -1}
     return without[band] if band in without else int(band.rstrip("+").split("-")[0])
 
@@ -201,13 +205,13 @@ def _least_count(band):
 def bands(
     rows: dict[str, list[dict]], file: str | pathlib.Path, limit: dict[str, float] | None = None
 ):
-    """Log-perplexity of words by how often they were seen in training.
+    """Draws log-perplexity of words by how often they were seen in training.
 
     Args:
       rows: for each run the "bands" of its passport's figures.
       file: the picture to write.
-      limit: for each band the language's own log-perplexity, nats per token: no limit within a
-        band, only over all of them.
+      limit: for each band the language's own log-perplexity, nats per token: a lower bound over all
+        bands together, but not within one.
     """
     values = {
         name: {row["band"]: row["log_perplexity"] for row in run} for name, run in rows.items()
@@ -236,9 +240,9 @@ def bands(
 def accuracy(
     counts: Mapping[str, Mapping[str, Sequence[tuple[int, int]]]], file: str | pathlib.Path
 ):
-    """Accuracy on minimal pairs by phenomenon, with the number of pairs in each bar.
+    """Draws accuracy on minimal pairs by phenomenon, with the number of pairs in each bar.
 
-    The line on a bar is the interval of 95 % of as many pairs (Wilson 1927). Of several seeds the
+    The line on a bar is the 95 % interval for as many pairs (Wilson 1927). For several seeds the
     bar is the mean, and each seed is a point.
 
     Args:
@@ -276,7 +280,7 @@ def accuracy(
 
 
 def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
-    """Singular values of log-probability matrices, largest first, on a logarithmic scale.
+    """Draws singular values of log-probability matrices, largest first, on a logarithmic scale.
 
     Args:
       values: of each run, divided by the largest.
@@ -288,7 +292,7 @@ def spectra(values: dict[str, np.ndarray], file: str | pathlib.Path):
     for number, (name, of_run) in enumerate(values.items()):
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(range(1, len(of_run) + 1), of_run, color=colour, label=name)
-    # What is smaller is the rounding of float32.
+    # Smaller values are rounding of float32.
     axes.set(yscale="log", ylim=(1e-8, 1.5))
     axes.yaxis.set_major_formatter(_PLAIN)
     _write(figure, axes, file)
@@ -301,15 +305,14 @@ def attention(
     file: str | pathlib.Path,
     label: str = "weight",
 ):
-    """How much each word of a translation attends to each word of its source, or depends on it.
+    """Draws how much each word of a translation attends to, or depends on, each source word.
 
     Args:
       source: words.
       target: words.
-      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, of which the greatest is the
-        darkest.
+      weights: [T, S], weights from 0 to 1, or other numbers from 0 on, the greatest drawn darkest.
       file: the picture to write.
-      label: what the numbers are.
+      label: the name of the numbers.
     """
     size = [1.8 + 0.32 * max(len(words), 3) for words in (source, target)]
     figure = Figure(figsize=(size[0] + 0.8, size[1]), dpi=150, layout="constrained")
@@ -330,7 +333,7 @@ def attention(
 
 
 def by_length(spans: Sequence[str], curves: dict[str, list[float]], file: str | pathlib.Path):
-    """BLEU against the length of the source.
+    """Draws BLEU against the length of the source.
 
     Args:
       spans: of lengths, from the shortest.
@@ -352,13 +355,13 @@ def sweep(
     lines: dict[str, float],
     file: str | pathlib.Path,
 ):
-    """Log-perplexity against a number of the experiment.
+    """Draws log-perplexity against a number of the experiment.
 
     Args:
       field: its name.
-      curves: by name, the points (see zoo.evaluation.reports.sweep.Point), of which those of
-        several runs have a bar from the least to the greatest.
-      lines: what does not have the number, nats per token.
+      curves: by name, the points (see zoo.evaluation.reports.sweep.Point); a point of several runs
+        has a bar from the least to the greatest.
+      lines: by name, the log-perplexity of runs without the number, nats per token.
       file: the picture to write.
     """
     figure, axes = _axes(f"Log-perplexity by {field}", field, "nats per token")

@@ -26,8 +26,7 @@ class Spectrum:
 
     Attributes:
       singular_values: of the [contexts, V] matrix, float64, largest first.
-      bound: the rank that they were computed to: the number of contexts, or of words if that is
-        smaller.
+      bound: the greatest possible rank: the number of contexts or of words, whichever is smaller.
     """
 
     singular_values: np.ndarray
@@ -35,14 +34,19 @@ class Spectrum:
 
     @property
     def rank(self) -> int:
-        """The number of singular values that are not rounding: above the float32 precision of the
-        matrix."""
+        """Number of singular values above the matrix's float32 precision; the rest is rounding."""
         precision = np.finfo(np.float32).eps * max(self.bound, 1) ** 0.5
         return int((self.singular_values > self.singular_values[0] * precision).sum())
 
 
 def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
-    """log p of every word [contexts, V], float32, after contexts that are spread over the text."""
+    """Computes log p of every word, float32 [contexts, V], after contexts spread over the text.
+
+    Args:
+      run: of a language model.
+      corpus: the text.
+      contexts: their number; fewer if the text is shorter.
+    """
     recipe, model = run.experiment.evaluation, run.experiment.language_model
     text = run.experiment.vocabulary.encode(corpus, run.lexicon)
     boundary = run.lexicon.boundary_id
@@ -78,13 +82,24 @@ def log_prob_matrix(run: Run, corpus: Corpus, contexts: int) -> np.ndarray:
 
 
 def spectrum(matrix: np.ndarray) -> Spectrum:
-    """The singular values of a matrix, by numpy in float64."""
+    """Computes the singular values of a matrix, by numpy in float64.
+
+    Args:
+      matrix: [contexts, V].
+    """
     values = np.linalg.svd(np.asarray(matrix, np.float64), compute_uv=False)
     return Spectrum(values, len(values))
 
 
 def report(workdirs: list[str], contexts: int, split: str, file: str, log=outputs.show):
     """Prints rank and spectrum of each run on one split and draws them in one picture.
+
+    Args:
+      workdirs: the runs' folders.
+      contexts: rows of each matrix.
+      split: the text.
+      file: the picture to write.
+      log: prints a line.
 
     Raises:
       UserError: there would be no context, or no picture, or a word has no probability.
@@ -102,8 +117,8 @@ def report(workdirs: list[str], contexts: int, split: str, file: str, log=output
             matrix = log_prob_matrix(run, corpus, contexts)
         if not np.isfinite(matrix).all():
             raise UserError(
-                f"{workdir} holds some words to be impossible, whose log-probabilities are not "
-                "finite: its matrix has no rank."
+                f"{workdir} gives some words probability 0, and with log-probabilities that are "
+                "not finite the matrix has no rank: leave this run out."
             )
         singular = spectrum(matrix)
         curves[name] = singular.singular_values / singular.singular_values[0]

@@ -1,4 +1,4 @@
-"""Runs of one recipe that differ in their seed alone, put together."""
+"""Grouping of runs of one recipe that differ in their seed alone."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,10 +7,10 @@ from zoo.evaluation.reports.paired import Runs
 
 
 def grouped(names: Iterable[str], results: Mapping[str, Mapping]) -> list[tuple[str, ...]]:
-    """Runs in groups, in the order of their first ones.
+    """Groups runs, in the order of the groups' first runs.
 
-    Runs are of one group if their passports have the recipe but for its seed, and other seeds; runs
-    whose passports do not say stand alone.
+    Runs are of one group if their passports have the same recipe but for the seed, and different
+    seeds; a run whose passports do not record its recipe stands alone.
 
     Args:
       names: of runs.
@@ -31,18 +31,22 @@ def grouped(names: Iterable[str], results: Mapping[str, Mapping]) -> list[tuple[
 
 
 def _recipe_of(of_run):
-    """(the digest of a run's recipe but for its seed, None if it is not known; the seed)."""
+    """Returns (the digest of a run's recipe but for its seed, None if not known; the seed)."""
     training = next(iter(of_run.values())).get("training") or {}
     return training.get("recipe_but_seed") or None, training.get("seed")
 
 
 def name_of(group: tuple[str, ...]) -> str:
-    """What to call a group: its run, or the first of its runs and how many seeds there are."""
+    """Names a group: its run, or the first of its runs and the number of seeds.
+
+    Args:
+      group: names of runs.
+    """
     return group[0] if len(group) == 1 else f"{group[0]} ({len(group)} seeds)"
 
 
 def runs_of(group: tuple[str, ...], passports: Mapping[str, dict]) -> Runs | None:
-    """The figures of a group on one text, with the scores that are kept; None without any.
+    """Returns the figures of a group on one text, with the scores that are kept; None without any.
 
     Args:
       group: names of runs.

@@ -1,7 +1,7 @@
-"""Runs that differ in one field of their experiment: log-perplexity against that field.
+"""Log-perplexity against one field of the experiment, for runs that differ in that field.
 
 Runs that differ in nothing but their seed stand at one place, by their mean, least and greatest;
-those that differ in other fields, too, are curves of their own.
+runs that differ in other fields, too, are curves of their own.
 """
 
 import dataclasses
@@ -25,7 +25,10 @@ SEED = "training.seed"
 class Point:
     """Runs that differ in their seed at most.
 
-    value: of the field, None without it. losses: nats per token. workdirs: of the runs.
+    Attributes:
+      value: of the field, None without it.
+      losses: nats per token.
+      workdirs: of the runs.
     """
 
     value: float | None
@@ -38,7 +41,7 @@ class Point:
         return statistics.fmean(self.losses)
 
     def line(self) -> str:
-        """The point as text."""
+        """Formats the point as text."""
         value = "-" if self.value is None else f"{self.value:,}"
         spread = ""
         if len(self.losses) > 1:
@@ -47,14 +50,19 @@ class Point:
 
 
 def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
-    """The number at a dotted field, such as "vocabulary.features.0.count", of a run's experiment.
+    """Returns the number at a dotted field of a run's experiment.
 
-    Of a path with a range, 'a.txt[:864]', it is the length of the range: sentences, for a learning
-    curve; of data.train without a range that says so, 'a.txt' or 'a.txt[:-100]', the sentences that
-    the run's passports say it was trained on. None if the experiment has no such field.
+    The value of a path with a range, 'a.txt[:864]', is the length of the range: sentences, for a
+    learning curve. For data.train without a range of known length, 'a.txt' or 'a.txt[:-100]', it is
+    the number of sentences that the run was trained on, by its passports. None if the experiment
+    does not have the field.
+
+    Args:
+      workdir: the run's folder.
+      field: its dotted name, such as "vocabulary.features.0.count".
 
     Raises:
-      UserError: the folder holds no run, or there is something else than a number.
+      UserError: the folder does not hold a run, or the value is not a number.
     """
     value = _without(_experiment(workdir), field)[0]
     if isinstance(value, str):
@@ -63,12 +71,14 @@ def value_of(workdir: str | pathlib.Path, field: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{field} of {workdir} is no number, but {value!r}: name a field that is.")
+        raise UserError(
+            f"{field} of {workdir} is not a number, but {value!r}: name a field with a number."
+        )
     return value
 
 
 def _length(path):
-    """Of how many sentences the range of a path is, as it is written; None if that says nothing."""
+    """Returns the number of sentences that a path's [a:b] suffix selects; None if it varies."""
     part = files.Part.parse(path).range
     start, stop = part.start or 0, part.stop
     if stop is None or start < 0 or stop <= start:
@@ -77,7 +87,7 @@ def _length(path):
 
 
 def _trained_on(workdir, path):
-    """The sentences of a text that a run was trained on, by its passports; None if none says so."""
+    """Returns how many of a text's sentences a run was trained on, by its passports, or None."""
     name = files.Part.parse(path).path
     for passport in read_results([workdir])[workdir].values():
         for text in passport.get("trained_on") or ():
@@ -87,14 +97,14 @@ def _trained_on(workdir, path):
 
 
 def _experiment(workdir):
-    """A run's experiment as JSON."""
+    """Reads a run's experiment as JSON."""
     if records.is_record(workdir):
         return json.loads(json.dumps(records.record_of(workdir).experiment))
     return configuration.to_json(Workdir(workdir).experiment())
 
 
 def _without(experiment, field):
-    """(the value at a field, None if there is none; the experiment without it)."""
+    """Returns (the value at a field, None if there is none; the experiment without it)."""
     inner, names = experiment, field.split(".")
     for depth, name in enumerate(names):
         try:
@@ -103,14 +113,19 @@ def _without(experiment, field):
         except (KeyError, IndexError, TypeError, ValueError):
             return None, experiment
         if depth == len(names) - 1:
-            # Of paths with ranges the files must agree.
+            # Runs whose paths differ in the range alone are of one curve.
             inner[item] = files.Part.parse(value).path if isinstance(value, str) else None
             return value, experiment
         inner = value
 
 
 def settings_of(workdir: str | pathlib.Path, field: str) -> str:
-    """All of a run's experiment but the field and the seed, as text to compare."""
+    """Returns a run's experiment without the field and the seed, as text to compare.
+
+    Args:
+      workdir: the run's folder.
+      field: its dotted name.
+    """
     experiment = _experiment(workdir)
     for name in (field, SEED):
         experiment = _without(experiment, name)[1]
@@ -118,10 +133,11 @@ def settings_of(workdir: str | pathlib.Path, field: str) -> str:
 
 
 def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
-    """Curves, in the order of their first runs: the points of each, by the field's value.
+    """Returns curves, in the order of their first runs: the points of each, by the field's value.
 
     Args:
       losses: nats per token, by the run's folder.
+      field: its dotted name.
     """
     curves: dict = {}
     for workdir, loss in losses.items():
@@ -139,8 +155,14 @@ def points_of(losses: dict[str, float], field: str) -> list[list[Point]]:
 def report(field: str, workdirs: list[str], file: str, log=outputs.show):
     """Prints log-perplexities, nats per token, in the order of the field, and draws them.
 
-    Runs whose experiments do not have the field come last, and are horizontal lines. Those that
-    were trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
+    Runs whose experiments do not have the field come last, and are horizontal lines. Runs that were
+    trained or selected on a text (see `zoo.evaluation.overlap`) are named and not drawn.
+
+    Args:
+      field: its dotted name.
+      workdirs: the runs' folders, or records.
+      file: the picture to write.
+      log: prints a line.
 
     Raises:
       UserError: no run has the field, a run has no results, they are not of the same quantity, or
@@ -191,8 +213,8 @@ def report(field: str, workdirs: list[str], file: str, log=outputs.show):
     if not drawn:
         raise UserError(
             "there is nothing to draw: every run with the field was trained on its text, or its "
-            "checkpoint chosen on it, as zoo compare says: judge the runs on another text."
+            "checkpoint chosen on it (see zoo compare): judge the runs on another text."
         )
     plots.sweep(field, drawn, heights, file)
-    for line in (*lines, file):  # after the picture: who reads the lines may stop before the last
+    for line in (*lines, file):  # after the picture, in case the lines' reader stops early
         log(line)
