@@ -241,5 +241,7 @@ def test_what_cannot_be_is_refused(component, random):
         component.apply(params, hidden[:2], memory, jnp.asarray(MASK))
     with pytest.raises(UserError, match=r"size of Luong is -1"):
         Luong(size=-1)
+    with pytest.raises(UserError, match=r"size of Bahdanau is -1"):
+        Bahdanau(size=-1)
     with pytest.raises(UserError, match=r"units of Bahdanau is -1"):
         Bahdanau(units=-1)

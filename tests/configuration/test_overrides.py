@@ -158,6 +158,7 @@ def test_several_settings_apply_in_order():
         ("vocabulary.minimum_count=0", "vocabulary.minimum_count is 0: give at least 1."),
         ("vocabulary.maximum_size=-1", "vocabulary.maximum_size is -1: give at least 0."),
         ("vocabulary.boundary_marks=0", "vocabulary.boundary_marks is 0: give at least 1."),
+        ("evaluation.state=words", "evaluation.state is 'words': give one of carried, sentences."),
         ("vocabulary.boundary=some", "vocabulary.boundary is 'some': give one of counted, unco"),
     ],
 )

@@ -165,7 +165,6 @@ def test_the_card_says_what_is_known(exports, tmp_path):
     figures = json.loads(passport.read_text())["figures"]
     parameters = sum(leaf.size for leaf in jax.tree.leaves(Run.load(path).params))
     assert f"A LanguageModel of {parameters:,} parameters (Features, LSTM, LogLinear)" in text
-    assert "- What the model was trained on is not recorded." in text
     assert "CC0, as the test says" in text and "| validation | sentences |" in text
     assert f"{figures['log_perplexity']:.4f}" in text
     # Command lines name folders of the machine.
