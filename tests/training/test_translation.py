@@ -276,7 +276,7 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
 
 
 def test_what_cannot_be_translated_is_said():
-    with pytest.raises(UserError, match=r"has no sources, and model is SequenceToSequence"):
+    with pytest.raises(UserError, match=r"has no sources, but model is SequenceToSequence"):
         tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
     with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
         tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))

@@ -303,7 +303,7 @@ def test_parameters_that_lie_by_frequency_need_the_same_frequencies(tmp_path):
 
 
 def test_parts_that_cannot_be_frozen(tmp_path):
-    with pytest.raises(UserError, match=r"'cor', which is no part .* core, embedding, head\."):
+    with pytest.raises(UserError, match=r"'cor', which is not a part .* core, embedding, head\."):
         small.trainer(small.experiment(frozen=("cor",)), tmp_path)
     with pytest.raises(UserError, match=r"leaves no parameter to train"):
         small.trainer(small.experiment(frozen=("embedding", "core", "head")), tmp_path)
