@@ -25,8 +25,8 @@ class UserError(Exception):
 def field_name(recipe, field: str, name: str = "") -> str:
     """Returns the name of a recipe's field in messages: "name.field" or "field of Class".
 
-    A component does not know its path in a recipe; `zoo.configuration` adds the path to the message
-    where it sets a field by path.
+    A component does not know its path in a recipe, or whether it is in one. Where a field is set by
+    its path, `zoo.configuration` names the path in the message.
 
     Args:
       recipe: the recipe.

@@ -265,7 +265,7 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
     other = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)
     recipe = experiment(other, MORPHOLOGY, frozen=("encoder",))
     recipe = dataclasses.replace(recipe, init_from=str(folder))
-    with pytest.raises(UserError, match="features or letters of this run are others"):
+    with pytest.raises(UserError, match="features or letters of this run differ"):
         small.trainer(recipe, tmp_path / "second")
     recipe = dataclasses.replace(
         experiment(dataclasses.replace(MODEL, head=ImportanceSampling(samples=5))),

@@ -276,13 +276,13 @@ class Vocabulary:
 
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
-        judge = "" if self.open_classes else "give --add-words FILE, a file with them, "
+        remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
         return UserError(
             f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "
             f"{'are' if len(words) > 1 else 'is'} not in the lexicon: {named(words)}; leave "
-            f"{'them' if len(words) > 1 else 'it'} out, {judge}or train with "
+            f"{'them' if len(words) > 1 else 'it'} out, {remedy}or train with "
             f"vocabulary.unknown=counted or skipped{noted}."
         )
 

@@ -144,7 +144,12 @@ class Checkpoints:
         return None
 
     def progress_file(self, kind: str, step: int) -> Any:
-        """Returns the path of the file with a checkpoint's progress, for messages."""
+        """Returns the path of the file with a checkpoint's progress, for messages.
+
+        Args:
+          kind: "last" or "best".
+          step: the step of the checkpoint.
+        """
         return self.folder / kind / str(step) / "progress" / "metadata"
 
     def restore(self, kind: str, like: Any, log=print) -> tuple[int, Any, dict] | None:

@@ -139,7 +139,12 @@ class SeenTexts:
     made_with: dict = dataclasses.field(default_factory=dict)
 
     def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
-        """Adds the texts of another run, whose origin is `by`, such as "init_from runs/a"."""
+        """Adds the texts of another run.
+
+        Args:
+          other: the texts of the other run.
+          by: the origin of these texts, such as "init_from runs/a".
+        """
         return dataclasses.replace(
             self,
             trained_on=self.trained_on + other.trained_on.through(by),

@@ -1,8 +1,8 @@
-"""A moving average of the parameters, judged in their place.
+"""A moving average of the parameters, evaluated in their place.
 
 average <- d average + (1 - d) params after every step, d = min(decay, (1 + t) / (10 + t)) after t
-steps, so that the values drawn at the start are soon forgotten. Polyak and Juditsky, "Acceleration
-of stochastic approximation by averaging" (1992), have the mean of all steps; this one forgets.
+steps, so that the random start values are soon forgotten. Polyak and Juditsky, "Acceleration of
+stochastic approximation by averaging" (1992), take the mean of all steps; this average decays.
 """
 
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ def keep_average(decay: float) -> optax.GradientTransformation:
     """
 
     def init(params):
-        # Copies: a training step donates its state, in which no array may stand twice.
+        # Copies: a training step donates its state, which must not have an array twice.
         return AverageState(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
 
     def update(updates, state, params):

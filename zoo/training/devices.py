@@ -134,7 +134,7 @@ class Devices:
         return state
 
     def everywhere(self, tree):
-        """Converts replicated results of a step to arrays of the mesh; nothing is copied."""
+        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
         return tree
 
     def whole(self, state):
@@ -222,7 +222,7 @@ class PmapDevices(Devices):
         return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
 
     def everywhere(self, tree):
-        """Converts replicated results of a step to arrays of the mesh; see Devices.everywhere."""
+        """Converts outputs of a step, except carries, to arrays of the mesh, without copying."""
         return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
 
     def whole(self, state):
@@ -278,7 +278,12 @@ def _of_processes() -> str:
 
 
 def placed(array, layout) -> jax.Array:
-    """Puts a host array on devices: each device receives only its shard."""
+    """Puts a host array on devices: each device receives only its shard.
+
+    Args:
+      array: the host array.
+      layout: the sharding.
+    """
     array = np.asarray(array)
     return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
 
@@ -299,5 +304,10 @@ def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
 
 
 def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
-    """Returns a ShapeDtypeStruct with a sharding."""
+    """Returns a ShapeDtypeStruct with a sharding.
+
+    Args:
+      shape: an array or a ShapeDtypeStruct.
+      layout: the sharding.
+    """
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)

@@ -52,7 +52,7 @@ class MeshDevices(Devices):
         if model > min(words):
             raise UserError(
                 f"parallel.model={model} are more shards than there are words, {min(words)}: give "
-                "fewer."
+                "a smaller number."
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
@@ -71,8 +71,8 @@ class MeshDevices(Devices):
         if self._not_by_rows and not layouts:
             raise UserError(
                 f"parallel.model={model} divides neither the rows nor the columns of "
-                f"{'; '.join(self._not_by_rows)}, so that nothing would be shared out: give a "
-                "number that divides some, or parallel.model=1."
+                f"{'; '.join(self._not_by_rows)}, so that nothing would be sharded: give a number "
+                "that divides some, or parallel.model=1."
             )
         self._of_state = [self._of_leaf(path_name(path), x, layouts) for path, x in leaves]
 
@@ -125,7 +125,14 @@ class MeshDevices(Devices):
         return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
 
     def step_shapes(self, state, tables, batch, key):
-        """Returns the shapes of a compiled step's arguments with shardings, to lower it."""
+        """Returns the shapes of a compiled step's arguments with shardings, to lower it.
+
+        Args:
+          state: shapes of a TrainState.
+          tables: shapes of the task's tables.
+          batch: shapes of a Batch.
+          key: shape of the key data.
+        """
         layouts = (
             self.layouts(state),
             jax.tree.map(lambda x: self._of_table(x.shape), tables),

@@ -268,6 +268,10 @@ def _name(path: Path) -> str:
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
     """Splits tables off parameters.
 
+    Args:
+      params: the parameters, nested dicts.
+      paths: paths of the tables.
+
     Returns:
       (the parameters without the tables at `paths`, {path: table}).
     """
@@ -286,7 +290,12 @@ def _without(params, paths):
 
 
 def join(dense: dict, tables: dict[Path, Any]) -> dict:
-    """Puts tables back into parameters: the inverse of `split`."""
+    """Puts tables back into parameters: the inverse of `split`.
+
+    Args:
+      dense: the parameters without the tables.
+      tables: {path: table}.
+    """
     for path, table in tables.items():
         dense = _with(dense, path, table)
     return dense

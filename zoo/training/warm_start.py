@@ -72,8 +72,8 @@ def read(
         lines.append(f"{name}: initialised anew ({difference}).")
     if not taken:
         raise UserError(
-            f"init_from={path}: no part of that model fits this one ({' '.join(lines)[:-1]}): give "
-            "this model the embedding, the core or the head of that one."
+            f"init_from={path}: no part of that model fits this model ({' '.join(lines)[:-1]}): "
+            "give this model the embedding, the core or the head of that model."
         )
     record = {
         "workdir": path,
@@ -140,9 +140,9 @@ def _check_words(path, name, component, params, theirs, ours):
         of_words = True
     if of_words:
         raise UserError(
-            f"init_from={path}: its {name} has parameters of its words, and the words, features or "
-            f"letters of this run are others ({len(theirs):,} words there, {len(ours):,} here): "
-            f"give this run the data and the vocabulary of that one, or another model.{name}."
+            f"init_from={path}: its {name} has parameters of its words, but the words, features or "
+            f"letters of this run differ ({len(theirs):,} words there, {len(ours):,} here): give "
+            f"this run the data and the vocabulary of that run, or another model.{name}."
         )
 
 
@@ -155,6 +155,6 @@ def _check_counts(path, name, component, theirs, ours):
     old, new = component.tables(theirs), component.tables(ours)
     if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
         raise UserError(
-            f"init_from={path}: its {name} orders words by their frequencies, which are others in "
-            f"this run: give this run the data of that one, or another model.{name}."
+            f"init_from={path}: its {name} orders words by their frequencies, which differ in this "
+            f"run: give this run the data of that run, or another model.{name}."
         )
