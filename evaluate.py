@@ -1,4 +1,4 @@
-"""Judges a trained model: python evaluate.py DIR [--split NAME] [--data PATH] ...
+"""Evaluates a trained model: python evaluate.py DIR [--split NAME] [--data PATH] ...
 
 The same as `python -m zoo evaluate`; it is written in zoo/commands/evaluate.py.
 """
@@ -9,8 +9,8 @@ from zoo.commands import program
 
 
 def main(words: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and does what it says."""
-    # Here, where a package that commands need and that is not there is a user's error.
+    """Evaluates a model, with the words of a command line; by default the process's arguments."""
+    # Imported here, where `program` reports a missing package to the user.
     from zoo.commands import evaluate
 
     evaluate.main(words)

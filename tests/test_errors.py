@@ -77,7 +77,7 @@ def test_a_config_file_without_its_suffix(command, tmp_path, monkeypatch):
         ("model.head.tied=true", "model.embedding.size=8"),
         ("training.optimizer.schedule.warmup=99", "Constant has no fields"),
         ("init_from=nowhere", "init_from: nowhere does not hold a run"),
-        ("training.frozen=cor", "'cor', which is no part of the model"),
+        ("training.frozen=cor", "'cor', which is not a part of the model"),
         ("training.rates=((cor,2),)", "'cor', under which no parameter is trained"),
     ],
 )
@@ -133,8 +133,8 @@ def test_a_work_directory_that_is_something_else(command, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     file = tmp_path / "mine.txt"
     for workdir, said in (
-        (tmp_path, "is not a run of this zoo"),
-        (file, "is not a run of this zoo"),
+        (tmp_path, "is not a run of Zoo"),
+        (file, "is not a run of Zoo"),
         (file / "run", f"cannot be made ({file} is a file)"),
     ):
         result = command("micro_softmax", *MICRO, workdir=workdir)

@@ -76,7 +76,7 @@ def test_work_of_another_machine_is_left_for_a_day(tmp_path):
 
 def test_of_two_that_make_a_folder_the_second_is_told(tmp_path):
     with (
-        pytest.raises(UserError, match="out was made by another process just now: look at it"),
+        pytest.raises(UserError, match="out has just been made by another process: look at it"),
         temporary_files.folder(tmp_path / "out") as second,
     ):
         with temporary_files.folder(tmp_path / "out") as first:

@@ -1,7 +1,7 @@
 """Zoo: output layers for recurrent language models.
 
-What a config needs stands here; parts are imported from their rooms, such as zoo.heads, which need
-nothing but what they use: `import zoo.heads` does not read the rest of the house.
+The names that a config needs are here; components are imported from their packages, such as
+zoo.heads. `import zoo.heads` imports only the packages that heads need.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zoo.experiment import Evaluation, Experiment, Parallel, Training
     from zoo.lexicon import Lexicon
 
-# Imported when they are asked for.
+# Imported on first access.
 __getattr__, __dir__ = lazy.names(
     __name__,
     {

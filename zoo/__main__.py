@@ -1,4 +1,4 @@
-"""python -m zoo COMMAND: everything that the zoo does; see zoo/commands."""
+"""Runs a command of Zoo: python -m zoo COMMAND; see zoo/commands."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ from zoo.commands import program
 
 
 def main(arguments: Sequence[str] | None = None):
-    """Reads a command line, by default the process's own, and does what it says."""
-    # Here, where a package that commands need and that is not there is a user's error.
+    """Runs the command of a command line; by default the process's arguments."""
+    # Imported here, where `program` reports a missing package to the user.
     from zoo.commands import command_line
 
     command_line.main(arguments)
 
 
 def console():
-    """The console script `zoo`."""
+    """Runs the console script `zoo`."""
     program.program(main)
 
 

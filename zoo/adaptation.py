@@ -1,8 +1,8 @@
-"""Adaptation: a trained model of this zoo as the background of another.
+"""Adaptation: a trained model as the background of another.
 
-Dymetman and Xiao, "Log-linear RNNs" (2016), section 4: a background that was trained on much text,
-b(x | history), and a log-linear model over it that learns from a little text of another kind where
-to depart from it.
+Dymetman and Xiao, "Log-linear RNNs" (2016), section 4: a background b(x | history) is trained on
+much text, and a log-linear model over it learns from little text of another kind where to depart
+from it.
 """
 
 import dataclasses
@@ -31,7 +31,14 @@ logger = logging.getLogger(__name__)
 
 
 class TrainedRun(typing.NamedTuple):
-    """A trained run as it was when it was read from its folder."""
+    """A trained run, read from its folder.
+
+    Attributes:
+      model: the model.
+      lexicon: its words.
+      params: its best parameters.
+      tables: its tables for evaluation.
+    """
 
     model: LanguageModel
     lexicon: Lexicon
@@ -40,13 +47,20 @@ class TrainedRun(typing.NamedTuple):
 
     @classmethod
     def read(cls, workdir: str) -> "TrainedRun":
-        """Reads the run of a folder; UserError if there is none, or it has classes of strings."""
+        """Reads the run of a folder.
+
+        Args:
+          workdir: the folder.
+
+        Raises:
+          UserError: the folder does not have a run, or the run has classes of strings.
+        """
         files.check_path(workdir)
         folder = Workdir(location.absolute(location.path_of(workdir)))
         if not folder.exists():
             raise UserError(
-                f"the background {workdir} holds no run (looked for {folder.path}): train one "
-                "there, or start from the folder in which its path is right."
+                f"the background {workdir} does not hold a run (looked for {folder.path}): train "
+                "one there, or start Zoo in the folder to which this path is relative."
             )
         experiment = folder.experiment()
         if experiment.vocabulary.open_classes:
@@ -56,7 +70,7 @@ class TrainedRun(typing.NamedTuple):
             )
         lexicon = folder.lexicon()
         _, params = folder.params(experiment, lexicon, log=logger.warning)
-        # With the tables, a run that this one in turn has as background is read as well.
+        # Evaluation tables include the run that is the background of this run, if there is one.
         model = experiment.language_model
         return cls(model, lexicon, params, model.evaluation_tables(lexicon))
 
@@ -64,21 +78,25 @@ class TrainedRun(typing.NamedTuple):
 @jax.tree_util.register_static
 @dataclasses.dataclass(frozen=True)
 class Static:
-    """A model among tables: part of what is compiled, no array."""
+    """A model in a pytree of tables, as static data of compiled functions.
+
+    Attributes:
+      model: the model.
+    """
 
     model: LanguageModel
 
 
 @dataclasses.dataclass(frozen=True)
 class Trained(ContextualBackground):
-    """b(x | c) = p(x | all words before) under the best parameters of a finished run, frozen.
+    """A background b(x | c) = p(x | all words before) under a run's best parameters, frozen.
 
-    A word that the run does not know is read as its <unk>, and all of those share the probability
-    of <unk>. Words that it knows and this lexicon does not are left out; the head normalises. With
-    the same words b is the run's model exactly.
+    A word that the run does not know is read as the run's <unk>; all such words share the
+    probability of <unk>. Words of the run that this lexicon does not have are left out; the head
+    normalises. With the same words b is exactly the run's model.
 
-    The folder is read once, by `prepare` or `tables`, when an experiment is built or a run loaded.
-    The other methods read what these have found.
+    `prepare` or `tables` reads the folder once, when an experiment is built or a run loaded. The
+    other methods use the model and tables that were read.
 
     Attributes:
       workdir: the folder of the run, which must stay as it is.
@@ -91,11 +109,11 @@ class Trained(ContextualBackground):
         return TrainedRun.read(self.workdir)
 
     def prepare(self, lexicon, texts):
-        """The run's words for those of the lexicon, and a digest of its parameters.
+        """Maps the words of the lexicon to words of the run, and hashes the run's parameters.
 
         Raises:
-          UserError: there is no such run, it has classes of strings, or it has neither a word nor
-            an unknown word.
+          UserError: the folder does not have a run, the run has classes of strings, or it lacks a
+            word of the lexicon and an unknown word.
         """
         _, theirs, params, _ = self._run
         try:
@@ -103,8 +121,9 @@ class Trained(ContextualBackground):
         except NoUnknownWord as error:
             word = error.args[0]
             raise UserError(
-                f"the model of {self.workdir} does not know {word!r}, nor any unknown word: give "
-                "this one a vocabulary of its words, or train it with vocabulary.unknown=counted."
+                f"the model of {self.workdir} does not have {word!r} or an unknown word: give this "
+                "model a vocabulary of that model's words, or train that model with "
+                "vocabulary.unknown=counted."
             ) from error
         return {
             "place": shared.word_ids,
@@ -113,7 +132,11 @@ class Trained(ContextualBackground):
         }
 
     def tables(self, lexicon):
-        """Model, parameters and tables of the run; UserError if it has changed since `prepare`."""
+        """Returns model, parameters and tables of the run.
+
+        Raises:
+          UserError: the run's parameters have changed since `prepare`.
+        """
         model, theirs, params, their_tables = self._run
         kept = lexicon.background_tables
         if not np.array_equal(kept["digest"], _digest(params)):
@@ -126,16 +149,16 @@ class Trained(ContextualBackground):
             "model": Static(model),
             "params": params,
             "tables": their_tables,
-            # None if the words are the same in the same order, so that none need be gathered.
+            # None if the words are the same in the same order: then no gather is needed.
             "place": None if same else jnp.asarray(kept["place"]),
             "log_share": jnp.asarray(kept["log_share"]),
         }
 
     def initial_carry(self, batch):
-        """The carry of the run's model before any word.
+        """Returns the carry of the run's model before the first word.
 
         Raises:
-          ValueError: the run has not been read.
+          ValueError: neither `prepare` nor `tables` has read the run.
         """
         if "_run" not in vars(self):
             raise ValueError(
@@ -145,22 +168,25 @@ class Trained(ContextualBackground):
         return self._run.model.initial_carry(batch)
 
     def apply(self, tables, words, carry, *, reset=None):
-        """Runs the trained model: words [B, T] -> ((hidden [B, T, D], the context of its head),
-        carry)."""
+        """Runs the trained model over words [B, T].
+
+        Returns:
+          ((hidden states [B, T, D], the context of the run's head), carry).
+        """
         hidden, context, carry = tables["model"].model.states(
             tables["params"], tables["tables"], _theirs(tables, words), carry, reset=reset
         )
         return (hidden, context), carry
 
     def log_prob(self, tables, contexts, words):
-        """log b(words | c), nats, [...]."""
+        """Computes log b(words | c), nats, [...]."""
         head, *arguments = _head(tables)
         hidden, context = contexts
         log_prob = head.log_prob(*arguments, hidden, _theirs(tables, words), context=context)
         return log_prob + tables["log_share"][words]
 
     def log_probs(self, tables, contexts):
-        """log b of every word, nats, [..., V]."""
+        """Computes log b(x | c) for every word x, nats, [..., V]."""
         head, *arguments = _head(tables)
         hidden, context = contexts
         log_probs = head.log_probs(*arguments, hidden, context=context)
@@ -170,22 +196,22 @@ class Trained(ContextualBackground):
 
 
 def _head(tables):
-    """(the run's head, its parameters, its tables)."""
+    """Returns (the run's head, its parameters, its tables)."""
     model = tables["model"].model
     return model.head, model.head_params(tables["params"]), tables["tables"]["head"]
 
 
 def _theirs(tables, words):
-    """The run's words for those of the lexicon."""
+    """Maps word ids of the lexicon to word ids of the run."""
     return words if tables["place"] is None else tables["place"][words]
 
 
 @dataclasses.dataclass(frozen=True)
 class WithWordsOf(Source):
-    """A source whose lexicon also has the words of a run, so that figures are over the same V.
+    """A source whose lexicon also has the words of a run, so that perplexities have the same V.
 
     Attributes:
-      source: where the text comes from.
+      source: the source of the text.
       workdir: the folder of the run.
     """
 
@@ -215,10 +241,10 @@ class WithWordsOf(Source):
         return self.source.texts()
 
     def lexicon_entries(self):
-        """The words of the run, with what the source knows of them."""
+        """Returns the words of the run, with the features that the source has for them."""
         files.check_path(self.workdir)
         folder = Workdir(self.workdir)
-        folder.experiment()  # its error says that there is no run
+        folder.experiment()  # raises UserError if the folder does not hold a run
         lexicon = folder.lexicon()
         marks = (lexicon.unknown, lexicon.boundary)
         words = {word: () for word in lexicon.words if word not in marks}
@@ -226,7 +252,7 @@ class WithWordsOf(Source):
 
 
 def _digest(params) -> np.ndarray:
-    """A hash of all parameters, uint8 [32]."""
+    """Hashes all parameters, uint8 [32]."""
     hasher = hashlib.sha256()
     for leaf in jax.tree.leaves(params):
         hasher.update(np.asarray(leaf).tobytes())

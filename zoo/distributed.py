@@ -1,9 +1,9 @@
 """Several processes that train one run, by `jax.distributed`.
 
-Each process runs the same command. They read the data and the run's folder alike, compute and write
-checkpoints together, and process 0 alone writes the small files. A process that ends takes the
-others with it: JAX raises an error in a collective, or ends the process by abort(), of which
-`zoo.commands.supervised` makes one sentence.
+Each process runs the same command. All processes read the data and the run's folder, compute and
+write checkpoints together; only process 0 writes the small files. When a process ends, JAX raises
+an error in a collective of the others, or ends them by abort(), which `zoo.commands.supervised`
+reports as one sentence.
 """
 
 import collections
@@ -26,33 +26,34 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from zoo import version
 from zoo.errors import ProcessLost, UserError, shortened
 
-# Seconds without a sign of life until a process counts as lost, and in which all have to leave when
-# one does. The signs come from a thread that neither Python nor a compilation holds up.
+# Seconds without a heartbeat until a process counts as lost, and seconds within which all processes
+# must leave once one does. Neither Python nor a compilation blocks the thread of heartbeats.
 HEARTBEAT, LEAVING = 30, 10
 AUTO = "auto"
 _PORT = r"([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"  # 1 to 65535
 _ADDRESS = re.compile(rf"([^\s\[\]:/]+|\[[0-9a-fA-F:.]+\]):{_PORT}", re.ASCII)
-# How messages of failed collectives and of the coordinator begin: not those of too little memory.
+# First words of error messages of failed collectives and of the coordinator. RESOURCE_EXHAUSTED,
+# too little memory, is not one of them.
 _STATUS = ("UNKNOWN", "UNAVAILABLE", "INTERNAL", "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED")
 
 
 def first() -> bool:
-    """Whether this is process 0, which writes what one process writes."""
+    """Whether this is process 0, which alone writes logs, metrics and small files."""
     return jax.process_index() == 0
 
 
 @contextlib.contextmanager
 def joined(coordinator: str | None, count: int | str | None, index: int | None) -> Iterator[None]:
-    """Joins the processes of a run, for as long as the context lasts; before JAX is used.
+    """Connects the processes of a run within a context, to be entered before JAX is used.
 
     Args:
-      coordinator: HOST:PORT at which process 0 is met.
-      count: number of processes, or "auto" for what JAX finds out from SLURM, Open MPI, Kubernetes
-        or a slice of TPUs about each that is not given. None or 1: this process is alone.
+      coordinator: HOST:PORT of process 0.
+      count: number of processes. "auto": JAX finds the arguments that are None from SLURM,
+        Open MPI, Kubernetes or a slice of TPUs. None or 1: this process is alone.
       index: number of this process, from 0.
 
     Raises:
-      UserError: the processes cannot meet.
+      UserError: the processes cannot connect.
       ProcessLost: another process has ended.
     """
     if not several(coordinator, count, index):
@@ -72,10 +73,10 @@ def joined(coordinator: str | None, count: int | str | None, index: int | None) 
 
 
 def _lost(error: BaseException | None) -> str:
-    """What JAX says of a collective that another process's end broke off; "" for other errors.
+    """Returns JAX's message if an error is due to another process's end, else "".
 
-    Depending on where it is noticed, it is an error of JAX's own or a ValueError, and orbax may
-    have raised another one in its place.
+    Depending on the operation it is one of JAX's own errors or a ValueError, or the cause of an
+    error of orbax.
     """
     while error is not None:
         text = str(error).strip().partition("\n")[0]
@@ -86,15 +87,20 @@ def _lost(error: BaseException | None) -> str:
 
 
 def several(coordinator: str | None, count: int | str | None, index: int | None) -> bool:
-    """Whether options ask for several processes; see `joined`.
+    """Whether options ask for several processes.
+
+    Args:
+      coordinator: see `joined`.
+      count: see `joined`.
+      index: see `joined`.
 
     Raises:
-      UserError: some options lack others, or there is no such process or address.
+      UserError: an option is missing or not valid.
     """
     if coordinator is not None and not _ADDRESS.fullmatch(coordinator):
         raise UserError(
             f"--coordinator {shortened(coordinator, 80)}: give HOST:PORT, the machine of process 0 "
-            "and a port that is free there."
+            "and a free port there."
         )
     given = {"--coordinator": coordinator, "--process": index}
     if count in (None, 1):
@@ -126,11 +132,11 @@ def _initialize(coordinator, count, index):
     bind = None
     if coordinator is not None:
         host, _, port = coordinator.rpartition(":")
-        # Otherwise on all interfaces of its machine.
+        # None: the coordinator listens on all interfaces of its machine.
         bind = coordinator if host in ("localhost", "127.0.0.1") else None
         if index == 0:
             _check_free(host if bind else "", int(port))
-    # SIGTERM is the trainer's.
+    # The trainer handles SIGTERM itself.
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
@@ -143,7 +149,9 @@ def _initialize(coordinator, count, index):
             coordinator_bind_address=bind,
         )
         if count is not None and jax.process_count() != count:
-            raise ValueError(f"process 0 was told of {jax.process_count()}, this one of {count}")
+            raise ValueError(
+                f"process 0 has --processes {jax.process_count()}, this process {count}"
+            )
         _check_devices()
     except (jax.errors.JaxRuntimeError, RuntimeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
@@ -159,33 +167,38 @@ def _initialize(coordinator, count, index):
 
 
 def _check_free(host: str, port: int):
-    """UserError if this process could not listen there, for which JAX would crash."""
+    """Raises UserError if this process cannot listen at a port, where JAX would crash."""
     try:
         socket.create_server((host, port)).close()
     except OSError as error:
         raise UserError(
             f"process 0 cannot listen at port {port} ({os.strerror(error.errno or 0)}): give "
-            "--coordinator with a port that is free on its machine."
+            "--coordinator with a free port of its machine."
         ) from error
 
 
 def _check_devices():
-    """UserError, in every process, where they do not all find as many devices."""
+    """Raises UserError, in every process, unless all processes find equally many devices."""
     counts = collections.Counter(device.process_index for device in jax.devices())
     for index, count in sorted(counts.items()):
         if count != counts[0]:
             raise UserError(
-                f"process {index} finds {count} device(s) and process 0 finds {counts[0]}: let "
-                "every process see as many."
+                f"process {index} finds {count} device(s) and process 0 finds {counts[0]}: give "
+                "every process the same number of devices."
             )
 
 
 def leave(code: int):
-    """Waits until the other processes leave, too, and ends this one with an exit code if they do
-    not; before a program ends, once it has said why."""
+    """Waits until the other processes leave, too; ends this process if they do not.
+
+    To be called at the end of a program, after its messages.
+
+    Args:
+      code: the exit code if the others do not leave.
+    """
     if not jax.distributed.is_initialized():
         return
-    # JAX would end this process by abort() when they have not come in time.
+    # JAX would end this process by abort() if the others do not leave in time.
     late = threading.Timer(LEAVING - 2, os._exit, (code,))
     late.daemon = True
     late.start()
@@ -195,13 +208,14 @@ def leave(code: int):
 
 
 def check_alike(**texts: str):
-    """Compares what all processes must have in common, such as the recipe, by its hash.
+    """Checks that all processes have the same texts, such as the recipe, by their hashes.
 
     Args:
       **texts: {name: text}.
 
     Raises:
-      UserError: in every process, if one differs from process 0; names it.
+      UserError: a text of some process differs from process 0; raised in every process, and names
+        the text.
     """
     if jax.process_count() == 1:
         return
@@ -215,18 +229,22 @@ def check_alike(**texts: str):
                     f"process {index} has another {name.replace('_', ' ')} than process 0 (sha256 "
                     f"{digest.tobytes().hex()[:12]} and {first_digest.tobytes().hex()[:12]}): "
                     "start all processes with the same command on the same code and data, in a "
-                    "folder that all of them share."
+                    "shared folder."
                 )
 
 
 def wait():
-    """Waits until all processes have come to this point."""
+    """Waits until all processes have called this."""
     if jax.process_count() > 1:
         multihost_utils.sync_global_devices("wait")
 
 
 def greatest(number: int) -> jax.Array:
-    """The greatest of a number in every process, once the devices have computed it."""
+    """Computes the greatest of the numbers of all processes, asynchronously on the devices.
+
+    Args:
+      number: this process's number, an int32.
+    """
     by_device, compute = _greatest()
     mine = np.full(jax.local_device_count(), number, np.int32)
     return compute(jax.make_array_from_process_local_data(by_device, mine))
@@ -234,14 +252,14 @@ def greatest(number: int) -> jax.Array:
 
 @functools.cache
 def _greatest():
-    """(sharding of a number a device, the program of the greatest)."""
+    """Returns (sharding of one number a device, compiled function of the greatest)."""
     mesh = Mesh(np.array(jax.devices()), ("all",), axis_types=(AxisType.Auto,))
     whole = NamedSharding(mesh, PartitionSpec())
     return NamedSharding(mesh, PartitionSpec("all")), jax.jit(jnp.max, out_shardings=whole)
 
 
 def code_digest() -> str:
-    """The sha256 of the zoo's own source files, and of the versions of what computes."""
+    """Computes the SHA-256 of Zoo's source files and the versions of JAX and NumPy."""
     digest = hashlib.sha256()
     folder = pathlib.Path(version.__file__).parent
     for path in sorted(folder.rglob("*.py")):

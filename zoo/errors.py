@@ -1,4 +1,4 @@
-"""Errors of the user and interruptions: ends of a program that are no bugs."""
+"""Errors of the user and interruptions: ends of a program that are not bugs."""
 
 import math
 import signal
@@ -7,12 +7,12 @@ LONGEST = 1000  # characters of a message
 
 
 class UserError(Exception):
-    """Something that the user can put right.
+    """An error that the user can correct.
 
-    The message is one sentence: what is wrong, where, and what to do. The entry scripts print it
-    without a traceback and leave with exit code 2. Anything else is a bug and keeps its traceback.
-    Line breaks, which a quoted name or another library's message may have, become blanks, and
-    characters that cannot be printed are escaped; of a long one the middle is left out.
+    The message is one sentence: the error, its place, and its remedy. The entry scripts print it
+    without a traceback and exit with code 2. Any other exception is a bug and keeps its traceback.
+    In the message line breaks become blanks, characters that cannot be printed are escaped, and the
+    middle of a long message is left out.
     """
 
     def __init__(self, message: str):
@@ -23,17 +23,30 @@ class UserError(Exception):
 
 
 def field_name(recipe, field: str, name: str = "") -> str:
-    """A field as messages name it: "name.field", or "field of Class" of a recipe without a name.
+    """Returns the name of a recipe's field in messages: "name.field" or "field of Class".
 
-    A component does not know where it stands in a recipe, or whether it is in one: who sets its
-    fields by their paths says so himself.
+    A component does not know its path in a recipe, or whether it is in one. Where a field is set by
+    its path, `zoo.configuration` names the path in the message.
+
+    Args:
+      recipe: the recipe.
+      field: the field.
+      name: the name of the recipe; "" if it is not known.
     """
     return f"{name}.{field}" if name else f"{field} of {type(recipe).__name__}"
 
 
 def check_least(recipe, name: str = "", **least: float):
-    """Raises UserError for the first field of the recipe, called `name` if it has one, that is
-    below its least value, or not finite."""
+    """Checks that fields of a recipe are finite and not below their least values.
+
+    Args:
+      recipe: the recipe.
+      name: the name of the recipe in messages; "" if it is not known.
+      **least: {field: least value}.
+
+    Raises:
+      UserError: names the first field that is below its least value, or not finite.
+    """
     for field, lowest in least.items():
         value = getattr(recipe, field)
         if not lowest <= value < math.inf:  # nan is neither
@@ -43,8 +56,16 @@ def check_least(recipe, name: str = "", **least: float):
 
 
 def check_above(recipe, name: str = "", **limits: float):
-    """Raises UserError for the first field of the recipe, called `name` if it has one, that is not
-    above its limit, or not finite."""
+    """Checks that fields of a recipe are finite and above their limits.
+
+    Args:
+      recipe: the recipe.
+      name: the name of the recipe in messages; "" if it is not known.
+      **limits: {field: limit}.
+
+    Raises:
+      UserError: names the first field that is not above its limit, or not finite.
+    """
     for field, limit in limits.items():
         value = getattr(recipe, field)
         if not limit < value < math.inf:
@@ -53,8 +74,16 @@ def check_above(recipe, name: str = "", **limits: float):
 
 
 def check_rates(recipe, name: str, *fields: str):
-    """Raises UserError for the first of the fields of the recipe, called `name`, outside of [0,
-    1)."""
+    """Checks that fields of a recipe are in [0, 1).
+
+    Args:
+      recipe: the recipe.
+      name: the name of the recipe in messages; "" if it is not known.
+      *fields: the fields.
+
+    Raises:
+      UserError: names the first field that is not.
+    """
     for field in fields:
         value = getattr(recipe, field)
         if not 0 <= value < 1:
@@ -63,8 +92,16 @@ def check_rates(recipe, name: str, *fields: str):
 
 
 def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
-    """Raises UserError for the first field of the recipe, called `name` if it has one, that is none
-    of its choices."""
+    """Checks that fields of a recipe have known values.
+
+    Args:
+      recipe: the recipe.
+      name: the name of the recipe in messages; "" if it is not known.
+      **choices: {field: known values}.
+
+    Raises:
+      UserError: names the first field with another value, and the known values.
+    """
     for field, known in choices.items():
         value = getattr(recipe, field)
         if value not in known:
@@ -73,17 +110,24 @@ def check_choices(recipe, name: str = "", **choices: tuple[str, ...]):
 
 
 def check_seed(seed: int, name: str):
-    """Raises UserError for a seed, called `name`, outside of [0, 2**31): more is too much for a
-    key."""
+    """Checks that a seed fits a random key.
+
+    Args:
+      seed: the seed.
+      name: its name in messages.
+
+    Raises:
+      UserError: the seed is not in [0, 2**31).
+    """
     if not 0 <= seed < 2**31:
         raise UserError(f"{name} is {seed}: give a whole number from 0 to {2**31 - 1}.")
 
 
 class Interrupted(Exception):
-    """SIGTERM or Ctrl-C was received, and the state is saved; the message says how to go on.
+    """A SIGTERM, SIGHUP or Ctrl-C was received, and the state is saved.
 
     Attributes:
-      signal: which of the two; programs exit with 128 + its number, as shells expect.
+      signal: the signal; programs exit with 128 + its number, as shells expect.
     """
 
     def __init__(self, message: str, signal: signal.Signals):
@@ -95,21 +139,34 @@ class ProcessLost(Exception):
     """Another process of a run has ended; programs exit with LOST."""
 
 
-# The exit code of a process that has lost another one: BSD's "temporary failure", sysexits.h.
+# The exit code of a process that has lost another: EX_TEMPFAIL, "temporary failure", of sysexits.h.
 LOST = 75
 
 
 def printable(text: str) -> str:
-    """The text with characters escaped that a terminal would obey or cannot show, but for the ends
-    of lines."""
+    """Escapes the characters of a text that are not printable, such as control sequences.
+
+    Args:
+      text: the text; its line breaks stay.
+    """
     return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def shortened(text: str, most: int = 200) -> str:
-    """The text, or its beginning and "..." if it is long, for messages."""
+    """Shortens a text for messages.
+
+    Args:
+      text: the text.
+      most: characters that are kept, with "..." after them if there are more.
+    """
     return text if len(text) <= most else text[:most] + "..."
 
 
 def named(words: list[str], most: int = 10) -> str:
-    """The first of the words in quotation marks, for messages, and "..." if there are more."""
+    """Lists words in quotation marks for messages.
+
+    Args:
+      words: the words.
+      most: the number of words that are listed, with "..." after them if there are more.
+    """
     return ", ".join(map(repr, words[:most])) + ", ..." * (len(words) > most)

@@ -1,4 +1,4 @@
-"""An experiment: the components themselves, in one frozen dataclass."""
+"""Experiments: data, vocabulary, model, training and evaluation in one frozen dataclass."""
 
 import dataclasses
 import math
@@ -18,39 +18,40 @@ from zoo.sources.source import Held
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """How a model is trained.
+    """The training of a model.
 
     Attributes:
-      batch: lanes trained side by side, over all devices; of pairs, how many.
-      length: positions a step.
-      buckets: of pairs, how they are put into batches.
+      batch: the number of lanes, or of pairs, of a batch, over all devices.
+      length: positions of a lane in a step; not used for pairs.
+      buckets: the length buckets by which pairs are batched.
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
-      shuffle: whether the sentences are put in another order every epoch.
-      optimizer: the recipe.
+      shuffle: whether the sentences are shuffled in every epoch.
+      optimizer: the recipe of the optimiser.
       clip: greatest norm of the gradient; 0 does not clip.
-      mean_over: what the loss of a batch is a mean over, whose gradient is clipped: "tokens", or
-        "pairs", the loss of a pair being the sum over its target's tokens.
-      accumulate: in how many pieces of its lanes, one after another, the gradients of a batch are
-        formed, for one update: less memory, and the same result but for rounding. Not with
+      mean_over: the loss of a batch is the mean over "tokens", or over "pairs", where the loss of a
+        pair is the sum over its target's tokens. Clipping applies to the gradient of this mean.
+      accumulate: the number of pieces, one after another, in which the gradients of a batch are
+        computed for one update: less memory, and the same result up to rounding. Not with
         row_sparse.
-      compute: "float32", or "bfloat16" for products of matrices and hidden states with numbers of
-        half the bits, whose mantissa has 8. Parameters, the optimiser, log Z, losses, validation
-        and evaluation are float32 in any case.
-      row_sparse: whether tables of which a step reads some rows only, as sampled heads do, are
+      compute: the precision of matrix products and hidden states, "float32" or "bfloat16" (16 bits,
+        8 of them mantissa). Parameters, the optimiser, log Z, losses, validation and evaluation
+        are always float32.
+      row_sparse: whether tables of which a step reads only some rows, as with sampled heads, are
         updated in these rows only; needs SGD without momentum, Adagrad or Adam.
-      frozen: parts of the parameters that keep their values, such as "embedding" and "core". They
-        compute as they are configured, dropout and all, so that the parts above them learn from
-        states as they were when these learned; set model.core.dropout=0 where that is not wanted. A
-        tied head's weights are the embedding's.
-      rates: factors of the learning rate, by the names that paths of parameters begin with, such as
-        (("head", 0.1), ("head/bias", 1.0)); the longest name counts. After clipping.
-      average: decay of a moving average of the parameters that is validated, kept as the best and
-        evaluated in their place, such as 0.999; 0 for none. Not with row_sparse.
-      epochs: at most so many.
-      patience: stop when validation has not improved for so many validations; 0 never stops early.
-      validate_every: steps between validations; 0 validates at the end of each epoch.
-      checkpoint_every: steps between checkpoints; there is one at every validation too.
-      seed: of parameters, dropout, and the order of sentences.
+      frozen: parts of the parameters that keep their values, such as "embedding" and "core". Their
+        dropout stays as configured, so that the parts above see states as they were when the
+        frozen parts were trained; set model.core.dropout=0 to switch it off. A tied head's weights
+        belong to the embedding.
+      rates: factors of the learning rate, applied after clipping: (prefix of a parameter's path,
+        factor), such as (("head", 0.1), ("head/bias", 1.0)); the longest prefix counts.
+      average: decay of a moving average of the parameters, such as 0.999; the average is validated,
+        saved as the best checkpoint and evaluated. 0 for none. Not with row_sparse.
+      epochs: the greatest number of epochs.
+      patience: training stops when validation has not improved for this number of validations; 0
+        never stops early.
+      validate_every: steps between validations; 0 validates at the end of each epoch only.
+      checkpoint_every: steps between checkpoints, which are also saved at every validation.
+      seed: the seed of parameters, dropout, and the order of sentences.
     """
 
     batch: int = 32
@@ -85,11 +86,12 @@ class Training:
 
 @dataclasses.dataclass(frozen=True)
 class Parallel:
-    """How devices share out a model; no result depends on it but for rounding.
+    """The sharding of a model over devices, which changes results by rounding only.
 
     Attributes:
-      model: how many devices share out the rows of words of embeddings, heads and what the
-        optimiser keeps of them; the others share out the lanes. 1: all of them share out lanes.
+      model: the number of devices over which the rows of words of embeddings, heads and the
+        optimiser's state are sharded. Lanes are sharded over device count / `model`. 1: only
+        lanes are sharded.
     """
 
     model: int = 1
@@ -100,13 +102,13 @@ class Parallel:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """How a model is judged.
+    """The evaluation of a model.
 
     Attributes:
       state: "carried" along contiguous lanes, or "sentences", each from an empty state.
-      lanes: how many lanes a text is cut into. With a carried state this is a condition of the
-        figure, for each lane starts empty; with sentences it does not matter.
-      length: positions a step; matters for speed only.
+      lanes: the number of lanes a text is cut into. With a carried state it changes the perplexity,
+        for each lane starts from an empty state; with sentences it does not.
+      length: positions of a lane in a step; changes the speed only.
     """
 
     state: str = "carried"
@@ -119,7 +121,7 @@ class Evaluation:
 
 
 def _check_rates(rates):
-    """UserError for factors that are no learning rate's, or two of the same name."""
+    """Raises UserError for factors that are not above 0 and finite, and for repeated prefixes."""
     for name, rate in rates:
         if not 0 < rate < math.inf:
             raise UserError(
@@ -127,28 +129,28 @@ def _check_rates(rates):
                 "in training.frozen."
             )
     if len(dict(rates)) < len(rates):
-        raise UserError(f"training.rates={rates!r} names something twice: leave one out.")
+        raise UserError(f"training.rates={rates!r} names a parameter twice: leave one out.")
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """Data, words, model, training and evaluation; what configs/NAME.py returns.
+    """A whole recipe, as configs/NAME.py returns it.
 
     Attributes:
       data: the source.
-      vocabulary: how words are counted and read; of pairs those of the translations.
+      vocabulary: the vocabulary of the text, or of the targets of pairs.
       model: the components that are trained.
-      training: how they are trained.
-      evaluation: how they are judged.
-      init_from: a work directory of this zoo; the parts of its best parameters that fit this model
-        are the values that this one starts with. It is read once, before the first step.
-      source_vocabulary: that of the sources of pairs, without boundaries; None for the settings of
-        `vocabulary` without its features, its background and its open classes.
-      shared_lexicon: whether the words of both sides of pairs are one lexicon, by `vocabulary`.
-      parallel: how devices share out the model; it may differ where a run is resumed.
+      training: the training.
+      evaluation: the evaluation.
+      init_from: the work directory of another run, for a warm start: the parts of its best
+        parameters that fit this model are the start values. It is read once, before the first step.
+      source_vocabulary: the vocabulary of the sources of pairs, without boundaries; None: the
+        settings of `vocabulary` without features, background and open classes.
+      shared_lexicon: whether both sides of pairs share one lexicon, built by `vocabulary`.
+      parallel: the sharding of the model over devices; a resumed run may change it.
 
     Raises:
-      UserError: for a field that is not of its type, which is named.
+      UserError: a field does not have its type; names the field.
     """
 
     data: Source
@@ -166,15 +168,15 @@ class Experiment:
 
     @property
     def language_model(self) -> LanguageModel:
-        """The model, for what only a model of language can do.
+        """The model, where a language model is needed.
 
         Raises:
           UserError: it is another kind of model.
         """
         if not isinstance(self.model, LanguageModel):
             raise UserError(
-                f"model is {type(self.model).__name__}: give a run of a LanguageModel, which says "
-                "words without a source."
+                f"model is {type(self.model).__name__}: give a run of a LanguageModel, which "
+                "predicts words without a source."
             )
         return self.model
 
@@ -186,7 +188,10 @@ class Experiment:
 
     @property
     def reading_of_sources(self) -> Vocabulary:
-        """How the sources of pairs are read: words alone, for nothing is predicted of them."""
+        """The vocabulary of the sources of pairs, without boundaries, which are not needed there.
+
+        If it is not given, it has the settings of `vocabulary` for words only.
+        """
         if self.source_vocabulary is not None and not self.shared_lexicon:
             return dataclasses.replace(self.source_vocabulary, boundary="none")
         return dataclasses.replace(
@@ -194,24 +199,36 @@ class Experiment:
         )
 
     def source_of(self, corpus: Corpus) -> Corpus:
-        """The sources of a split of pairs, as they are read; UserError if it has none."""
+        """Returns the sources of a split of pairs, in lower case if the vocabulary asks for it.
+
+        Args:
+          corpus: the targets of the split.
+
+        Raises:
+          UserError: the corpus does not have sources.
+        """
         if corpus.source_text is None:
             raise UserError(
-                f"{corpus.name} has no sources, and model is {type(self.model).__name__}: give "
+                f"{corpus.name} has no sources, but model is {type(self.model).__name__}: give "
                 "data.Pairs."
             )
         lower_case = self.reading_of_sources.lower_case
         return corpus.source_text.lower_cased() if lower_case else corpus.source_text
 
     def build_sources(self, lexicon: Lexicon, corpora: dict[str, Corpus]) -> Lexicon:
-        """The lexicon of the sources of pairs, given that of the translations."""
+        """Builds the lexicon of the sources of pairs.
+
+        Args:
+          lexicon: the lexicon of the targets.
+          corpora: {split: targets with their sources}.
+        """
         if self.shared_lexicon:
             return lexicon
         sources = {split: self.source_of(corpus) for split, corpus in corpora.items()}
         return self.reading_of_sources.build(Held(sources))[0]
 
     def _words(self) -> tuple[Lexicon, dict[str, Corpus]]:
-        """(the lexicon without what the model's background needs, the corpora of all splits)."""
+        """Returns (lexicon, corpora of all splits), without the tables of a background."""
         if not self.shared_lexicon:
             return self.vocabulary.build(self.data)
         corpora = {split: self.vocabulary.read(self.data, split) for split in self.data.splits()}
@@ -219,7 +236,14 @@ class Experiment:
         return self.vocabulary.build(Held(both, self.data.lexicon_entries()))[0], corpora
 
     def build(self) -> tuple[Lexicon, dict[str, Corpus]]:
-        """(the lexicon with all that the model's background needs, the corpora of all splits)."""
+        """Reads the data and builds the lexicon.
+
+        Returns:
+          (the lexicon with the tables of the model's background, {split: Corpus}).
+
+        Raises:
+          UserError: the data cannot be read, or do not fit the recipe.
+        """
         lexicon, corpora = self._words()
         background = self.model.background
         if background is None:
@@ -233,5 +257,5 @@ class Experiment:
 
 
 def _both(corpus: Corpus, source: Corpus) -> Corpus:
-    """The translations and their sources as one text, for a lexicon of both; without features."""
+    """Joins targets and sources to one text without features, for a shared lexicon."""
     return Corpus(corpus.name, [*corpus.sentences, *source.sentences])

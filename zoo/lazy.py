@@ -1,12 +1,12 @@
-"""Names that are imported when they are asked for, and packages that may not be installed."""
+"""Lazy imports, and imports of optional packages."""
 
 import contextlib
 import importlib
 import sys
 from collections.abc import Iterator
 
-# What pip installs for which modules, by the extras of pyproject.toml: packages by their own names,
-# for whoever has zoo from a checkout or a wheel has no index that knows zoo and its extras.
+# {extra of pyproject.toml: {module: requirement for pip}}. Messages name packages, not extras, for
+# users who have Zoo from a checkout or a wheel cannot install its extras from an index.
 EXTRAS = {
     "flax": {"flax": "flax>=0.12,<0.15"},
     "train": {
@@ -27,16 +27,15 @@ EXTRAS = {
 
 
 class MissingExtra(ModuleNotFoundError):
-    """A package that a part of the zoo needs is not installed; the message is one sentence that
-    says which, and how to install it."""
+    """The error of a missing optional package; its message tells how to install it."""
 
 
 @contextlib.contextmanager
 def extra() -> Iterator[None]:
-    """Around imports of packages that only an extra of the zoo brings.
+    """Raises MissingExtra where an optional package is imported and is not installed.
 
     Raises:
-      MissingExtra: one is not installed.
+      MissingExtra: names the package and its installation.
     """
     try:
         yield
@@ -54,11 +53,11 @@ def extra() -> Iterator[None]:
 
 
 def names(package: str, modules: dict[str, str]):
-    """Returns the `__getattr__` and `__dir__` of a package that imports names when asked for them.
+    """Returns `__getattr__` and `__dir__` of a package that imports names on first access.
 
     Args:
-      package: its name.
-      modules: {name: the module that has it}.
+      package: the name of the package.
+      modules: {name: the module that defines it}.
     """
 
     def get(name: str):

@@ -1,4 +1,4 @@
-"""Optimisers and learning-rate schedules as recipes; optax does the work.
+"""Recipes of optimisers and learning-rate schedules, which build optax's.
 
 The examples begin with
 
@@ -17,7 +17,7 @@ from zoo.errors import UserError, check_above, check_least, check_rates
 
 
 class Schedule:
-    """How the learning rate changes. Subclasses are frozen dataclasses.
+    """A learning-rate schedule. Subclasses are frozen dataclasses.
 
     build(peak, epoch_steps, total_steps) -> optax schedule, from step to learning rate
     """
@@ -26,7 +26,13 @@ class Schedule:
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """The learning rate as a function of the step; every schedule writes this itself."""
+        """Builds the schedule, a function from step to learning rate; subclasses override this.
+
+        Args:
+          peak: the greatest learning rate.
+          epoch_steps: steps of an epoch.
+          total_steps: steps of all epochs.
+        """
         raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
 
 
@@ -41,7 +47,7 @@ class Constant(Schedule):
     """
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """`peak` at every step."""
+        """Builds a schedule that is `peak` at every step."""
         return optax.constant_schedule(peak)
 
 
@@ -51,7 +57,7 @@ class Cosine(Schedule):
 
     Attributes:
       warmup: steps from 0 to the peak.
-      final: where it ends, as a part of the peak.
+      final: the last learning rate, as a fraction of the peak.
 
     Example:
       >>> schedule = optimizers.Cosine(warmup=2).build(0.5, epoch_steps=10, total_steps=20)
@@ -66,7 +72,7 @@ class Cosine(Schedule):
         check_least(self, "training.optimizer.schedule", warmup=0, final=0)
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """Up to `peak` in `warmup` steps, then down to final * peak at `total_steps`."""
+        """Builds a schedule: up to `peak` in `warmup` steps, down to final peak at the end."""
         if self.warmup >= total_steps:
             raise UserError(
                 f"training.optimizer.schedule.warmup={self.warmup} steps leave nothing of the "
@@ -79,12 +85,14 @@ class Cosine(Schedule):
 
 @dataclasses.dataclass(frozen=True)
 class Decay(Schedule):
-    """Constant for some epochs, then divided every epoch (Zaremba et al. 2014), or every half one
-    (Sutskever et al. 2014: after=5, factor=2, every=0.5).
+    """Constant for some epochs, then divided periodically.
+
+    Zaremba et al. (2014) divide after every epoch, Sutskever et al. (2014) after every half epoch
+    (after=5, factor=2, every=0.5).
 
     Attributes:
       after: epochs at the full rate.
-      factor: the rate is divided by it when these are over, and after each further period.
+      factor: the rate is divided by this number after these epochs, and after each further period.
       every: epochs of a period.
 
     Example:
@@ -101,7 +109,7 @@ class Decay(Schedule):
         check_above(self, "training.optimizer.schedule", factor=0, every=0)
 
     def build(self, peak: float, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """peak / factor^max(0, floor((epoch - after) / every) + 1), epochs from 0."""
+        """Builds peak / factor^max(0, floor((epoch - after) / every) + 1), epochs from 0."""
         period = max(1, round(self.every * epoch_steps))
 
         def schedule(step):
@@ -112,7 +120,7 @@ class Decay(Schedule):
 
 
 class Optimizer:
-    """How gradients become updates. Subclasses are frozen dataclasses.
+    """An optimiser. Subclasses are frozen dataclasses.
 
     build(epoch_steps, total_steps) -> optax.GradientTransformation
     """
@@ -127,12 +135,21 @@ class Optimizer:
         check_least(self, "training.optimizer", learning_rate=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """The optax transformation from gradients to updates; every optimiser writes this
-        itself."""
+        """Builds the optax transformation from gradients to updates; subclasses override this.
+
+        Args:
+          epoch_steps: steps of an epoch.
+          total_steps: steps of all epochs.
+        """
         raise TypeError(f"{type(self).__name__} has no method build, which its use needs")
 
     def rate(self, epoch_steps: int, total_steps: int) -> optax.Schedule:
-        """The optax schedule."""
+        """Builds the optax schedule of the learning rate.
+
+        Args:
+          epoch_steps: steps of an epoch.
+          total_steps: steps of all epochs.
+        """
         return self.schedule.build(self.learning_rate, epoch_steps, total_steps)
 
 
@@ -157,7 +174,7 @@ class SGD(Optimizer):
         check_rates(self, "training.optimizer", "momentum")
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """optax.sgd."""
+        """Builds optax.sgd."""
         return optax.sgd(self.rate(epoch_steps, total_steps), self.momentum or None)
 
 
@@ -165,8 +182,8 @@ class SGD(Optimizer):
 class RMSProp(Optimizer):
     """Gradients divided by a running root mean square, update = rate * g / (rms(g) + epsilon).
 
-    epsilon is added to the root, as in Keras, not to the square: with optax's default, inside the
-    root, the small gradients of a large softmax hardly move it.
+    epsilon is added to the root, as in Keras, not to the square: with optax's default, epsilon
+    inside the root, the small gradients of a large softmax hardly change its parameters.
 
     Example:
       >>> transformation = optimizers.RMSProp(0.5).build(epoch_steps=10, total_steps=20)
@@ -187,7 +204,7 @@ class RMSProp(Optimizer):
         check_least(self, "training.optimizer", epsilon=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """optax.rmsprop."""
+        """Builds optax.rmsprop."""
         rate = self.rate(epoch_steps, total_steps)
         return optax.rmsprop(rate, self.decay, self.epsilon, eps_in_sqrt=False)
 
@@ -197,9 +214,9 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all squares so far.
 
     Attributes:
-      reset_every: epochs after which the sum starts anew; 0 for never.
-      resets: how often at most. Labeau and Allauzen (2017), section 4.2, reset twice, every 5
-        epochs.
+      reset_every: epochs after which the sum is reset to its first value; 0 for never.
+      resets: the greatest number of resets. Labeau and Allauzen (2017), section 4.2, reset twice,
+        every 5 epochs.
 
     Example:
       >>> transformation = optimizers.Adagrad(0.5).build(epoch_steps=10, total_steps=20)
@@ -220,7 +237,7 @@ class Adagrad(Optimizer):
         check_least(self, "training.optimizer", initial_accumulator=0, reset_every=0, resets=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """optax.adagrad, with resets if there are some."""
+        """Builds optax.adagrad, with resets if `reset_every` is set."""
         rate = self.rate(epoch_steps, total_steps)
         adagrad = optax.adagrad(rate, self.initial_accumulator)
         if not self.reset_every:
@@ -229,14 +246,20 @@ class Adagrad(Optimizer):
 
 
 def history_ends(step, every: int, resets: int):
-    """Whether Adagrad's sum of squares starts anew before a step, `step` steps having been done."""
+    """Whether Adagrad's sum of squares is reset before a step.
+
+    Args:
+      step: steps done before it.
+      every: steps between resets.
+      resets: the greatest number of resets.
+    """
     return (step > 0) & (step % every == 0) & (step // every <= resets)
 
 
 def _with_resets(transformation, every: int, resets: int):
-    """The sum of squares of optax.adagrad put back to its start before steps every, 2 every ...
+    """Resets the sum of squares of optax.adagrad before steps every, 2 every, ...
 
-    Only the sum: the learning rate's schedule goes on.
+    The learning rate's schedule is not reset.
     """
 
     def init(params):
@@ -279,7 +302,7 @@ class Adam(Optimizer):
         check_least(self, "training.optimizer", epsilon=0, weight_decay=0)
 
     def build(self, epoch_steps: int, total_steps: int) -> optax.GradientTransformation:
-        """optax.adamw."""
+        """Builds optax.adamw."""
         rate = self.rate(epoch_steps, total_steps)
         return optax.adamw(
             rate, self.beta1, self.beta2, self.epsilon, weight_decay=self.weight_decay
@@ -287,7 +310,13 @@ class Adam(Optimizer):
 
 
 def build(optimizer: Optimizer, clip: float, epoch_steps: int, total_steps: int):
-    """The optimiser behind clipping of the gradient's global norm to `clip` (0: no clipping).
+    """Builds an optax transformation: clipping of the gradient's global norm, then an optimiser.
+
+    Args:
+      optimizer: the optimiser.
+      clip: the greatest global norm; 0 does not clip.
+      epoch_steps: steps of an epoch.
+      total_steps: steps of all epochs.
 
     Example:
       >>> transformation = optimizers.build(optimizers.SGD(1.0), 1.0, 10, 20)

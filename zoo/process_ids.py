@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one still runs."""
+"""Identities of processes, over machines and restarts, and whether a process still runs."""
 
 import os
 import pathlib
@@ -6,20 +6,27 @@ import socket
 
 
 def this_process() -> dict:
-    """What tells this process from all others; "" where the system does not say."""
+    """Returns a record that identifies this process; values are "" where the system lacks them."""
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "began": began(os.getpid()) or "",
-        # Numbers of processes are those of one start of one machine, and of one container.
+        # Process numbers are unique only since the start of one machine, and in one container.
         "boot": _text("/proc/sys/kernel/random/boot_id"),
         "namespace": _link("/proc/self/ns/pid"),
     }
 
 
 def lives(process: dict) -> bool | None:
-    """Whether a process, as `this_process` describes it, runs; None if it is of another machine or
-    container, or from before this machine's start, so that nobody here can know it."""
+    """Whether a process still runs.
+
+    Args:
+      process: its record by `this_process`.
+
+    Returns:
+      None if it is not known: the process is of another machine or container, or from before this
+      machine's start.
+    """
     here = this_process()
     if place(process) != place(here):
         return None
@@ -34,20 +41,30 @@ def lives(process: dict) -> bool | None:
         pass
     start = began(pid)
     if start is None:
-        return False  # killed, and not yet waited for
+        return False  # a zombie
     return start == process.get("began") if start else None
 
 
 def place(process: dict) -> tuple:
-    """Where the number of a process means that process: the start of a machine, and a container."""
+    """Returns the scope in which a process number is unique: a machine's start and a container.
+
+    Args:
+      process: a record by `this_process`.
+    """
     boot = process.get("boot")
     return (boot, process.get("namespace")) if boot else (process.get("host"), boot)
 
 
 def began(pid: int) -> str | None:
-    """When a process began, in ticks since the machine's start; "" if the system does not log, and
-    None if it has ended already."""
-    # The name of the program, in brackets, may have spaces and brackets in it.
+    """Returns the start time of a process, in ticks since the machine's start.
+
+    Args:
+      pid: the process number.
+
+    Returns:
+      None if the process has ended; "" if the system does not tell.
+    """
+    # The program's name, in brackets, may itself have spaces and brackets.
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
     if len(fields) < 20:
         return ""

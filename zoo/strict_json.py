@@ -1,7 +1,7 @@
-"""JSON of our own: written so that every reader takes it, and checked as it is read.
+"""Strict JSON: written so that every JSON reader accepts it, and checked on reading.
 
-A file may be damaged, or a stranger's. All that is read here has finite numbers, text that can be
-written, and few levels; whoever reads a file says which names it needs, and of which types.
+A file may be damaged, or come from somebody else. Values that are read have finite numbers, text
+that can be encoded, and few levels; the caller gives the names and types that it needs.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any
 
 from zoo.errors import UserError, shortened
 
-# Levels of objects and lists: functions that walk through a value call themselves for each.
+# The greatest number of nested objects and lists, through which functions recurse.
 DEEPEST = 100
-# Digits of a whole number that is still a finite float.
+# The most digits of a whole number that surely converts to a finite float.
 _DIGITS = 300
 _KINDS = {
     bool: "true or false",
@@ -25,25 +25,30 @@ _KINDS = {
     str: "text",
     type(None): "missing or null",
 }
-# Half a pair of surrogates, which is not text, stands in JSON as an escape.
+# The escape of a surrogate; a lone surrogate is not text.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def dumps(value: Any, **options) -> str:
-    """Writes a value as JSON, numbers that are not finite as the strings that `float` reads."""
+    """Formats a value as JSON, with numbers that are not finite as strings: "inf", "nan".
+
+    Args:
+      value: the value.
+      **options: see `json.dumps`.
+    """
     return json.dumps(_finite(value), allow_nan=False, **options)
 
 
 def loads(text: str, finite: bool = True) -> Any:
-    """Reads a value.
+    """Parses JSON.
 
     Args:
-      text: JSON.
+      text: the JSON.
       finite: whether Infinity and NaN, which are not JSON, are refused.
 
     Raises:
-      ValueError: it is not JSON, has a key twice, a number that is not finite, half a character, or
-        more than `DEEPEST` levels.
+      ValueError: the text is not JSON, or has a key twice, a number that is not finite, a lone
+        surrogate, or more than `DEEPEST` levels.
     """
     constants: dict[str, Any] = {"parse_constant": _constant, "parse_float": _float}
     try:
@@ -63,11 +68,14 @@ def loads(text: str, finite: bool = True) -> Any:
 
 
 def read(path: pathlib.Path, shape: dict | None = None) -> dict:
-    """Reads the object of a file; UserError, which names the file, for anything else.
+    """Reads the JSON object of a file.
 
     Args:
       path: the file.
-      shape: what is expected of the object, see `check`.
+      shape: the names and types that the object must have; see `check`.
+
+    Raises:
+      UserError: the file cannot be read, or does not have such an object; names the file.
     """
     try:
         value = loads(path.read_text(encoding="utf-8"))
@@ -84,7 +92,11 @@ def read(path: pathlib.Path, shape: dict | None = None) -> dict:
 
 
 def object_or_none(text: str | bytes) -> dict | None:
-    """Reads the object that a text is; None if it is none, such as a line that a kill cut short."""
+    """Parses a JSON object; None if the text is not one, such as a line that a kill cut short.
+
+    Args:
+      text: the text.
+    """
     try:
         value = loads(text if isinstance(text, str) else text.decode())
     except ValueError:
@@ -93,22 +105,27 @@ def object_or_none(text: str | bytes) -> dict | None:
 
 
 def of_bytes(array: Any) -> Any:
-    """Reads the value whose JSON an array of bytes has, as archives of arrays keep it."""
+    """Parses the JSON in an array of bytes, in which archives of arrays keep JSON.
+
+    Args:
+      array: the bytes in UTF-8.
+    """
     return loads(array.tobytes().decode())
 
 
 def check(value: Any, shape: Any, name: str = "it") -> None:
-    """Compares a value with what is expected of it.
+    """Checks the types of a value that was read from JSON.
 
     Args:
-      value: as `loads` gives it.
-      shape: a type, or several such as `str | None`; {name: shape} of an object that has these
-        names, and perhaps others; [shape] of a list. A name that is missing is None. An int has 64
-        bits; a float is any number, or one that is not finite as `dumps` writes it.
-      name: what the value is called in the message.
+      value: the value, as `loads` returns it.
+      shape: a type, or several such as `str | None`; {name: shape} for an object that has these
+        names, and perhaps others; [shape] for a list. A name that is missing is None. An int has
+        64 bits; a float is any number, or a string by which `dumps` writes an infinite number or
+        NaN.
+      name: the name of the value in messages.
 
     Raises:
-      ValueError: names the first value that is not as expected.
+      ValueError: a value has another type; names the first.
 
     Example:
       >>> strict_json.check({"data": {"sha256": 3}}, {"data": {"sha256": str}})
@@ -129,7 +146,11 @@ def check(value: Any, shape: Any, name: str = "it") -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value that was read is a number."""
+    """Whether a value that was read from JSON is a number; booleans are not.
+
+    Args:
+      value: the value.
+    """
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -159,7 +180,14 @@ def _object(pairs):
 
 
 def whole_number(digits: str) -> int:
-    """Reads a whole number of JSON; ValueError for one of more digits than a finite float has."""
+    """Parses a whole number of JSON.
+
+    Args:
+      digits: its digits, perhaps with a sign.
+
+    Raises:
+      ValueError: it is too long to convert to a finite float.
+    """
     if len(digits) > _DIGITS:
         raise ValueError(f"it has a number of {len(digits)} digits")
     return int(digits)
@@ -177,7 +205,7 @@ def _constant(text):
 
 
 def _check_depth(value):
-    """ValueError for a value of more than `DEEPEST` levels."""
+    """Raises ValueError for a value of more than `DEEPEST` levels."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST + 1):
         if not level:

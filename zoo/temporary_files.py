@@ -1,7 +1,8 @@
-"""Files and folders that are not whole yet, each named after the process that makes it.
+"""Temporary files and folders that are renamed when complete, named after their process.
 
-What is to become PATH is `.NAME.PROCESS.partial` beside it until it is renamed. A process that is
-killed leaves it there; the next one that makes the same path removes it, once its maker is dead.
+While PATH is written, it is called `.NAME.PROCESS.partial` in the same folder, until it is renamed.
+A process that is killed leaves it there; the next process that writes the same path removes it,
+once the first is dead.
 """
 
 import contextlib
@@ -18,8 +19,7 @@ from collections.abc import Iterator
 from zoo import process_ids
 from zoo.errors import UserError
 
-# What keeps a file from growing, and what to do: a disk without room, a user's share of it that is
-# used up, a limit of the process or of the file system on the size of a file.
+# {error of a file that cannot grow: (its name, its remedy)}.
 FULL = {
     errno.ENOSPC: ("the disk is full", "make room"),
     errno.EDQUOT: ("the user's share of the disk is used up", "make room"),
@@ -27,13 +27,17 @@ FULL = {
 }
 _SUFFIX = ".partial"
 _MADE_BY = re.compile(r"(?P<pid>\d+)-(?P<began>\d*)-(?P<where>[0-9a-f]{8})-[0-9a-f]{8}")
-# Seconds without a change until the work of a process on another machine, or from before this
-# machine's start, is left over. Clocks of machines differ by less.
+# Seconds without a change after which a temporary file counts as abandoned if its process cannot be
+# looked up, being of another machine or from before this machine's start. Clocks differ by less.
 FORGOTTEN = 24 * 3600.0
 
 
 def place(path: pathlib.Path) -> pathlib.Path:
-    """A place beside a path, of a name of its own, for this process to make what is to be there."""
+    """Returns a unique temporary path in the same folder, to be renamed to a path later.
+
+    Args:
+      path: the final path.
+    """
     made_by = (
         f"{os.getpid()}-{process_ids.began(os.getpid()) or ''}-{_where()}-{uuid.uuid4().hex[:8]}"
     )
@@ -41,39 +45,48 @@ def place(path: pathlib.Path) -> pathlib.Path:
 
 
 def is_of(path: pathlib.Path, whole: pathlib.Path) -> bool:
-    """Whether a path is `place(whole)` in any process."""
+    """Whether a path is a temporary path `place(whole)` of any process.
+
+    Args:
+      path: the path.
+      whole: the final path.
+    """
     return _made_by(path, whole) is not None
 
 
 def clear(whole: pathlib.Path):
-    """Removes what processes that are dead left of a path beside it, as far as that can be."""
+    """Removes the temporary files that dead processes left of a path; ignores failures.
+
+    Args:
+      whole: the final path.
+    """
     beside: list[pathlib.Path] = []
     with contextlib.suppress(OSError):  # a folder that may be written to, and not listed
         beside += whole.parent.iterdir()
     for path in beside:
         made_by = _made_by(path, whole)
-        with contextlib.suppress(OSError):  # another process removes it, too
+        with contextlib.suppress(OSError):  # another process may remove it, too
             if made_by is not None and _is_left(path, made_by):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 @contextlib.contextmanager
 def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.Path]:
-    """A new folder to write to, which becomes `out` as the context ends, and is removed on failure.
+    """Yields a temporary folder, which is renamed to `out` at the end, or removed on failure.
 
     Args:
-      out: the folder to make; nothing may be there but an empty folder.
-      replace: whether a folder that is there gives way instead.
+      out: the folder to make; it must not exist, or be empty.
+      replace: whether an existing folder is replaced instead.
 
     Raises:
-      UserError: something is at `out`, at the beginning or at the end, or it cannot be made.
+      UserError: `out` exists, at the beginning or at the end, or it cannot be made.
     """
     if "://" in str(out):  # a path has one slash where an address has two
         raise UserError(f"{out} is not a folder of this machine: give the path of one.")
     out = pathlib.Path(out)
     with _making(out):
         if not replace and not _is_free(out):
-            raise UserError(f"{out} is there already: give a folder that is yet to be made.")
+            raise UserError(f"{out} exists already: give a folder that does not exist yet.")
         check_place(out)
         made = [above for above in out.parents if not above.exists()]
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -88,20 +101,28 @@ def folder(out: str | pathlib.Path, replace: bool = False) -> Iterator[pathlib.P
                 shutil.rmtree(out, ignore_errors=True)
             elif not _is_free(out):
                 raise UserError(
-                    f"{out} was made by another process just now: look at it, or give another "
+                    f"{out} has just been made by another process: look at it, or give another "
                     "folder."
                 )
             own.replace(out)
     finally:
         shutil.rmtree(own, ignore_errors=True)
         for above in made:
-            with contextlib.suppress(OSError):  # it has something in it
+            with contextlib.suppress(OSError):  # it is not empty
                 above.rmdir()
 
 
 def check_place(path: pathlib.Path, instead: str = "another folder"):
-    """UserError if a file or folder cannot be made for the sake of what is above it; OSError if its
-    path cannot be looked up."""
+    """Checks that a file or folder can be made in the folders above it.
+
+    Args:
+      path: the file or folder.
+      instead: the remedy in the message: "give {instead}".
+
+    Raises:
+      UserError: a folder above it is not writable, or is a file.
+      OSError: the path cannot be looked up.
+    """
     whole = path.absolute()
     above = next(above for above in whole.parents if above.exists())
     if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
@@ -123,8 +144,14 @@ def _making(out):
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]):
-    """Around the writing of a file or folder: the error of a full disk names it. By itself that of
-    a write names nothing, and that of a copy a file that will not be there."""
+    """Puts the name of a file or folder that is written into errors of a full disk.
+
+    Without it, the error of a write does not name a file, and the error of a copy names a temporary
+    file.
+
+    Args:
+      path: the name.
+    """
     try:
         yield
     except OSError as error:
@@ -134,12 +161,12 @@ def naming(path: str | os.PathLike[str]):
 
 
 def _is_free(out) -> bool:
-    """Whether a folder can be made at a path: nothing is there, or an empty folder."""
+    """Whether a folder can be made at a path: nothing exists there, or an empty folder."""
     return not os.path.lexists(out) or (out.is_dir() and not any(out.iterdir()))
 
 
 def _made_by(path, whole):
-    """The match of the process in a path's name; None if it is no place of `whole`."""
+    """Matches the process in the name of a temporary path of `whole`; None for other paths."""
     name, before = path.name, f".{whole.name}."
     if not (name.startswith(before) and name.endswith(_SUFFIX)):
         return None
@@ -161,7 +188,7 @@ def _is_left(path, made_by) -> bool:
 
 
 def _where() -> str:
-    """A digest of `process_ids.place` of this process, for names."""
+    """Hashes `process_ids.place` of this process, for names of temporary files."""
     return hashlib.sha256(repr(process_ids.place(process_ids.this_process())).encode()).hexdigest()[
         :8
     ]

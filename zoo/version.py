@@ -1,3 +1,3 @@
-"""The version of this zoo, which pyproject.toml has, too."""
+"""The version of Zoo; pyproject.toml has the same."""
 
 VERSION = "0.1.0"

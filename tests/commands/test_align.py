@@ -57,7 +57,7 @@ def test_two_outputs_are_two_files(call, tmp_path, monkeypatch):
     for output, dictionary in (("x", "x"), ("x", "./x"), ("link", "x")):
         code, printed, errors = call("a.en", "b.fr", "--output", output, "--dictionary", dictionary)
         assert (code, printed) == (2, "") and not (tmp_path / "x").exists()
-        assert f"{dictionary} is named for two outputs, and the second would take" in errors
+        assert f"{dictionary} is named for two outputs, and the second would overwrite" in errors
     both = ("--output", "/dev/null", "--dictionary", "/dev/null")
     assert call("a.en", "b.fr", *both)[0] == 0
     for line in (

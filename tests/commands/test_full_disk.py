@@ -98,7 +98,9 @@ def test_of_two_into_one_folder_the_second_is_told(text, capsys, monkeypatch, co
 
     monkeypatch.setattr(module, "_write", other_first)
     assert call(*line) == 2
-    told = "error: out/one was made by another process just now: look at it, or give another folder"
+    told = (
+        "error: out/one has just been made by another process: look at it, or give another folder"
+    )
     assert capsys.readouterr().err == f"{told}.\n"
     assert [path.name for path in pathlib.Path("out").iterdir()] == ["one"]
 

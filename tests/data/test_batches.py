@@ -134,7 +134,7 @@ def test_batches_are_counted_without_laying_them_out(random, state, boundary):
 
 
 def test_what_cannot_be_laid_out_is_refused():
-    with pytest.raises(UserError, match="'words' is none of carried, sentences"):
+    with pytest.raises(UserError, match="'words' is not known: give carried or sentences"):
         Batches(TEXT, 2, 3, "words", 0)
     with pytest.raises(UserError, match=r"set vocabulary.boundary to counted or uncounted"):
         Batches(TEXT, 2, 3, "sentences", None)

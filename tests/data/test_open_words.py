@@ -186,11 +186,11 @@ def test_digit_strings_have_mass_one():
     [
         ((), "at least one"),
         ((DigitStrings(("Number:any",), 0.6), LetterStrings(("Class:name",), 0.5)), "sum to 1"),
-        ((DigitStrings(("Number:any",), name="42"),), "42 is a word"),
+        ((DigitStrings(("Number:any",), name="42"),), "42 is already a word"),
         ((DigitStrings(("Number:none",)),), "'Number:none', which no word"),
         ((LetterStrings(("Class:name", "Number:any")),), "no word of the lexicon has"),
-        ((LetterStrings(("Number:none",)),), "learnt of it: add the prior that gives it"),
-        ((DigitStrings(("Word:@not_top",)),), "let the count of TopWords be below the"),
+        ((LetterStrings(("Number:none",)),), "not be learnt: add the prior that gives it"),
+        ((DigitStrings(("Word:@not_top",)),), "give TopWords a count below"),
     ],
 )
 def test_classes_that_cannot_be(classes, message):

@@ -160,7 +160,7 @@ def test_what_cannot_be_encoded_is_said(tmp_path, text):
             shards.write([str(tmp_path / name)], tmp_path / out)
         assert not (tmp_path / "new").exists()
 
-    refused("is there already", out="shards")
+    refused("exists already", out="shards")
     refused("line 2: not UTF-8", b"one\n\xff\n")
     refused("line 2: binary", b"one\n\0\n")
     refused("has no words", b"\n \n")

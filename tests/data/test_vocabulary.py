@@ -115,7 +115,7 @@ def test_unknown_words_are_refused_by_name():
         encoded(source=many, unknown="refused")
     assert str(refusal.value).startswith(
         "12 distinct words of validation are not in the lexicon: 'zz', 'y', '0', '1', '2', "
-        "'3', '4', '5', '6', '7', ...; leave them out, judge with --add-words FILE"
+        "'3', '4', '5', '6', '7', ...; leave them out, give --add-words FILE"
     )
 
 

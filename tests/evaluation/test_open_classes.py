@@ -148,7 +148,7 @@ def test_what_an_open_lexicon_refuses(run, tmp_path):
     letters = priors.LetterStrings(("Word:@not_top",), name="<others>")
     with pytest.raises(UserError, match="<letters> and <others>, which have strings in common"):
         Vocabulary(open_classes=(OPEN["open_classes"][1], letters))
-    with pytest.raises(UserError, match=r"known by their features: set vocabulary\.features"):
+    with pytest.raises(UserError, match=r"which needs features: set vocabulary\.features"):
         Vocabulary(open_classes=(letters,)).build(Given())
 
 

@@ -197,7 +197,7 @@ def test_what_is_damaged_is_refused(exports, tmp_path):
 
 def test_what_cannot_be_exported_is_said(exports, tmp_path, monkeypatch):
     path, out = exports("log-linear")
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         folder.write(path, out)
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot be made"):

@@ -209,7 +209,7 @@ def test_a_run_is_fetched_whole_or_not_at_all(store, tmp_path, monkeypatch):
     out = location.fetch("gs://b/run/", tmp_path / "new/out")
     files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     assert files == {"experiment.json", "checkpoints/last/10/arrays"}
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="exists already"):
         location.fetch("gs://b/run", out)
     read = object_store.Store._open
 
@@ -222,7 +222,7 @@ def test_a_run_is_fetched_whole_or_not_at_all(store, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"cannot be reached \(ConnectionError: reset by peer\)"):
         location.fetch("gs://b/run", tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
-    with pytest.raises(UserError, match="holds no run"):
+    with pytest.raises(UserError, match="does not hold a run"):
         location.fetch("gs://b/none", tmp_path / "out")
 
 

@@ -128,7 +128,7 @@ def test_what_is_read_is_not_written_over(line, tmp_path, monkeypatch):
     for name in ("text.txt", "test.txt", "run/lexicon.npz"):
         (tmp_path / name).write_text("a b\n")
     words = line.replace("RUN", "run").split()
-    with pytest.raises(UserError, match=f"^{words[-1]} is read, and the .* would take its place"):
+    with pytest.raises(UserError, match=f"^{words[-1]} is read, and the .* would overwrite it"):
         command_line.main(words)
 
 

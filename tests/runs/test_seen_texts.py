@@ -100,7 +100,7 @@ def test_a_damaged_record_is_named(tmp_path):
     path = tmp_path / "texts.npz"
     seen(*TEXT).save(path)
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(UserError, match=r"texts\.npz is no record of texts"):
+    with pytest.raises(UserError, match=r"texts\.npz is not a record of seen texts"):
         SeenTexts.load(path)
 
 

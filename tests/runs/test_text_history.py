@@ -104,7 +104,7 @@ def test_what_was_seen_through_other_runs_comes_along(tmp_path):
         (NGram(splits=("train", "validation")), (), ["train", "validation"]),
         (Grammar("a.grammar", splits=("validation",)), (), ["train"]),
         (Arpa("news.arpa"), ("the background Arpa news.arpa",), ["train"]),
-        (Own(), ("the background Own, which is no part of this zoo",), ["train"]),
+        (Own(), ("the background Own, which is not a part of Zoo",), ["train"]),
     ],
 )
 def test_a_background_has_seen_what_it_was_estimated_on(background, unknown, texts):

@@ -51,9 +51,9 @@ def test_another_experiment_is_refused_and_the_field_named(tmp_path):
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match="is not a run of this zoo"):
+    with pytest.raises(UserError, match="is not a run of Zoo"):
         Workdir(tmp_path).claim(RECIPE)
-    with pytest.raises(UserError, match="is not a run of this zoo"):
+    with pytest.raises(UserError, match="is not a run of Zoo"):
         Workdir(tmp_path / "notes.txt").claim(RECIPE)
     with pytest.raises(UserError, match="cannot be made"):
         Workdir(tmp_path / "notes.txt" / "run").claim(RECIPE)
@@ -205,7 +205,7 @@ def test_params_are_those_of_the_best_checkpoint(tmp_path):
     [
         ("{}", "has the component None"),
         ('{"component": 5}', "has the component 5"),
-        (json.dumps(configuration.to_json(LSTM(size=2))), "holds a LSTM and no Experiment"),
+        (json.dumps(configuration.to_json(LSTM(size=2))), "holds a LSTM, not an Experiment"),
         ('{"component": "zoo:Experiment"}', "has no field data"),
         ('{"component": "zoo:Experiment", "data": 3}', "data"),
         ('{"component": "zoo:Experiment", "day": 3}', "no longer the fields day"),

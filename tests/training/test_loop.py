@@ -250,7 +250,7 @@ def test_a_loss_that_is_not_finite_stops_and_names_step_and_checkpoint(tmp_path)
     with pytest.raises(UserError, match=r"not finite .*step (\d+); .* of step (\d+)") as caught:
         trainer.train()
     step, state, progress = small.last_state(trainer)
-    assert f"the last good checkpoint is that of step {step}, in {tmp_path}" in str(caught.value)
+    assert f"the last good checkpoint is of step {step}, in {tmp_path}" in str(caught.value)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state))
     assert math.isfinite(progress["loss"])
 

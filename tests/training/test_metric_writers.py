@@ -144,7 +144,7 @@ def test_a_line_that_is_none_is_said(tmp_path, line):
     before, said = lines_after(tmp_path, b'{"step": 1}\n' + line + b'\n{"step": 2}\n', 2)
     assert before == [b'{"step": 1}', b'{"step": 2}']
     (sentence,) = said
-    assert f"{tmp_path}/metrics.jsonl, line 2 is no object with a step" in sentence
+    assert f"{tmp_path}/metrics.jsonl, line 2 is not an object with a step" in sentence
 
 
 class Closed(io.StringIO):

@@ -117,7 +117,7 @@ def test_rows_have_the_factor_of_their_table(tmp_path, optimizer):
 
 
 def test_names_that_are_none(tmp_path):
-    with pytest.raises(UserError, match=r"'headd', under which .*: there are core, embedding, h"):
+    with pytest.raises(UserError, match=r"'headd', under which .*: give one of core, embedding, h"):
         small.trainer(small.experiment(rates=(("headd", 2.0),)), tmp_path)
     with pytest.raises(UserError, match=r"'head/weight', .* head, head/bias, head/weights\."):
         small.trainer(small.experiment(rates=(("head/weight", 2.0),)), tmp_path)
@@ -126,5 +126,5 @@ def test_names_that_are_none(tmp_path):
     for rate in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(UserError, match=r"for 'head': give a number above 0, or name"):
             small.experiment(rates=(("head", rate),))
-    with pytest.raises(UserError, match="names something twice"):
+    with pytest.raises(UserError, match="names a parameter twice"):
         small.experiment(rates=(("head", 2.0), ("head", 3.0)))

@@ -287,7 +287,7 @@ def test_processes_whose_folder_is_not_shared_all_leave(two_folders):
     for code, _, stderr in processes.ends(processes.start_all(run, folders=folders), 120):
         assert code == 2 and stderr.count("\n") == 1, stderr
         assert "process 1 has another content of the folder than process 0 (" in stderr
-        assert stderr.endswith("in a folder that all of them share.\n")
+        assert stderr.endswith("in a shared folder.\n")
 
 
 @pytest.mark.slow
@@ -330,8 +330,8 @@ def test_processes_of_other_numbers_of_devices_all_leave(tmp_path):
     for end in processes.ends(started, 120):
         assert (end[0], end[2]) == (
             2,
-            "error: process 1 finds 2 device(s) and process 0 finds 1: let every process see as "
-            "many.\n",
+            "error: process 1 finds 2 device(s) and process 0 finds 1: give every process "
+            "the same number of devices.\n",
         )
     assert not (tmp_path / "run").exists()
 
@@ -365,7 +365,7 @@ def test_a_port_that_is_taken_is_named(tmp_path):
     assert (code, stderr) == (
         2,
         f"error: process 0 cannot listen at port {port} (Address already in use): give "
-        "--coordinator with a port that is free on its machine.\n",
+        "--coordinator with a free port of its machine.\n",
     )
 
 

@@ -21,13 +21,13 @@ def test_what_was_kept_is_read():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"epoch": 1.0}, "1.0 as 'epoch', which is no whole number from 0"),
-        ({"epoch": True}, "True as 'epoch', which is no whole number from 0"),
-        ({"index": -1}, "-1 as 'index', which is no whole number from 0"),
-        ({"best": "3"}, "'3' as 'best', which is no number"),
-        ({"best": None}, "None as 'best', which is no number"),
-        ({"finished": 1}, "1 as 'finished', which is no true or false"),
-        ({"data": 3}, "3 as 'data', which is no text"),
+        ({"epoch": 1.0}, "1.0 as 'epoch', which is not a whole number from 0"),
+        ({"epoch": True}, "True as 'epoch', which is not a whole number from 0"),
+        ({"index": -1}, "-1 as 'index', which is not a whole number from 0"),
+        ({"best": "3"}, "'3' as 'best', which is not a number"),
+        ({"best": None}, "None as 'best', which is not a number"),
+        ({"finished": 1}, "1 as 'finished', which is not true or false"),
+        ({"data": 3}, "3 as 'data', which is not text"),
         ({"words": 3}, "the key 'words', which this version does not know"),
     ],
 )

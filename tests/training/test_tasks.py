@@ -105,7 +105,7 @@ class NoTask(Model):
 
 def test_a_model_of_any_kind_is_part_of_an_experiment_and_needs_a_task():
     recipe = dataclasses.replace(small.experiment(), model=NoTask())
-    with pytest.raises(UserError, match=r"^model is NoTask, for which there is no task"):
+    with pytest.raises(UserError, match=r"^model is NoTask, a class without a task"):
         tasks.prepare(recipe)
     tasks.task_of.register(NoTask, lambda model, experiment, *_: Reversal(experiment.training))
     assert isinstance(tasks.prepare(recipe), Reversal)
@@ -113,5 +113,5 @@ def test_a_model_of_any_kind_is_part_of_an_experiment_and_needs_a_task():
 
 def test_a_task_starts_with_values_of_its_own_unless_it_says_otherwise(tmp_path):
     task = Reversal(RECIPE)
-    with pytest.raises(UserError, match=r"^init_from=elsewhere: a Reversal starts with values"):
+    with pytest.raises(UserError, match=r"elsewhere: a Reversal cannot start from another"):
         Trainer(task, RECIPE, tmp_path, 1, init_from="elsewhere")

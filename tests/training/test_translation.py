@@ -265,7 +265,7 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
     other = dataclasses.replace(MODEL, head=LogLinear(), embedding=MODEL.embedding)
     recipe = experiment(other, MORPHOLOGY, frozen=("encoder",))
     recipe = dataclasses.replace(recipe, init_from=str(folder))
-    with pytest.raises(UserError, match="features or letters of this run are others"):
+    with pytest.raises(UserError, match="features or letters of this run differ"):
         small.trainer(recipe, tmp_path / "second")
     recipe = dataclasses.replace(
         experiment(dataclasses.replace(MODEL, head=ImportanceSampling(samples=5))),
@@ -276,7 +276,7 @@ def test_a_run_starts_with_the_parts_of_another(tmp_path):
 
 
 def test_what_cannot_be_translated_is_said():
-    with pytest.raises(UserError, match=r"has no sources, and model is SequenceToSequence"):
+    with pytest.raises(UserError, match=r"has no sources, but model is SequenceToSequence"):
         tasks.prepare(dataclasses.replace(experiment(), data=small.RandomWords()))
     with pytest.raises(UserError, match=r"a decoder starts from the boundary word"):
         tasks.prepare(experiment(vocabulary=Vocabulary(boundary="none")))

@@ -159,7 +159,7 @@ def test_what_is_no_component_is_not_made(call, workdir, name):
 def test_a_recipe_of_no_experiment(call, workdir):
     (workdir / "experiment.json").write_text(json.dumps(configuration.to_json(Softmax())))
     code, _, errors = call(evaluate, "--workdir", workdir)
-    assert code == 2 and "holds a Softmax and no Experiment" in errors
+    assert code == 2 and "holds a Softmax, not an Experiment" in errors
 
 
 @pytest.fixture(scope="module")

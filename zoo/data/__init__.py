@@ -1,6 +1,6 @@
-"""Data: from corpora to batches of word ids. The sources of zoo.sources are here by name, too.
+"""Data: from corpora to batches of word ids. The names of zoo.sources can be used here, too.
 
-The examples begin in a folder of their own with
+The examples start in an empty folder with
 
     >>> import dataclasses
     >>> import pathlib

@@ -1,11 +1,12 @@
-"""Batches that are resumable by a cursor and do not depend on the number of devices.
+"""Batches of running text, addressed by index and independent of the number of devices.
 
-A text is laid out in B lanes, rows of a [B, L] array, and taken T columns at a time. Two policies:
+A text is laid out in B lanes, the rows of a [B, L] array, and cut into batches of T columns. There
+are two policies:
 
 - "carried": one long text cut into B equal lanes; the state is carried from batch to batch, over
   sentence ends. The first word of a lane is predicted from the word before it and an empty state.
 - "sentences": every sentence starts from the boundary word and an empty state; whole sentences fill
-  the lanes one after the other, so a sentence's figures do not depend on lanes or batches at all.
+  the lanes one after the other, so that a sentence's loss does not depend on lanes or batches.
 """
 
 import dataclasses
@@ -25,10 +26,10 @@ class Batch:
 
     Attributes:
       words: int32 [B, T], the word before each position.
-      targets: int32 [B, T], the word at it.
+      targets: int32 [B, T], the word at each position.
       trained: float32 [B, T], 1 where the target has a loss in training.
       reset: bool [B, T], positions before which the state is emptied.
-      positions: int64 [B, T], where in the text the target stands; -1 where there is none.
+      positions: int64 [B, T], positions of the targets in the text; -1 for padding.
     """
 
     words: np.ndarray
@@ -39,29 +40,34 @@ class Batch:
 
 
 class Batches:
-    """A text in lanes; `lanes[i]` is the i-th batch, whichever was taken before."""
+    """A text in lanes; `lanes[i]` is the i-th batch, in any order of access."""
 
     def __init__(
         self, text: EncodedText, batch: int, length: int, state: str, boundary: int | None
     ):
-        """Lays the text out in `batch` lanes, `length` positions a batch.
+        """Lays a text out in lanes.
 
         Args:
+          text: the text.
+          batch: B, the number of lanes.
+          length: T, positions of a lane in a batch.
           state: "carried" or "sentences".
-          boundary: the id of the boundary word, if there is one.
+          boundary: the id of the boundary word; None if there is none.
 
         Raises:
-          UserError: for an unknown policy, or "sentences" without a boundary word to start from.
+          UserError: the policy is not known, or is "sentences" without a boundary word.
         """
         if state not in POLICIES:
-            raise UserError(f"the state policy {state!r} is none of {', '.join(POLICIES)}.")
+            raise UserError(
+                f"the state policy {state!r} is not known: give {' or '.join(POLICIES)}."
+            )
         if state == "sentences" and boundary is None:
             raise UserError(
                 "the state policy 'sentences' starts each sentence from the boundary word, and "
                 "this vocabulary has none: set vocabulary.boundary to counted or uncounted."
             )
         self.text, self.length, self.batch = text, length, batch
-        # Without one, the first word has nothing before it: it is context only.
+        # Without a boundary, the first word of the text is context only.
         self._start = int(text.words[0]) if boundary is None else boundary
         self._layout: _Carried | _Sentences
         if state == "carried":
@@ -72,7 +78,7 @@ class Batches:
 
     @property
     def trained_tokens(self) -> int:
-        """How many targets have a loss in training."""
+        """The number of targets that have a loss in training."""
         return int(self.text.trained[self._layout.first :].sum())
 
     def __len__(self):
@@ -82,7 +88,12 @@ class Batches:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Some lanes of the i-th batch; of the others nothing is read."""
+        """Makes some lanes of a batch, without reading the other lanes.
+
+        Args:
+          index: the batch.
+          rows: a slice of its lanes.
+        """
         if not 0 <= index < self.count:
             raise IndexError(index)
         columns = np.arange(index * self.length, (index + 1) * self.length)
@@ -101,7 +112,7 @@ class Batches:
 
 
 class _Carried:
-    """Lanes of even width: lane r has the positions first + r width, and those after it."""
+    """Lanes of equal width: lane r starts at position first + r width of the text."""
 
     def __init__(self, words, batch, first):
         self.first, self.words = first, words
@@ -109,7 +120,7 @@ class _Carried:
         self._rows = first + np.arange(batch)[:, None] * self.width
 
     def positions(self, columns, rows):
-        """(positions [B, T], -1 where there is none; where the state is emptied: nowhere)."""
+        """Returns (positions [B, T], -1 for padding; whether the state is emptied: nowhere)."""
         found = self._rows[rows] + columns
         found = np.where((columns < self.width) & (found < self.words), found, -1)
         return found, np.zeros(found.shape, bool)
@@ -118,8 +129,8 @@ class _Carried:
 class _Sentences:
     """Lanes of whole sentences, one after the other.
 
-    Batches are not laid out as arrays of positions, which take more memory than their text: the
-    sentence in a column is looked up when the column is asked for.
+    The positions of a batch are computed when it is read: an array of all positions would take more
+    memory than the text.
     """
 
     first = 0
@@ -127,14 +138,14 @@ class _Sentences:
     def __init__(self, starts, lengths, batch):
         lane_of, self._widths = _fill_with_sentences(lengths, batch)
         order = np.argsort(lane_of, kind="stable")
-        # All lanes one after the other: where each sentence ends there, and each lane starts.
+        # In all lanes concatenated: the end of each sentence, and the start of each lane.
         self._ends = np.cumsum(lengths[order])
         self._lanes = np.cumsum(self._widths) - self._widths
         self._starts, self._lengths = starts[order], lengths[order]
         self.width = self._widths.max()
 
     def positions(self, columns, rows):
-        """(positions [B, T], -1 where there is none; where a sentence starts)."""
+        """Returns (positions [B, T], -1 for padding; whether a sentence starts)."""
         real = columns < self._widths[rows, None]
         stream = np.where(real, self._lanes[rows, None] + columns, 0)
         sentence = np.searchsorted(self._ends, stream, side="right")
@@ -145,9 +156,14 @@ class _Sentences:
 def batch_count(
     lengths: np.ndarray, batch: int, length: int, state: str, boundary: int | None
 ) -> int:
-    """How many batches `Batches` makes of sentences of these lengths in this order.
+    """Computes the number of batches that `Batches` makes of sentences, without laying them out.
 
-    For the steps of all epochs to be known before the first, without laying them all out.
+    Args:
+      lengths: words of each sentence, in order.
+      batch: see `Batches`.
+      length: see `Batches`.
+      state: see `Batches`.
+      boundary: see `Batches`.
     """
     if state == "carried":
         width = _even_width(lengths.sum() - (boundary is None), batch)
@@ -161,8 +177,8 @@ def _even_width(positions: int, batch: int) -> int:
 
 
 def _fill_with_sentences(lengths: np.ndarray, batch: int) -> tuple[np.ndarray, np.ndarray]:
-    """(the lane of each sentence, the width of each lane): each is put where it is narrowest."""
-    lanes = [(0, lane) for lane in range(batch)]  # a heap; of lanes as narrow, the first
+    """Puts each sentence into the narrowest lane; returns (lane of each sentence, lane widths)."""
+    lanes = [(0, lane) for lane in range(batch)]  # a heap; ties go to the first lane
     chosen = []
     for length in lengths.tolist():
         width, lane = lanes[0]

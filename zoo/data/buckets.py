@@ -1,8 +1,8 @@
-"""Pairs of sentences in batches of few shapes: length buckets.
+"""Length buckets: pairs of sentences in batches of few shapes.
 
 A pair goes into the smallest of some shapes (source words, target words) that it fits, and a batch
-is of one shape: so little is computed on padding, and few programs are compiled. Batches are found
-by their index alone, whatever was taken before, and do not depend on the number of devices.
+has one shape: so there is little padding, and few programs are compiled. A batch depends on its
+index only, not on the batches read before or on the number of devices.
 """
 
 import dataclasses
@@ -14,21 +14,21 @@ import numpy as np
 from zoo.data.encoded import EncodedText
 from zoo.errors import UserError, check_least, check_rates
 
-# Shapes are chosen among so many, at equal steps through the pairs by their lengths.
+# The number of candidate shapes, quantiles of the pairs' lengths.
 _CANDIDATES = 64
-# So many shapes at most: each is a program to be compiled.
+# The greatest number of shapes: a program is compiled for each.
 _MOST = 16
 
 
 @dataclasses.dataclass(frozen=True)
 class Buckets:
-    """How pairs are put into batches by their lengths.
+    """The settings of length buckets.
 
     Attributes:
-      padding: at most this share of the positions of an epoch's batches is padding; the fewest
-        shapes with so little are taken, or 16 if none of so few have it.
-      longest: pairs with more words than this on a side, the boundary not counted, are left out of
-        training; none is ever left out of a figure.
+      padding: the greatest share of padding in the positions of an epoch's batches. The fewest
+        shapes that reach it are taken, at most 16 (then padding may exceed it).
+      longest: training leaves out pairs with more words than this on a side, without the boundary;
+        evaluation never leaves out pairs.
 
     Example:
       >>> from zoo.data.buckets import choose_shapes
@@ -47,16 +47,16 @@ class Buckets:
 
 
 class PairBatch(NamedTuple):
-    """B pairs of one shape.
+    """A batch of B pairs of one shape.
 
     Attributes:
-      source: int32 [B, S], in the order in which it is read, padded on the left with 0.
+      source: int32 [B, S], source words in the encoder's reading order, padded on the left with 0.
       lengths: int32 [B], words of each source; 1 in rows without a pair, so that none is empty.
       words: int32 [B, T], the word before each position, the boundary first; padded on the right
         with 0.
       targets: int32 [B, T], the word at each position; padded on the right with 0.
       trained: float32 [B, T], 1 where the target has a loss in training.
-      positions: int64 [B, T], where in the target's text it stands; -1 where there is none.
+      positions: int64 [B, T], positions of the targets in the target text; -1 for padding.
     """
 
     source: np.ndarray
@@ -68,12 +68,15 @@ class PairBatch(NamedTuple):
 
 
 def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int = 0):
-    """(words int32 [B, S], lengths int32 [B]) of sources as word ids, padded on the left.
+    """Pads source sentences on the left to a batch.
 
     Args:
-      sentences: in the order in which the encoder reads.
-      longest: S, or that of the longest sentence.
-      rows: B, or as many as sentences; rows without one have a single word.
+      sentences: word ids of each sentence, in the encoder's reading order.
+      longest: the least S; the longest sentence sets it if it is longer.
+      rows: the least B; rows without a sentence have the length 1.
+
+    Returns:
+      (words int32 [B, S], lengths int32 [B]).
     """
     lengths = np.ones(max(rows, len(sentences)), np.int32)
     lengths[: len(sentences)] = [len(sentence) for sentence in sentences]
@@ -84,7 +87,7 @@ def source_batch(sentences: Sequence[Sequence[int]], longest: int = 0, rows: int
 
 
 class PairedText:
-    """Sources and translations as word ids, in the orders in which they are read and predicted."""
+    """Sources and targets as word ids, in the orders in which they are read and predicted."""
 
     def __init__(
         self, source: EncodedText, target: EncodedText, boundary: int, marks: int, order: str
@@ -93,10 +96,11 @@ class PairedText:
 
         Args:
           source: the sources, as word ids.
-          target: their translations, as many.
+          target: the targets, as many.
           boundary: the id of the word that a target starts from.
-          marks: how many boundaries a target ends with, which stay at its end.
-          order: see `zoo.models.SequenceToSequence`.
+          marks: the number of boundaries at the end of a target, which are not reversed.
+          order: "source_reversed", "target_reversed" or another value for neither; see
+            `zoo.models.SequenceToSequence`.
         """
         self.source, self.target, self.boundary, self.marks = source, target, boundary, marks
         self.source_lengths, self.target_lengths = source.lengths, target.lengths
@@ -111,7 +115,12 @@ class PairedText:
         return len(self.source_lengths)
 
     def batch(self, pairs: np.ndarray, shape: tuple[int, int]) -> PairBatch:
-        """The batch of the pairs with these numbers, -1 for none, in a shape (S, T)."""
+        """Makes a batch of some pairs.
+
+        Args:
+          pairs: int [B], the numbers of the pairs; -1 for a row without a pair.
+          shape: (S, T).
+        """
         there = pairs >= 0
         starts, lengths = self.source.starts[pairs], np.where(there, self.source_lengths[pairs], 0)
         columns = np.arange(shape[0])[None] - (shape[0] - lengths)[:, None]
@@ -136,12 +145,12 @@ class PairedText:
 
 
 def _taken(words, positions):
-    """words[positions], 0 where a position is -1."""
+    """Returns words[positions], 0 where a position is -1."""
     return np.where(positions >= 0, words[positions], 0).astype(np.int32)
 
 
 def _reversed(text: EncodedText, marks: int) -> np.ndarray:
-    """The positions of a text's words, those of each sentence but its last `marks` turned round."""
+    """Returns positions that reverse each sentence of a text, but for its last `marks` words."""
     numbers = np.repeat(np.arange(len(text.starts)), text.lengths)
     positions = np.arange(len(text.words))
     inside = positions - text.starts[numbers]
@@ -154,19 +163,20 @@ class BucketedPairs:
 
     Attributes:
       shapes: [(S, T), ...] from the smallest.
-      steps: batches of an epoch.
-      padding: the share of their positions that holds no word.
-      dropped: pairs that are too long.
-      tokens: targets that have a loss in training, an epoch.
+      steps: the number of batches of an epoch.
+      padding: the share of padding in the positions of these batches.
+      dropped: the number of pairs that are left out because they are too long.
+      tokens: the number of targets of an epoch that have a loss in training.
     """
 
     def __init__(self, text: PairedText, batch: int, padding: float, longest: int = 0):
         """Chooses the shapes.
 
         Args:
-          batch: B.
+          text: the pairs.
+          batch: B, pairs of a batch.
           padding: see `Buckets`.
-          longest: as there; 0 for no limit.
+          longest: see `Buckets`; 0 for no limit.
 
         Raises:
           UserError: every pair is too long.
@@ -195,7 +205,11 @@ class BucketedPairs:
         self.tokens = int((sums[starts + targets[self.pairs]] - sums[starts]).sum())
 
     def epoch(self, generator: np.random.Generator | None = None) -> "PairBatches":
-        """All pairs once, in an order that a generator draws; None for that of the text."""
+        """Lays out the batches of an epoch, which has each pair once.
+
+        Args:
+          generator: shuffles pairs and batches; None: the order of the text.
+        """
         count = len(self.pairs)
         order = np.arange(count) if generator is None else generator.permutation(count)
         order = order[np.argsort(self._bucket[order], kind="stable")]
@@ -214,14 +228,14 @@ class BucketedPairs:
 
 
 class PairBatches(Sequence):
-    """Batches of pairs; `batches[i]` is the i-th, whichever was taken before."""
+    """Batches of pairs; `batches[i]` is the i-th, in any order of access."""
 
     def __init__(self, text: PairedText, rows: list[tuple[np.ndarray, tuple[int, int]]]):
         """Takes the pairs of each batch.
 
         Args:
           text: the pairs.
-          rows: of each batch the numbers of its pairs, -1 for none, and its shape.
+          rows: for each batch (numbers of its pairs, -1 for a row without a pair; its shape).
         """
         self.text, self.rows = text, rows
 
@@ -232,7 +246,12 @@ class PairBatches(Sequence):
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> PairBatch:
-        """Some pairs of the i-th batch, in its shape; of the others nothing is read."""
+        """Makes some rows of a batch, in its shape, without reading the other rows.
+
+        Args:
+          index: the batch.
+          rows: a slice of its rows.
+        """
         if not 0 <= index < len(self.rows):
             raise IndexError(index)
         pairs, shape = self.rows[index]
@@ -240,34 +259,36 @@ class PairBatches(Sequence):
 
 
 def bucket_of(lengths: np.ndarray, shapes: np.typing.ArrayLike) -> np.ndarray:
-    """The number of the first shape that each pair of lengths [n, 2] fits, int64 [n].
+    """Returns the number of the first shape that each pair fits, int64 [n].
 
     Args:
-      shapes: int [shapes, 2], both sides growing from each to the next.
+      lengths: int [n, 2], words of source and target.
+      shapes: int [shapes, 2], ascending in both columns.
     """
     sides = np.asarray(shapes)
     return np.maximum(*(np.searchsorted(sides[:, side], lengths[:, side]) for side in (0, 1)))
 
 
 def choose_shapes(lengths: np.ndarray, batch: int, padding: float) -> list[tuple[int, int]]:
-    """The fewest shapes (S, T) in which at most a share `padding` of all positions is padding.
+    """Chooses the fewest shapes (S, T) whose batches have at most a share `padding` of padding.
 
-    Candidates are the lengths of source and target at equal shares of the pairs; of each number of
-    shapes the best are found by dynamic programming. Rows that the last batch of a bucket has too
-    many are padding too.
+    Candidates are equally spaced quantiles of the lengths of sources and targets. For each number
+    of shapes dynamic programming finds the best. Empty rows in the last batch of a bucket count as
+    padding too.
 
     Args:
       lengths: int [n, 2], words of source and target.
       batch: rows of a batch.
+      padding: the greatest share of padding, 0 to 1.
     """
     levels = np.linspace(0, 1, _CANDIDATES + 1)[1:]
     ends = np.quantile(lengths, levels, axis=0, method="higher")
-    ends = np.unique(ends, axis=0)  # both grow, so that their order is one
+    ends = np.unique(ends, axis=0)  # ascending in both columns
     counts = np.concatenate(
         [[0], np.cumsum(np.bincount(bucket_of(lengths, ends), minlength=len(ends)))]
     )
     size, words = ends.sum(axis=1), lengths.sum()
-    # cost[i, j]: positions of the batches of the pairs of candidates i to j, in the shape of j.
+    # cost[i, j]: positions of the batches if pairs of candidates i to j take the shape of j.
     held = counts[None, 1:] - counts[:-1, None]
     cost = -(-held // batch) * batch * size[None]
     cost = np.where(np.tri(len(ends), dtype=bool).T, cost, np.iinfo(np.int64).max // 4)

@@ -1,4 +1,4 @@
-"""Text as word ids: what lexicon and vocabulary make of a corpus."""
+"""Text as word ids."""
 
 import dataclasses
 import hashlib
@@ -8,12 +8,12 @@ import numpy as np
 
 from zoo.lexicon import Lexicon
 
-# Elements of an array that are hashed at a time.
+# Elements of an array that are hashed at once.
 _AT_ONCE = 1 << 20
 
 
 class Strings(NamedTuple):
-    """The words of a text that are strings of a class.
+    """Probabilities and counts of the words of a text that are strings of a class.
 
     Attributes:
       log_within: float64 [n], log p(string | class) in nats, 0 for other words.
@@ -29,12 +29,13 @@ class EncodedText:
     """Text as word ids.
 
     Attributes:
-      words: int32 [n], boundaries among them.
-      known: bool [n], False where <unk> stands for a word outside the lexicon.
-      counted: bool [n], whether a perplexity counts it.
-      starts: int64 [sentences], where each sentence starts.
-      trained: bool [n], whether it has a loss in training; all if None is given.
-      strings: what is to be known of strings outside the lexicon; None without classes of them.
+      words: int32 [n], word ids, boundaries included.
+      known: bool [n], False where <unk> stands for an out-of-vocabulary word.
+      counted: bool [n], whether a perplexity counts the word.
+      starts: int64 [sentences], the position of each sentence's first word.
+      trained: bool [n], whether the word has a loss in training; None: all words have.
+      strings: probabilities and counts of strings outside the lexicon; None if the vocabulary
+        does not have classes of strings.
     """
 
     words: np.ndarray
@@ -49,21 +50,24 @@ class EncodedText:
             object.__setattr__(self, "trained", np.ones(len(self.words), bool))
 
     def digest(self) -> str:
-        """A hash of the words, their order, and what is counted of them."""
+        """Hashes the words, their order, and which of them are counted and trained."""
         arrays = [self.words, self.counted, self.starts]
         if not self.trained.all():
             arrays.append(self.trained)
         hasher = hashlib.sha256()
         for array in arrays:
-            for start in range(0, len(array), _AT_ONCE):  # an array may be larger than the memory
+            for start in range(0, len(array), _AT_ONCE):  # an array may exceed the memory
                 hasher.update(np.asarray(array[start : start + _AT_ONCE]).tobytes())
         return hasher.hexdigest()[:16]
 
     def occurrences(self, lexicon: Lexicon) -> np.ndarray:
-        """How often what the model reads at each position occurred in training, int64 [n].
+        """Returns the training counts of the words of the text, int64 [n].
 
-        Unknown words are one word to it, <unk>, written so in the text or not. Of a string of a
-        class it is how often the string itself occurred.
+        All out-of-vocabulary words, and <unk> in the text itself, have the count of <unk>. A string
+        of a class has the count of the string, not of the class.
+
+        Args:
+          lexicon: the lexicon by which the text was encoded.
         """
         counts = lexicon.counts[self.words]
         if self.strings is not None:
@@ -71,30 +75,47 @@ class EncodedText:
         return counts
 
     def unknown(self, lexicon: Lexicon) -> np.ndarray:
-        """Whether the model reads <unk>, bool [n]: for a word outside the lexicon, or one that the
-        text itself has as <unk>."""
+        """Whether the model reads <unk> at each position, bool [n].
+
+        It does for an out-of-vocabulary word, and for <unk> in the text itself.
+
+        Args:
+          lexicon: the lexicon by which the text was encoded.
+        """
         if lexicon.unknown is None:
             return np.zeros(len(self.words), bool)
         return self.words == lexicon.ids[lexicon.unknown]
 
     def position(self, number: int) -> tuple[int, int]:
-        """(number of the sentence, number of the word in it), from 1, of a word of the text."""
+        """Returns (number of the sentence, number of the word in it), from 1, of a position.
+
+        Args:
+          number: the position in the text, from 0.
+        """
         sentence = int(np.searchsorted(self.starts, number, side="right"))
         return sentence, int(number - self.starts[sentence - 1]) + 1
 
     @property
     def lengths(self) -> np.ndarray:
-        """Words of each sentence, its boundaries among them, int64 [sentences]."""
+        """Numbers of words of the sentences, boundaries included, int64 [sentences]."""
         return np.diff(np.append(self.starts, len(self.words)))
 
     def positions(self, order: np.ndarray) -> np.ndarray:
-        """Where the words of these sentences stand in the text, one sentence after the other."""
+        """Returns the positions in the text of the words of some sentences, concatenated.
+
+        Args:
+          order: int [n], numbers of sentences.
+        """
         lengths = self.lengths[order]
         new_starts = np.cumsum(lengths) - lengths
         return np.arange(lengths.sum()) + np.repeat(self.starts[order] - new_starts, lengths)
 
     def reordered(self, order: np.ndarray) -> "EncodedText":
-        """The sentences with these numbers, in this order; one may come several times."""
+        """Returns the sentences with these numbers in this order, perhaps repeated.
+
+        Args:
+          order: int [n], numbers of sentences.
+        """
         positions, lengths = self.positions(order), self.lengths[order]
         strings = self.strings and Strings(*(field[positions] for field in self.strings))
         return EncodedText(

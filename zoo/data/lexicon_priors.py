@@ -1,4 +1,4 @@
-"""Prior knowledge on a lexicon of one's own, without a source, a vocabulary or a run."""
+"""Features and backgrounds for a lexicon of the user's own, without a source or a run."""
 
 import collections
 import dataclasses
@@ -23,16 +23,17 @@ def with_priors(
     *,
     sentences: Iterable[Sequence[str]] | None = None,
 ) -> Lexicon:
-    """The lexicon with the features that priors name, and a background.
+    """Adds the features of priors, and a background, to a lexicon.
 
     Args:
       lexicon: the words.
-      features: what is known of each word, such as (priors.TopWords(1000), priors.Affixes()).
-      background: how probable it is, such as priors.Unigram(); None for a uniform one.
-      sentences: training text, where priors count; None for the counts of the lexicon.
+      features: priors that give the features of words, such as (priors.TopWords(1000),
+        priors.Affixes()).
+      background: the prior probabilities of words, such as priors.Unigram(); None: uniform.
+      sentences: training text, in which priors count words; None: they use the lexicon's counts.
 
     Raises:
-      UserError: what a prior raises, such as that there is nothing to count.
+      UserError: a prior raises it, for instance because there is nothing to count.
 
     Example:
       >>> words = Lexicon.from_counts({"the": 5, "cat": 2, "sat": 1})
@@ -51,11 +52,15 @@ def with_priors(
 
 
 def estimated(lexicon, features, background, corpora, entries, trained=None) -> Lexicon:
-    """The lexicon with features and background, estimated on corpora as a model sees them.
+    """Adds features and a background to a lexicon, estimated on corpora as a model sees them.
 
     Args:
-      entries: {word: features} that a source knows beforehand.
-      trained: a lexicon whose words are the first, and whose features are kept.
+      lexicon: the words.
+      features: priors that give the features of words.
+      background: the prior probabilities of words; None: uniform.
+      corpora: {split: Corpus}.
+      entries: {word: features} of the source's own dictionary.
+      trained: a lexicon with the same first words, whose features are kept; None without one.
     """
     words = lexicon.words
     parts = [prior.features(words, corpora, entries) for prior in features]
@@ -79,16 +84,16 @@ def estimated(lexicon, features, background, corpora, entries, trained=None) -> 
 def with_background(
     lexicon: Lexicon, background: Contextual, sentences: Iterable[Sequence[str]]
 ) -> Lexicon:
-    """The lexicon with what a background with a context learns from text, or reads.
+    """Adds the tables of a contextual background, estimated on text or read, to a lexicon.
 
     Args:
       lexicon: the words.
-      background: of a head, such as priors.NGram(order=3).
-      sentences: of its training text, without boundaries, which are put in where the lexicon has
-        one.
+      background: the background of a head, such as priors.NGram(order=3).
+      sentences: sentences of the background's training text, without boundaries, which are added
+        if the lexicon has a boundary word.
 
     Raises:
-      ValueError: a word is not of the lexicon, and this has no unknown word.
+      ValueError: a word is not in the lexicon, and the lexicon does not have an unknown word.
 
     Example:
       >>> from zoo import heads
@@ -105,7 +110,12 @@ def with_background(
 
 
 def encode(lexicon: Lexicon, sentences: Iterable[Sequence[str]]) -> EncodedText:
-    """Sentences as word ids, one after the other, each with the boundary if there is one."""
+    """Encodes sentences as word ids, with a boundary after each if the lexicon has one.
+
+    Args:
+      lexicon: the words.
+      sentences: the words of each sentence.
+    """
     end = [] if lexicon.boundary is None else [lexicon.boundary]
     of_sentences = [lexicon.encode([*sentence, *end]) for sentence in sentences]
     lengths = np.array([len(ids) for ids in of_sentences], np.int64)

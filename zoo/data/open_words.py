@@ -1,14 +1,14 @@
-"""Infinitely many words: a class of strings is a word, and a string is spelled within.
+"""Infinite vocabularies: the lexicon has a word for each class of strings.
 
 Dymetman and Xiao, "Log-linear RNNs" (2016), section 4, "Infinite domains". All strings of a class c
-(numbers of some length, names) have the same features and so one signature. Its mass B(c) is finite
-although its words are infinitely many, and that is all that Z needs:
+(numbers of some length, names) have the same features phi_c. The class's background mass B(c) is
+finite although it has infinitely many strings, and Z needs only this mass:
 
     p(x | h) = sum_c p(c | h) b(x | c),    p(c | h) proportional to B(c) exp(a . phi_c).
 
 So the lexicon gets one more word a class, with the class's features and share of the background,
-and the head (heads.LogLinear, or any other) says p(c | h) as it says that of other words. The words
-of the lexicon are not of the classes:
+and the head (heads.LogLinear, or any other) gives p(c | h) as it gives the probability of any
+word. Words of the lexicon are excluded from the classes:
 
     b(x | c) = m_c(x) / (1 - sum over words v of the lexicon of m_c(v)) for x outside the lexicon,
 
@@ -30,18 +30,18 @@ from zoo.lexicon import Lexicon
 from zoo.priors.strings import StringClass
 from zoo.priors.top_words import NOT_TOP
 
-# A class that has less mass outside the lexicon has no strings there: drawing one never ends.
+# The least mass of a class outside the lexicon: with less, drawing a string there never ends.
 LEAST_OUTSIDE = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OpenWords:
-    """A lexicon and classes of strings outside it.
+    """A lexicon with classes of strings outside it.
 
     Attributes:
-      lexicon: with a word for each class after its own: what model and head are given.
-      distributions: over strings, one a class.
-      log_outside: float64 [C], log of the mass that each leaves to strings outside the lexicon.
+      lexicon: the lexicon of the model, whose last words stand for the classes.
+      distributions: for each class its distribution over strings.
+      log_outside: float64 [C], log of each class's mass on strings outside the lexicon.
     """
 
     lexicon: Lexicon
@@ -50,12 +50,18 @@ class OpenWords:
 
     @classmethod
     def of(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """Opens a lexicon; the background of its words makes room for the shares of the classes.
+        """Adds a word for each class to a lexicon.
+
+        The background probabilities of the lexicon's words are scaled by 1 - the classes' shares.
+
+        Args:
+          lexicon: the words.
+          classes: the classes of strings.
 
         Raises:
-          UserError: a class has a feature that no word has, and that no parameter could learn, or
-            its name is a word; or the shares leave nothing to the words, or the words nothing to a
-            class.
+          UserError: a class has a feature that no word has, whose parameter would not be trained;
+            its name is a word; the shares sum to 1 or more; or nearly all strings of a class are
+            words.
         """
         _check(lexicon, classes)
         features = [lexicon.features_of(word) for word in range(len(lexicon))]
@@ -74,8 +80,15 @@ class OpenWords:
 
     @classmethod
     def within(cls, lexicon: Lexicon, classes: tuple[StringClass, ...]) -> "OpenWords":
-        """Opens a lexicon that has the classes among its words already, as `OpenWords.of` leaves
-        it."""
+        """Returns the open words of a lexicon that `OpenWords.of` made.
+
+        Args:
+          lexicon: the lexicon, whose last words stand for the classes.
+          classes: the classes of strings.
+
+        Raises:
+          UserError: nearly all strings of a class are words of the lexicon.
+        """
         words = lexicon.words[: len(lexicon) - len(classes)]
         features = [lexicon.features_of(word_id) for word_id in range(len(words))]
         marks = (lexicon.unknown, lexicon.boundary)
@@ -99,7 +112,7 @@ class OpenWords:
             if 1 - mass < LEAST_OUTSIDE:
                 raise UserError(
                     f"all strings of {kind.name}, or nearly all, are words of the lexicon: leave "
-                    "the class out, or let its strings be longer."
+                    "the class out, or allow longer strings."
                 )
         return cls(lexicon, distributions, np.log1p(-inside))
 
@@ -113,19 +126,30 @@ class OpenWords:
         return self.lexicon.ids.get(string, len(self.lexicon)) < self.class_ids[0]
 
     def log_within(self, string: str) -> np.ndarray:
-        """log b(string | c) of each class, float64 [C], nats; -inf for words of the lexicon."""
+        """Computes log b(string | c) for each class, float64 [C], nats.
+
+        Args:
+          string: the string; for a word of the lexicon all values are -inf.
+        """
         if self._is_word(string):
             return np.full(len(self.distributions), -np.inf)
         log_probs = [distribution.log_prob(string) for distribution in self.distributions]
         return np.array(log_probs) - self.log_outside
 
     def class_of(self, string: str) -> int | None:
-        """The id that stands for a string in training: its own, or its likeliest class's."""
+        """Returns the word id of a string in training; see `way`. None if no class has it."""
         way = self.way(string)
         return None if way is None else way[0]
 
     def way(self, string: str) -> tuple[int, float] | None:
-        """(id, log b(string | id) in nats) of what stands for a string; None if nothing does."""
+        """Returns (id, log b(string | id) in nats): the word's own id, or its likeliest class's.
+
+        Args:
+          string: the string.
+
+        Returns:
+          None if the string is neither a word nor in a class.
+        """
         if self._is_word(string):
             return self.lexicon.ids[string], 0.0
         within = self.log_within(string)
@@ -135,11 +159,14 @@ class OpenWords:
         return int(self.class_ids[likeliest]), within[likeliest]
 
     def ways(self, strings) -> tuple[np.ndarray, np.ndarray]:
-        """How each string may come about, for `log_prob`.
+        """Returns the classes that may generate each string, for `log_prob`.
+
+        Args:
+          strings: N strings.
 
         Returns:
-          (ids int32 [N, C], log b(string | id) float64 [N, C], nats): the classes, or the word
-          itself in the first column and -inf in the others.
+          (ids int32 [N, C], log b(string | id) float64 [N, C], nats): the classes; for a word of
+          the lexicon its own id with 0 in the first column, and -inf in the others.
         """
         log_within = np.stack([self.log_within(string) for string in strings])
         ids = np.tile(self.class_ids, (len(strings), 1))
@@ -149,26 +176,31 @@ class OpenWords:
         return ids.astype(np.int32), log_within
 
     def spelled(self, word: int, generator) -> str:
-        """The word of an id, or a string drawn from the class that it stands for."""
+        """Returns the word of an id, or a string drawn from the class of that id.
+
+        Args:
+          word: the word id.
+          generator: a numpy random generator.
+        """
         if word < self.class_ids[0]:
             return self.lexicon.words[word]
         distribution = self.distributions[word - self.class_ids[0]]
-        while True:  # until it is outside the lexicon, as b(x | c) says
+        while True:  # rejection sampling of b(x | c)
             string = distribution.sample(generator)
             if not self._is_word(string):
                 return string
 
 
 def log_prob(head, params, tables, hidden, ids, log_within):
-    """log p(string | hidden) = log sum_c p(c | hidden) b(string | c), exact, nats, [N].
+    """Computes the exact log p(string | hidden) = log sum_c p(c | hidden) b(string | c), nats, [N].
 
     Args:
-      head: of the opened lexicon.
-      params: of the head.
-      tables: of the opened lexicon.
-      hidden: [N, D].
-      ids: int32 [N, C], of `OpenWords.ways`.
-      log_within: [N, C], of `OpenWords.ways`, nats; -inf for strings that no class has.
+      head: a head over `OpenWords.lexicon`.
+      params: the head's parameters.
+      tables: the head's tables for `OpenWords.lexicon`.
+      hidden: [N, D], hidden states.
+      ids: int32 [N, C]; see `OpenWords.ways`.
+      log_within: [N, C], nats; see `OpenWords.ways`. All -inf for strings in no class.
     """
     repeated = jnp.broadcast_to(hidden[:, None], (*ids.shape, hidden.shape[-1]))
     of_classes = head.log_prob(params, tables, repeated, ids)
@@ -183,14 +215,14 @@ def _check(lexicon, classes):
     names = [kind.name for kind in classes]
     for kind in classes:
         if kind.name in lexicon.ids or names.count(kind.name) > 1:
-            raise UserError(f"{kind.name} is a word, or a class, already: give another name.")
+            raise UserError(f"{kind.name} is already a word or a class: give another name.")
         for feature in kind.features:
             if feature not in lexicon.feature_names:
                 if feature == NOT_TOP:
-                    do = f"let the count of TopWords be below the {len(lexicon):,} words there are"
+                    do = f"give TopWords a count below {len(lexicon):,}, the size of the lexicon"
                 else:
                     do = "add the prior that gives it to vocabulary.features, or leave it out"
                 raise UserError(
                     f"{kind.name} has the feature {feature!r}, which no word of the lexicon has, "
-                    f"so that nothing could be learnt of it: {do}."
+                    f"so that its parameters could not be learnt: {do}."
                 )

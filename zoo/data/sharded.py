@@ -1,4 +1,4 @@
-"""Text of shards as word ids: arrays that are computed where they are indexed."""
+"""Sharded text as word ids: arrays whose values are computed when they are indexed."""
 
 import dataclasses
 from collections.abc import Callable
@@ -10,10 +10,19 @@ from zoo.sources.shards import ShardedCorpus, ShardedSentences
 
 
 class Computed:
-    """An array [n] whose values are a function of their positions; `np.asarray` makes it one."""
+    """An array [n] whose values are computed from their positions when they are read.
+
+    `np.asarray` computes all of them.
+    """
 
     def __init__(self, size: int, dtype, values: Callable[[np.ndarray], np.ndarray]):
-        """Takes values(positions int64 [...]) -> [...] of the dtype."""
+        """Wraps a function of positions.
+
+        Args:
+          size: n.
+          dtype: the type of the values.
+          values: maps positions int64 [...] to values [...].
+        """
         self.shape, self.dtype, self._values = (size,), np.dtype(dtype), values
 
     def __len__(self) -> int:
@@ -25,7 +34,7 @@ class Computed:
         return self._values(np.asarray(index, np.int64))
 
     def astype(self, dtype) -> np.ndarray:
-        """All of it, in memory."""
+        """Computes all values, converted to a dtype."""
         return self[:].astype(dtype)
 
     def __array__(self, dtype=None, copy=None):
@@ -34,34 +43,39 @@ class Computed:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ShardedText(EncodedText):
-    """Word ids of a text in shards: as `EncodedText`, but `words`, `known` and `counted` are
-    `Computed`, and `trained` is one number.
+    """An `EncodedText` of shards, whose `words`, `known` and `counted` are `Computed`.
+
+    `trained` is all True.
 
     Attributes:
-      layout: where each sentence lies.
+      layout: the sentences and their order.
     """
 
     layout: "Layout | None" = None
 
     def reordered(self, order: np.ndarray) -> "ShardedText":
-        """The sentences with these numbers, in this order; one may come several times."""
+        """Returns the sentences with these numbers in this order, perhaps repeated.
+
+        Args:
+          order: int [n], numbers of sentences.
+        """
         assert self.layout is not None
         return self.layout.reordered(order).text()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """Sentences of shards, one after the other, each with boundaries after it.
+    """The sentences of shards in an order, with boundaries after each.
 
     Attributes:
-      sentences: of which the text is.
-      table: int32, the word id of each type.
-      known: bool, of each type whether it is a word of the lexicon.
-      counted: bool, of each type whether figures count it.
+      sentences: all sentences of the shards.
+      table: int32 [types], the word id of each type of the shards.
+      known: bool [types], whether the lexicon has the type.
+      counted: bool [types], whether a perplexity counts the type.
       boundary: the word id of the boundary.
-      marks: how many boundaries there are after each sentence.
-      boundary_counted: whether figures count them.
-      order: int64, numbers of the sentences, in their order.
+      marks: the number of boundaries after each sentence.
+      boundary_counted: whether a perplexity counts boundaries.
+      order: int64 [sentences], numbers of the sentences, in their order.
     """
 
     sentences: ShardedSentences
@@ -74,11 +88,15 @@ class Layout:
     order: np.ndarray
 
     def reordered(self, order: np.ndarray) -> "Layout":
-        """The same in another order."""
+        """Returns the layout with its sentences reordered.
+
+        Args:
+          order: int [n], indices into the present order.
+        """
         return dataclasses.replace(self, order=self.order[order])
 
     def text(self) -> ShardedText:
-        """The text of these sentences."""
+        """Returns the text of the sentences."""
         shards = self.sentences.shards
         first = shards.starts[self.order]
         lengths = shards.lengths[self.order].astype(np.int64)
@@ -96,7 +114,7 @@ class Layout:
             return Computed(size, table.dtype, at)
 
         everything = self.boundary_counted or not self.marks
-        ones = np.broadcast_to(np.array(True), size)  # of no memory
+        ones = np.broadcast_to(np.array(True), size)  # takes no memory
         return ShardedText(
             words=values(self.table, self.boundary),
             known=values(self.known, True),
@@ -120,16 +138,16 @@ def encode(
     marks: int,
     boundary_counted: bool,
 ) -> ShardedText:
-    """A corpus of shards as word ids, which holds no array as long as the text.
+    """Encodes a corpus of shards as word ids, without an array as long as the text.
 
     Args:
       corpus: the text.
-      ids: of the lexicon's words.
-      unknown: the word for all others.
-      unknown_counted: whether figures count these, and the word itself.
+      ids: {word: word id} of the lexicon.
+      unknown: the word that out-of-vocabulary words are read as.
+      unknown_counted: whether a perplexity counts out-of-vocabulary words and `unknown` itself.
       boundary: the id of the boundary; None for none.
-      marks: boundaries after each sentence.
-      boundary_counted: whether figures count them.
+      marks: the number of boundaries after each sentence.
+      boundary_counted: whether a perplexity counts boundaries.
     """
     words = corpus.sentences.words
     known = np.array([word in ids for word in words], bool)

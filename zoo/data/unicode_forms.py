@@ -1,7 +1,7 @@
-"""Letters with accents in their two Unicode forms: as one character (NFC), or as two (NFD).
+"""Warnings about letters with accents in two Unicode forms: one character (NFC), or two (NFD).
 
-They look the same and are different words. Text is read as it is; that it has both, or another
-form than the training text, is said.
+Words in the two forms look the same but are different words. Text is read unchanged; a warning
+tells the user if it mixes the forms, or has another form than the training text.
 """
 
 import logging
@@ -16,14 +16,18 @@ ADVICE = "convert the texts to one form, for instance with uconv -x nfc"
 
 
 def composed(word: str) -> str:
-    """The word in NFC; equal for words that look the same."""
+    """Returns a word in NFC, which is equal for words in either form."""
     return unicodedata.normalize("NFC", word)
 
 
 def in_two_forms(words: Iterable[str]) -> list[str]:
-    """The composed forms of words that are there in several, in their order.
+    """Returns words that occur in both forms, in NFC and in order of occurrence.
 
-    Where characters are words, an accent may stand alone: then letters that have it.
+    Where characters are words, an accent may be a word of its own: then the letters that have it
+    are returned.
+
+    Args:
+      words: the words of a text.
     """
     first: dict = {}
     forms: dict = {}
@@ -42,7 +46,7 @@ def in_two_forms(words: Iterable[str]) -> list[str]:
 
 
 def warn(words: Iterable[str]):
-    """Logs a warning if the words of a text are in two forms."""
+    """Logs a warning if words of a text occur in both forms."""
     forms = in_two_forms(words)
     if forms:
         logger.warning(
@@ -54,8 +58,12 @@ def warn(words: Iterable[str]):
 
 
 def note(unknown: Iterable[str], lexicon: Lexicon) -> str | None:
-    """What is to be said of those unknown words that the lexicon has in another form; None if there
-    are none."""
+    """Returns a note on out-of-vocabulary words that the lexicon has in the other form, or None.
+
+    Args:
+      unknown: out-of-vocabulary words.
+      lexicon: the lexicon.
+    """
     unknown = [word for word in unknown if not word.isascii()]
     if not unknown:
         return None

@@ -1,4 +1,4 @@
-"""How text becomes words: case, unknown words, boundaries, and what the lexicon knows of a word."""
+"""Vocabularies: case, out-of-vocabulary words, boundaries, and features of words."""
 
 import array
 import collections
@@ -28,25 +28,26 @@ BOUNDARY = "</s>"
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """A recipe for a lexicon and for reading text with it.
+    """A recipe for a lexicon and for encoding text with it.
 
     Attributes:
       splits: words are taken from these splits; all splits if empty.
-      minimum_count: a word must occur so often in them.
-      maximum_size: at most so many words, the most frequent; 0 for no limit. Words that the source
-        knows beforehand are always in.
-      lower_case: whether text is put in lower case.
-      unknown: words outside the lexicon are "refused" (an error names them), "counted" (read as
+      minimum_count: the least count of a word in these splits.
+      maximum_size: the most frequent words up to this number are kept; 0 for no limit. Words of
+        the source's own dictionary are always kept.
+      lower_case: whether text is converted to lower case.
+      unknown: out-of-vocabulary words are "refused" (an error names them), "counted" (read as
         <unk> and counted in perplexities) or "skipped" (read as <unk> and not counted).
-      boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted,
-        trained, but left out of perplexities) or "none" (sentences run into each other).
-      boundary_marks: how many boundaries a sentence ends with.
-      features: what is known of each word, for heads and embeddings that use it: the union of what
-        these priors say; of a feature that two give, the later one's value.
-      background: what is known of how probable it is; it stands beside features, never alone.
-      open_classes: classes of strings, each a word of the lexicon that stands for all strings of
-        the class outside it; these are words then, not unknown, and a figure counts the probability
-        of the string itself. No string may be of two. See zoo.data.open_words.
+      boundary: "counted" (</s> after each sentence, predicted and counted), "uncounted" (predicted
+        and trained, but left out of perplexities) or "none" (no boundary between sentences).
+      boundary_marks: the number of boundaries after each sentence.
+      features: priors that give the features of words, for heads and embeddings with features. A
+        word has the features of all priors; if two give the same feature, the later value counts.
+      background: the prior probabilities of words; it needs `features`.
+      open_classes: classes of strings. The lexicon has a word for each class, which stands for the
+        strings of the class that are not words: these are not out of vocabulary, and perplexities
+        count the probability of the string itself. A string may be in one class only. See
+        zoo.data.open_words.
 
     Example:
       >>> vocabulary = data.Vocabulary(minimum_count=2, features=(priors.Affixes(),))
@@ -78,33 +79,44 @@ class Vocabulary:
             if not one.apart(other):
                 raise UserError(
                     f"vocabulary.open_classes has {one.name} and {other.name}, which have strings "
-                    "in common: give lengths or first letters that share them out, or one class."
+                    "in common: give lengths or first letters that separate them, or one class."
                 )
 
     def read(self, source: Source, split: str) -> Corpus:
-        """A split of the source, in lower case if so asked."""
+        """Reads a split of a source, in lower case if `lower_case` is set.
+
+        Args:
+          source: the source.
+          split: the name of the split.
+        """
         corpus = source.read(split)
         return corpus.lower_cased() if self.lower_case else corpus
 
     def build(self, source: Source) -> tuple[Lexicon, dict[str, Corpus]]:
-        """(the lexicon, the corpora of all splits).
+        """Reads the corpora of a source and builds the lexicon.
+
+        Args:
+          source: the source.
+
+        Returns:
+          (the lexicon, {split: Corpus} of all splits).
 
         Raises:
-          UserError: there is a background, or a class of strings, without features, there are more
-            boundary marks than this machine has memory for, or what the priors raise.
+          UserError: there is a background, or a class of strings, without features; the boundary
+            marks do not fit the memory; or a prior raises it.
         """
-        # Not when the recipe is made: of two settings, background and features, one comes first.
+        # Not in __post_init__, for --set changes background and features one after the other.
         if self.background is not None and not self.features:
             raise UserError(
-                f"vocabulary.background is {self.background}, and no head uses a background "
+                f"vocabulary.background is {self.background}, but no head uses a background "
                 "without features: set vocabulary.features, or vocabulary.background=none."
             )
         if self.open_classes and not self.features:
             raise UserError(
-                f"vocabulary.open_classes has {self.open_classes[0].name}, whose strings are known "
-                "by their features: set vocabulary.features."
+                f"vocabulary.open_classes has {self.open_classes[0].name}, which needs features: "
+                "set vocabulary.features."
             )
-        memory.check_fields(self, "vocabulary", boundary_marks=4)  # of each sentence, in int32
+        memory.check_fields(self, "vocabulary", boundary_marks=4)  # int32, of one sentence
         corpora = {split: self.read(source, split) for split in source.splits()}
         entries = self._entries(source)
 
@@ -120,11 +132,11 @@ class Vocabulary:
             if count >= self.minimum_count and word not in marks
         ]
         kept = kept[: self.maximum_size or None]
-        known = {*kept, *marks}  # a list of words may have the marks, too
+        known = {*kept, *marks}  # a dictionary may have the marks, too
         words = (*marks, *kept, *sorted(word for word in entries if word not in known))
 
-        # What the model will see: unknown words as <unk>, and the boundaries. Words are counted on
-        # that, so that background and frequency bands know the marks too.
+        # Words are counted in the text as the model sees it, with <unk> and boundaries, so that
+        # background and frequency bands include them.
         known = set(words)
         seen = {split: self._as_seen(corpus, known) for split, corpus in corpora.items()}
         train = token_counts(seen, ("train",))
@@ -133,7 +145,7 @@ class Vocabulary:
             words=words,
             counts=np.array([train[word] for word in words], np.int64),
             unknown=UNKNOWN if UNKNOWN in words else None,
-            # A text may have </s> written in it.
+            # Not by looking for </s> in words: the text itself may have it.
             boundary=BOUNDARY if self.boundary != "none" else None,
             left_out={word: count for word, count in in_text if word not in known},
             fused=corpora["train"].fused,
@@ -141,9 +153,9 @@ class Vocabulary:
         return self._opened(self._with_priors(lexicon, seen, entries)), corpora
 
     def _opened(self, lexicon):
-        """The lexicon with a word for each class of strings, counted as the training text has them.
+        """Adds a word for each class of strings to a lexicon, with its count in the training text.
 
-        What is counted of the classes is not of the unknown word any more.
+        The counts of the strings are subtracted from the count of <unk>.
         """
         if not self.open_classes:
             return lexicon
@@ -158,35 +170,44 @@ class Vocabulary:
         return dataclasses.replace(opened.lexicon, counts=counts)
 
     def open_words(self, lexicon: Lexicon) -> OpenWords | None:
-        """The classes of strings of a lexicon that `build` made; None if there are none."""
+        """Returns the classes of strings of a lexicon; None without `open_classes`.
+
+        Args:
+          lexicon: a lexicon that `build` made.
+        """
         return _open_words(lexicon, self.open_classes) if self.open_classes else None
 
     def extended(self, source: Source, lexicon: Lexicon, new_words: tuple[str, ...]) -> Lexicon:
-        """The lexicon with new words after its own, for a model that was trained without them.
+        """Adds words to a lexicon, for a model that was trained without them.
 
-        New words get their features from the same priors; only features that the lexicon has are
-        kept, for the others have no parameters. Words of the lexicon keep theirs, whatever has
-        become of the files and functions that gave them: the model was trained with these. The
-        background is the same recipe over all words.
+        New words get their features from the same priors; only features of the lexicon are kept,
+        for other features do not have parameters. Words of the lexicon keep the features that the
+        model was trained with, even if a prior's files or functions have changed. The background is
+        estimated by the same recipe over all words.
+
+        Args:
+          source: the source of the texts in which priors count.
+          lexicon: the lexicon of the model.
+          new_words: words to add.
 
         Raises:
-          UserError: the lexicon has no features, so that nothing can be known of a new word, or it
-            has classes of strings.
+          UserError: the lexicon does not have features, by which a new word could be represented,
+            or it has classes of strings.
         """
         if self.open_classes:
             raise UserError(
-                "strings outside the lexicon are words already (vocabulary.open_classes): judge "
-                "the run as it is."
+                "strings outside the lexicon are words already (vocabulary.open_classes): evaluate "
+                "the run without adding words."
             )
         if not lexicon.feature_names:
             raise UserError(
-                "words can be added only to a lexicon with features: give the config's "
-                "vocabulary some."
+                "words can be added only to a lexicon with features: set vocabulary.features in "
+                "the config and train again."
             )
         added = dict.fromkeys(map(str.lower, new_words) if self.lower_case else new_words)
         words = (*lexicon.words, *(word for word in added if word not in lexicon.ids))
         larger = lexicon.with_words(words, lexicon.occurrences(words))
-        # Texts are read as the model knows them: what was <unk> in training stays <unk>.
+        # Priors count in texts as the model was trained: words that were <unk> stay <unk>.
         seen = {
             split: self._as_seen(self.read(source, split), set(lexicon.words))
             for split in source.splits()
@@ -194,7 +215,7 @@ class Vocabulary:
         return self._with_priors(larger, seen, self._entries(source), trained=lexicon)
 
     def _entries(self, source):
-        """{word: features} that the source knows beforehand, in the vocabulary's case."""
+        """Returns {word: features} of the source's own dictionary, in the vocabulary's case."""
         lower = str.lower if self.lower_case else str
         entries: collections.defaultdict = collections.defaultdict(tuple)
         for word, features in source.lexicon_entries().items():
@@ -202,17 +223,13 @@ class Vocabulary:
         return entries
 
     def _with_priors(self, lexicon, seen, entries, trained=None):
-        """The lexicon with features and background, estimated on the corpora as seen.
-
-        Args:
-          trained: a lexicon whose words are the first, and whose features are kept.
-        """
+        """Adds features and background to a lexicon; see `lexicon_priors.estimated`."""
         if not self.features:
             return lexicon
         return estimated(lexicon, self.features, self.background, seen, entries, trained)
 
     def _as_seen(self, corpus: Corpus, words: set[str]) -> Corpus:
-        """The corpus with <unk> and boundaries in their places; a mark's tag is "POS:NIL"."""
+        """Puts <unk> and boundaries into a corpus; the tag of both is "POS:NIL"."""
         ends = [BOUNDARY] * self.boundary_marks if self.boundary != "none" else []
         if isinstance(corpus, ShardedCorpus):
             return corpus.as_seen(words, UNKNOWN, ends)
@@ -235,41 +252,57 @@ class Vocabulary:
         return dataclasses.replace(corpus, sentences=sentences, features=features)
 
     def has(self, word: str, lexicon: Lexicon) -> bool:
-        """Whether a word is of the lexicon, or a string of one of its classes."""
+        """Whether a word is in the lexicon, or a string of one of its classes.
+
+        Args:
+          word: the word.
+          lexicon: the lexicon.
+        """
         opened = self.open_words(lexicon)
         return word in lexicon.ids if opened is None else opened.class_of(word) is not None
 
     def missing(self, sentences: Iterable[list[str]], lexicon: Lexicon) -> dict[str, int]:
-        """{word that is not of the lexicon, nor a string of its classes: its count}, the most
-        frequent first."""
+        """Counts the words of some sentences that a lexicon does not have, most frequent first.
+
+        Args:
+          sentences: the words of each sentence.
+          lexicon: the lexicon; strings of its classes are not counted.
+
+        Returns:
+          {word: count}.
+        """
         counts = collections.Counter(word for sentence in sentences for word in sentence)
         return {word: count for word, count in counts.most_common() if not self.has(word, lexicon)}
 
     def _refusal(self, corpus, lexicon):
         words = [*self.missing(corpus.sentences, lexicon)]
-        judge = "" if self.open_classes else "judge with --add-words FILE, a file with them, "
+        remedy = "" if self.open_classes else "give --add-words FILE, a file with them, "
         notes = filter(None, (lexicon.fused_note(words), unicode_forms.note(words, lexicon)))
         noted = "".join(f" ({note})" for note in notes)
         return UserError(
             f"{len(words):,} distinct word{'s' * (len(words) > 1)} of {corpus.name} "
             f"{'are' if len(words) > 1 else 'is'} not in the lexicon: {named(words)}; leave "
-            f"{'them' if len(words) > 1 else 'it'} out, {judge}or train with "
+            f"{'them' if len(words) > 1 else 'it'} out, {remedy}or train with "
             f"vocabulary.unknown=counted or skipped{noted}."
         )
 
     def encode(self, corpus: Corpus, lexicon: Lexicon) -> EncodedText:
-        """The corpus as word ids, each with whether it is known and counted in perplexities.
+        """Encodes a corpus as word ids, with boundaries, and marks the words that are counted.
+
+        Args:
+          corpus: the corpus.
+          lexicon: the lexicon.
 
         Raises:
-          UserError: a word is not in the lexicon, and the vocabulary refuses those.
+          UserError: a word is not in the lexicon, and `unknown` is "refused".
         """
         if isinstance(corpus, ShardedCorpus):
             return self._encode_shards(corpus, lexicon)
-        # Not lists, which take eight bytes and more for what is four, or one, in the end.
+        # Not lists, which take at least eight bytes an element, where four or one are enough.
         words, starts = array.array("i"), array.array("q")
         known, counted, trained = bytearray(), bytearray(), bytearray()
         has_boundary = lexicon.boundary is not None and self.boundary != "none"
-        # The list of them, and int32 after each sentence.
+        # Bytes of a list of boundaries, and of int32 ids after each sentence.
         memory.check_fields(self, "vocabulary", boundary_marks=8 + 4 * len(corpus.sentences))
         boundaries = [lexicon.ids[BOUNDARY]] * self.boundary_marks if has_boundary else []
         marks = len(boundaries)
@@ -289,7 +322,7 @@ class Vocabulary:
                     raise self._refusal(corpus, lexicon)
                 words.append(lexicon.ids[UNKNOWN] if word_id is None else word_id)
                 known.append(word_id is not None)
-                # A text may have <unk> written in it, as the Penn Treebank's has.
+                # The text itself may have <unk>, as the Penn Treebank's language-modelling text.
                 unknown = word_id is None or word == UNKNOWN
                 trained.append(number >= prefix)
                 counted.append(trained[-1] and not (unknown and self.unknown == "skipped"))
@@ -311,11 +344,11 @@ class Vocabulary:
         )
 
     def _encode_shards(self, corpus: ShardedCorpus, lexicon: Lexicon) -> EncodedText:
-        """`encode` of a text that is not held in memory."""
+        """Encodes a corpus of shards, whose text is not held in memory; see `encode`."""
         if self.open_classes:
             raise UserError(
-                f"{corpus.name} is encoded text, whose strings are not looked at one by one: leave "
-                "vocabulary.open_classes out, or give the text itself."
+                f"{corpus.name} is encoded text, in which classes of strings cannot be found: "
+                "leave vocabulary.open_classes out, or give the text itself."
             )
         if self.unknown == "refused" and not all(
             map(lexicon.ids.__contains__, corpus.token_counts())
@@ -338,7 +371,7 @@ def _open_words(lexicon, classes):
 
 
 def _way(word, opened):
-    """(its id or None, log p of the string in its class, its count, or -1 if it is of none)."""
+    """Returns (id or None, log p(string | class), count of the string, or -1 for a word)."""
     way = opened.way(word)
     if way is None:
         return None, 0.0, -1

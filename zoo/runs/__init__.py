@@ -1,1 +1,1 @@
-"""Runs: what lies on disk."""
+"""Runs on disk: work directories, checkpoints, exports and locks."""

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, in a folder or in a bucket (`zoo.runs.location`)."""
+"""Atomic writes: a file is complete or absent, in a folder or in a bucket (`zoo.runs.location`)."""
 
 import contextlib
 import errno
@@ -17,8 +17,12 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def write_whole(path: Any, write):
-    """write(path), so that the file is there whole or not at all: after a kill, on a full disk, or
-    when the machine loses its power."""
+    """Writes a file atomically: it is complete or absent after a kill, a full disk or a power loss.
+
+    Args:
+      path: the file, a pathlib.Path or an epath.Path.
+      write: called with the path to write to.
+    """
     if location.is_bucket(path):
         with tempfile.TemporaryDirectory() as folder:
             write(pathlib.Path(folder, path.name))
@@ -29,9 +33,16 @@ def write_whole(path: Any, write):
 
 
 def write_new(path: Any, write) -> bool:
-    """`write_whole` where no file is; False, and nothing written, if another process was first.
+    """Writes a new file atomically, unless the file exists.
 
     In a bucket two processes at the same moment may both write: see `zoo.runs.ownership`.
+
+    Args:
+      path: the file, a pathlib.Path or an epath.Path.
+      write: called with the path to write to.
+
+    Returns:
+      Whether this process wrote the file; False if it existed or another process was first.
     """
     if location.is_bucket(path):
         if path.exists():
@@ -44,7 +55,7 @@ def write_new(path: Any, write) -> bool:
 
 @contextlib.contextmanager
 def _finished(path, write):
-    """The file beside `path` that was written, on the disk, until it has another name."""
+    """Writes a temporary file beside `path`, yields it to be renamed, and removes it if left."""
     temporary_files.clear(path)
     own = temporary_files.place(path)
     try:
@@ -59,12 +70,18 @@ def _finished(path, write):
 
 
 def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:
-    """Whether the file `own` now is at `path` as well, where none was: of several processes, on
-    whichever machines, one alone succeeds."""
+    """Whether the file `own` could be linked to `path`, where no file was.
+
+    Of several processes, on any machines, exactly one succeeds.
+
+    Args:
+      own: a complete file in the same folder.
+      path: the new name.
+    """
     try:
         os.link(own, path)
     except FileExistsError:
-        # An answer that a network lost is asked for again, and then the link is there.
+        # A network file system may retry a link whose answer was lost, and find it made.
         return own.stat().st_nlink == 2
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -78,7 +95,7 @@ def place_new(own: pathlib.Path, path: pathlib.Path) -> bool:
 
 
 def _keep_names(folder):
-    """Has the disk keep the names in a folder, where the system can do it."""
+    """Synchronises a folder's entries to the disk, where the system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -88,8 +105,15 @@ def _keep_names(folder):
 
 
 def check_writable(path: Any):
-    """UserError if a folder or file that is there cannot be written to."""
-    if location.is_bucket(path):  # only writing tells
+    """Checks that a folder or file, if it exists, can be written to.
+
+    Args:
+      path: the folder or file; not checked if it is in a bucket.
+
+    Raises:
+      UserError: it cannot be written to.
+    """
+    if location.is_bucket(path):  # rights in a bucket show only on writing
         return
     # Not by pathlib, which raises an error for a name that is too long.
     if os.path.exists(path) and not os.access(path, os.W_OK):

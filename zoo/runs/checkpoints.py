@@ -1,8 +1,8 @@
 """Checkpoints through orbax: the last two states of a run, and its two best parameters.
 
-A state is everything that a resumed run needs to go on bit for bit: parameters, optimiser state,
-carry and step as arrays; cursor, best-so-far and sums as JSON. Digests of all of it are kept in the
-same checkpoint and compared when it is read.
+A state is everything that a resumed run needs to continue bit for bit: parameters, optimiser state,
+carry and step as arrays; the position in the data, the best figure so far and sums as JSON.
+Checksums of all of these are kept in the same checkpoint and compared on reading.
 """
 
 import dataclasses
@@ -20,12 +20,17 @@ from zoo.runs import digests, location
 with lazy.extra():
     import orbax.checkpoint as ocp
 
-# Where a checkpoint goes first, by one renaming, that is to be deleted.
+# The folder to which a checkpoint is moved, by one renaming, before it is deleted.
 DELETED = "deleted"
 
 
 def any_kept(folder: Any, kind: str = "last") -> bool:
-    """Whether there are checkpoints under a folder, which is left as it is."""
+    """Whether a folder has checkpoints of a kind; changes nothing.
+
+    Args:
+      folder: the folder of checkpoints.
+      kind: "last" or "best".
+    """
     of_kind = folder / kind
     with location.reaching(folder):
         return of_kind.is_dir() and any(path.name.isdecimal() for path in of_kind.iterdir())
@@ -40,27 +45,32 @@ class Checkpoints:
         kinds: tuple[str, ...] = ("last", "best"),
         read_only: bool = False,
     ):
-        """Opens or makes the folder; if `read_only` it is there, and nothing in it is changed.
+        """Opens or makes the folder.
 
-        Otherwise the processes of this run alone write there, and process 0 removes what a kill has
-        left: a checkpoint that was not yet whole, or that was being deleted.
+        Unless `read_only`, only the processes of this run may write there, and process 0 removes
+        checkpoints that a kill left half written or half deleted.
+
+        Args:
+          folder: the folder of checkpoints.
+          kinds: the kinds of checkpoints that are used.
+          read_only: the folder exists and is not changed.
         """
         self.folder = location.absolute(folder)
         if not read_only and jax.process_index() == 0:
             for kind in kinds:
                 _remove_leftovers(self.folder / kind)
-        # orbax's own `read_only` has two warnings for each folder that is opened, and holds back
-        # what nobody asks for here: nothing is saved or deleted but by `save`.
+        # orbax's own `read_only` logs two warnings for each folder that is opened. It is not
+        # needed: only `save` writes and deletes.
         options = ocp.CheckpointManagerOptions(
             max_to_keep=None if read_only else 2,
             create=not read_only,
-            # In a bucket, where nothing is renamed, orbax deletes objects one by one; a checkpoint
-            # that is left in part is known by its digests.
+            # In a bucket, where nothing can be renamed, orbax deletes objects one by one; a half
+            # deleted checkpoint is found by its checksums.
             todelete_subdir=None if read_only or location.is_bucket(folder) else DELETED,
             enable_async_checkpointing=False,
         )
         if read_only and jax.process_count() > 1:
-            # This process alone may read another run's: orbax would wait for the others.
+            # Perhaps only this process reads: orbax must not wait for the others.
             alone = {jax.process_index()}
             multiprocessing = ocp.options.MultiprocessingOptions(
                 primary_host=jax.process_index(), active_processes=alone
@@ -71,10 +81,18 @@ class Checkpoints:
         }
 
     def save(self, kind: str, step: int, arrays: Any, progress: dict):
-        """Writes a checkpoint whole or not at all; one of the same step is replaced.
+        """Writes a checkpoint atomically; replaces a checkpoint of the same step.
 
-        Arrays that several devices share out are written part by part, by all processes together,
-        and nowhere put together.
+        All processes together write the shards of sharded arrays, without gathering them.
+
+        Args:
+          kind: "last" or "best".
+          step: steps done.
+          arrays: a pytree of arrays.
+          progress: the progress of the run, as JSON.
+
+        Raises:
+          UserError: the disk or the quota is full.
         """
         manager = self._managers[kind]
         if step in manager.all_steps():
@@ -100,17 +118,20 @@ class Checkpoints:
         self._empty(kind)
 
     def _empty(self, kind):
-        """Deletes what orbax has put aside to be deleted."""
+        """Deletes the checkpoints that orbax has moved to the folder `DELETED`."""
         if jax.process_index() == 0 and not location.is_bucket(self.folder):
             shutil.rmtree(self.folder / kind / DELETED, ignore_errors=True)
 
     def steps(self, kind: str) -> list[int]:
-        """The steps of the checkpoints that are there, the newest first."""
+        """Returns the steps of the checkpoints of a kind, the newest first."""
         return sorted(self._managers[kind].all_steps(), reverse=True)
 
     def shapes(self, kind: str) -> list[tuple[int, ...]] | None:
-        """The shapes of the newest checkpoint's arrays, none of which is read; None if they cannot
-        be told: `restore` says why."""
+        """Returns the shapes of the newest readable checkpoint's arrays, without reading them.
+
+        Returns:
+          The shapes; None if no checkpoint can be read, for which `restore` raises an error.
+        """
         for step in self.steps(kind):
             try:
                 folder = self.folder / kind / str(step) / "arrays"
@@ -118,30 +139,40 @@ class Checkpoints:
                 tree = getattr(metadata, "tree", metadata)
                 leaves = digests.leaf_names(tree, is_leaf=lambda x: hasattr(x, "shape"))
                 return [tuple(leaf.shape) for leaf in leaves.values()]
-            except Exception:  # a damaged file shows itself in many ways
+            except Exception:  # a damaged file may raise any
                 continue
         return None
 
     def progress_file(self, kind: str, step: int) -> Any:
-        """Where the progress of a checkpoint is kept, for messages."""
+        """Returns the path of the file with a checkpoint's progress, for messages.
+
+        Args:
+          kind: "last" or "best".
+          step: the step of the checkpoint.
+        """
         return self.folder / kind / str(step) / "progress" / "metadata"
 
     def restore(self, kind: str, like: Any, log=print) -> tuple[int, Any, dict] | None:
-        """(step, arrays, progress) of the newest checkpoint that can be read; None without any.
+        """Reads the newest checkpoint that is not damaged.
 
         Args:
-          like: a pytree of arrays or shapes as they were saved. What has a sharding is read into
-            it, each device its part, and the rest onto the host.
-          log: told of each checkpoint that is damaged or of another model, and passed over.
+          kind: "last" or "best".
+          like: a pytree of arrays or shapes as they were saved. A leaf with a sharding is read onto
+            its devices, each its shard; other leaves are read onto the host.
+          log: called with a sentence for each checkpoint that is skipped because it is damaged or
+            of another model.
+
+        Returns:
+          (step, arrays, progress); None without any checkpoint.
 
         Raises:
-          UserError: there are checkpoints, and none of them can be read.
+          UserError: there are checkpoints, but none of them can be read.
         """
         first = None
         for step in self.steps(kind):
             try:
                 return step, *self._read(kind, step, like)
-            except Exception as error:  # a damaged file shows itself in many ways
+            except Exception as error:  # a damaged file may raise any
                 reason = _reason(error)
                 first = first or f"step {step}: {reason}"
                 log(
@@ -151,26 +182,25 @@ class Checkpoints:
         if first:
             raise UserError(
                 f"none of the checkpoints in {self.folder / kind} can be read ({first}): put back "
-                "a copy of one, go on with the version of the zoo that wrote them, or delete "
+                "a copy of one, resume with the version of Zoo that wrote them, or delete "
                 f"{self.folder} to begin again."
             )
         return None
 
     def progress(self, kind: str) -> dict:
-        """The progress of the newest checkpoint alone, without its arrays; {} if there is none that
-        can be read."""
+        """Reads the progress of the newest readable checkpoint, without its arrays; {} if none."""
         for step in self.steps(kind):
             try:
                 items = ocp.args.Composite(progress=ocp.args.JsonRestore())
                 progress = self._managers[kind].restore(step, args=items)["progress"]
-            except Exception:  # damaged: `restore` says so, of the checkpoints that are used
+            except Exception:  # damaged: `restore` logs it when the arrays are read
                 continue
             if isinstance(progress, dict):
                 return progress
         return {}
 
     def _read(self, kind, step, like):
-        """(arrays, progress) of a checkpoint; _Damaged, or any error of orbax, if it is."""
+        """Reads (arrays, progress) of a checkpoint; raises _Damaged or orbax's errors."""
         manager = self._managers[kind]
         shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype), like)
         wanted = ocp.args.StandardRestore(jax.tree.map(_wanted, like))
@@ -180,8 +210,8 @@ class Checkpoints:
         restored = manager.restore(step, args=items)
         arrays, progress = restored["arrays"], restored["progress"]
         if not isinstance(progress, dict):
-            raise _Damaged("its progress is no JSON object")
-        # orbax gives another shape back as it is, and turns one dtype into another.
+            raise _Damaged("its progress is not a JSON object")
+        # orbax ignores the wanted shape, and converts dtypes.
         _check_layout(manager.item_metadata(step)["arrays"], shapes)
         if difference := _first_difference(restored["digests"], _digests(arrays, progress)):
             raise _Damaged(f"{difference} is not as it was saved")
@@ -194,7 +224,7 @@ class Checkpoints:
 
 
 def _full(error: Exception) -> int | None:
-    """Which of `temporary_files.FULL` an error is; None if none.
+    """Returns the number of an error if it is one of `temporary_files.FULL`, else None.
 
     orbax and tensorstore wrap the system's error in their own; only its text remains.
     """
@@ -203,7 +233,7 @@ def _full(error: Exception) -> int | None:
 
 
 def _remove_leftovers(folder: Any):
-    """Removes what a killed process left among checkpoints, as far as that can be."""
+    """Removes half written and half deleted checkpoints that a kill left; ignores failures."""
     if location.is_bucket(folder):
         _remove_uncommitted(folder)
         return
@@ -213,33 +243,36 @@ def _remove_leftovers(folder: Any):
 
 
 def _remove_uncommitted(folder):
-    """Removes the checkpoints of a bucket to which orbax did not add its last object."""
+    """Removes half written checkpoints of a bucket: orbax's last object is missing in them."""
     for path in folder.iterdir() if folder.exists() else ():
         if path.name.isdecimal() and not (path / "commit_success.txt").exists():
             path.rmtree()
 
 
 def _parts(leaf) -> ocp.SaveArgs:
-    """Of which size a leaf is written: in one, or in parts of a device's, not to be read whole."""
+    """Chooses the chunks in which a leaf is written: one shard each, if it is sharded."""
     if not digests.is_shared(leaf) or leaf.is_fully_replicated:
         return ocp.SaveArgs()
     return ocp.SaveArgs(chunk_byte_size=max(1, leaf.addressable_shards[0].data.nbytes))
 
 
 def _wanted(leaf):
-    """What orbax is told of a leaf: its sharding, or by an array of NumPy's, which takes no memory,
-    that it is to be read onto the host, however it was saved."""
+    """Returns the form in which orbax restores a leaf: onto its sharding, or onto the host.
+
+    A numpy array asks for the host, whatever the sharding when it was saved; a broadcast zero
+    takes no memory.
+    """
     if getattr(leaf, "sharding", None) is not None:
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding)
     return np.broadcast_to(np.zeros((), leaf.dtype), np.shape(leaf))
 
 
 class _Damaged(Exception):
-    """A checkpoint that orbax can read and that is not what was saved, or not for this model."""
+    """A checkpoint that orbax can read, but whose content is damaged or of another model."""
 
 
 def _reason(error):
-    """One line on an error."""
+    """Formats an error as one line."""
     text = str(error).strip()
     if isinstance(error, _Damaged):
         return text
@@ -247,12 +280,12 @@ def _reason(error):
 
 
 def _digests(arrays, progress):
-    """What is kept in a checkpoint to know it again."""
+    """Computes the checksums of a checkpoint's arrays and progress."""
     return {"arrays": digests.checksums(arrays), "progress": digests.of_json(progress)}
 
 
 def _first_difference(kept, read) -> str | None:
-    """The first array in which two of `_digests` differ, or the progress; None if none does."""
+    """Returns the name of the first array, or "its progress", whose checksums differ, or None."""
     for name, digest in read["arrays"].items():
         if kept["arrays"].get(name) != digest:
             return name

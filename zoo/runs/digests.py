@@ -1,4 +1,4 @@
-"""Digests of arrays and of JSON, so that a bit that flips on a disk is found when it is read."""
+"""Checksums of arrays and of JSON, by which a bit that flips on a disk is found on reading."""
 
 import functools
 import hashlib
@@ -9,28 +9,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# Two sums modulo 2^32 with seeds of their own: two arrays agree in both by chance once in 2^64.
+# Seeds of two sums modulo 2^32: different arrays agree in both with probability 2^-64.
 _SEEDS = (0x9E3779B9, 0x85EBCA77)
-# Elements of an array on one device or the host for which compiling a program takes longer.
+# Arrays up to this size are summed by numpy, faster than a program compiles.
 _SMALL = 1 << 20
 
 
 def leaf_names(tree: Any, is_leaf=None) -> dict[str, Any]:
-    """The leaves of a pytree by their paths, such as "params/head/bias".
+    """Returns the leaves of a pytree by path, such as "params/head/bias".
 
-    A field of a named tuple and the same key of a dict, which is how orbax keeps it, have one name.
+    A field of a named tuple has the same path as the key of a dict, to which orbax converts it.
+
+    Args:
+      tree: the pytree.
+      is_leaf: see `jax.tree_util.tree_leaves_with_path`.
     """
     leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf)
     return {jax.tree_util.keystr(path, simple=True, separator="/"): leaf for path, leaf in leaves}
 
 
 def layout(leaf: Any) -> str:
-    """Dtype and shape of an array, of its metadata or of a ShapeDtypeStruct: "float32[5, 7]"."""
+    """Formats dtype and shape of an array, metadata or ShapeDtypeStruct: "float32[5, 7]"."""
     return f"{np.dtype(leaf.dtype).name}{[*leaf.shape]}"
 
 
 def of_arrays(tree: Any) -> dict[str, str]:
-    """{path of a leaf: sha256 of its dtype, shape and bytes}, of leaves on the host."""
+    """Computes the SHA-256 of the dtype, shape and bytes of each leaf on the host, by path."""
     return {name: _of_array(leaf) for name, leaf in leaf_names(tree).items()}
 
 
@@ -41,29 +45,32 @@ def _of_array(leaf):
 
 
 def checksums(tree: Any) -> dict[str, str]:
-    """{path of a leaf: its layout and a checksum of its values}, computed where the leaves lie.
+    """Computes the checksum of each leaf, on the devices where the leaf lies.
 
     With the bits w_i of element i, in words of 32 bits, and a mixing function m (the last steps of
     MurmurHash3, Appleby 2011), a checksum is sum_i m(w_i ^ m(i ^ s)) modulo 2^32 for two seeds s.
-    A sum has no order: it is the same however devices and processes share an array out, and none
-    of them ever holds the whole. Processes that share arrays out have to call this together.
+    The sum does not depend on how an array is sharded over devices and processes, and no device
+    ever holds all of it. Processes that share sharded arrays must call this together.
+
+    Returns:
+      {path of a leaf: its layout and checksum}.
     """
     found = {}
     for name, leaf in leaf_names(tree).items():
-        # One after another: what a sum needs besides its array is of the array's size.
+        # One leaf at a time: a sum may need as much memory again as its array.
         sums = np.asarray(_sums(leaf))
         found[name] = f"{layout(leaf)} {''.join(f'{int(x):08x}' for x in sums)}"
     return found
 
 
 def is_shared(leaf: Any) -> bool:
-    """Whether a leaf is an array, or the shape of one, that several devices hold."""
+    """Whether several devices hold a leaf, an array or a ShapeDtypeStruct."""
     sharding = getattr(leaf, "sharding", None)
     return sharding is not None and len(sharding.device_set) > 1
 
 
 def _sums(leaf):
-    """uint32 [2], the checksum of an array."""
+    """Computes the checksum of an array, uint32 [2]."""
     array = leaf if is_shared(leaf) else np.asarray(leaf)
     if array.size <= _SMALL and isinstance(array, np.ndarray):
         return _of_small(array)
@@ -73,7 +80,7 @@ def _sums(leaf):
 
 
 def _of_small(array):
-    """`_checksum` without a program to compile."""
+    """Computes the same as `_checksum` by numpy, without compiling."""
     size = min(array.dtype.itemsize, 4)
     words = np.ascontiguousarray(array).reshape(-1).view(f"uint{8 * size}").astype(np.uint32)
     index = np.arange(words.size, dtype=np.uint32)
@@ -88,7 +95,7 @@ def _compiled():
 
 
 def _checksum(array):
-    """See `checksums`."""
+    """Computes the sums of `checksums` for one array on devices."""
     if array.dtype == bool:
         words = array.astype(jnp.uint32)
     else:
@@ -99,7 +106,7 @@ def _checksum(array):
         places = jax.lax.broadcasted_iota(jnp.uint32, words.shape, axis)
         index = index * jnp.uint32(length % 2**32) + places
     mixed = tuple(_mixed(words ^ _mixed(index ^ jnp.uint32(seed))) for seed in _SEEDS)
-    # One reduction for both, which XLA forms as it reads: two would each hold an array as large.
+    # XLA fuses one reduction of both with their computation; two would each store an array.
     zeros, axes = (jnp.uint32(0),) * len(_SEEDS), tuple(range(words.ndim))
     return jnp.stack(jax.lax.reduce(mixed, zeros, _added, axes))
 
@@ -109,12 +116,12 @@ def _added(first, second):
 
 
 def _mixed(x):
-    """A bijection of 32 bits in which each bit of the input changes half of the output's."""
+    """Mixes 32 bits: a bijection in which each bit of x changes half of the result's bits."""
     x = (x ^ (x >> 16)) * np.uint32(0x85EBCA6B)
     x = (x ^ (x >> 13)) * np.uint32(0xC2B2AE35)
     return x ^ (x >> 16)
 
 
 def of_json(value: Any) -> str:
-    """The sha256 of a value that JSON can hold, whatever the order of its keys."""
+    """Computes the SHA-256 of a JSON value, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

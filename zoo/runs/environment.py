@@ -1,4 +1,4 @@
-"""What figures were made with: versions, revision and machine, for their passports."""
+"""The environment of a run: versions, git revision and machine, for passports."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ PACKAGES = ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """The versions of Python, of this zoo and of the packages that compute."""
+    """Returns the versions of Python, of Zoo and of the packages that compute, by name."""
     packages = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # flax need not be there
@@ -28,7 +28,11 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def revision() -> str | None:
-    """The git revision of this zoo, with "-dirty" if files were changed; None if it has none."""
+    """Returns the git revision of Zoo, with "-dirty" if files were changed.
+
+    Returns:
+      None if Zoo is not in a git checkout of its own.
+    """
     folder = pathlib.Path(version.__file__).resolve().parent.parent
 
     def git(*arguments):
@@ -36,7 +40,7 @@ def revision() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        # An installed zoo may lie within a checkout of something else: that has no say here.
+        # An installed Zoo may lie within the checkout of another project.
         if pathlib.Path(git("rev-parse", "--show-toplevel")).resolve() != folder:
             return None
         return git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else "")
@@ -46,7 +50,7 @@ def revision() -> str | None:
 
 @functools.cache
 def machine() -> dict:
-    """The kind of machine: processor, cores, and the devices that JAX sees."""
+    """Describes the machine: processor, cores, and the devices that JAX sees."""
     cpuinfo = pathlib.Path("/proc/cpuinfo")
     model = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
     devices = jax.devices()

@@ -1,7 +1,8 @@
-"""Parameters of a run that was exported: one file of safetensors in the place of checkpoints.
+"""Exported runs, whose parameters are one file of safetensors in place of checkpoints.
 
-An exported run has no optimiser state and cannot be trained further; all else that reads a run
-reads it. The SHA-256 of its files are kept beside them and compared when they are read.
+An exported run does not have an optimiser state and cannot be trained further; everything else that
+reads a run reads it too. SHA-256 checksums of its files are kept beside them and compared on
+reading.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ _RECORD = {"checkpoint": int, "sha256": dict, "data": str | None}
 
 def is_exported(path: pathlib.Path) -> bool:
     """Whether a folder holds an exported run, whole or damaged."""
-    # Not by pathlib, which raises an error for a name that is too long; in a bucket there is none.
+    # Not by pathlib, which raises an error for a name that is too long. Buckets hold no exports.
     return os.path.exists(path / RECORD) or os.path.exists(path / PARAMS)
 
 
@@ -34,30 +35,45 @@ def is_whole(path: pathlib.Path) -> bool:
 
 
 def safetensors() -> Any:
-    """The module `safetensors.numpy`; `lazy.MissingExtra` where that package is not installed."""
+    """Imports the module `safetensors.numpy`.
+
+    Raises:
+      lazy.MissingExtra: safetensors is not installed.
+    """
     with lazy.extra():
         import safetensors.numpy
     return safetensors.numpy
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a pytree by their paths, such as "head/bias", on the host."""
+    """Copies the leaves of a pytree to the host, {path such as "head/bias": array}."""
     leaves = digests.leaf_names(tree)
     return {name: np.ascontiguousarray(np.asarray(leaf)) for name, leaf in leaves.items()}
 
 
 def record(path: pathlib.Path) -> dict:
-    """What was noted of an export: checkpoint (step), SHA-256 of its files, platforms, versions.
+    """Reads the record of an export: its checkpoint's step, SHA-256 of files, and more.
+
+    Args:
+      path: the folder of the exported run.
 
     Raises:
-      UserError: it cannot be read, or lacks one of these.
+      UserError: the record cannot be read, or lacks a required key.
     """
     with _reading(path / RECORD):
         return strict_json.read(path / RECORD, _RECORD)
 
 
 def check(path: pathlib.Path, name: str):
-    """UserError if a file of an exported run is not as it was written."""
+    """Checks the SHA-256 of a file of an exported run.
+
+    Args:
+      path: the folder of the exported run.
+      name: the name of the file.
+
+    Raises:
+      UserError: the file or the record cannot be read, or the checksums differ.
+    """
     known, file = record(path)["sha256"], path / name
     with _reading(file):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -66,8 +82,10 @@ def check(path: pathlib.Path, name: str):
 
 
 def shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
-    """The shapes of the parameters, none of which is read; None if they cannot be told:
-    `read_params` says why."""
+    """Returns the shapes of the parameters without reading them; None if the file is damaged.
+
+    `read_params` raises an error that names the damage.
+    """
     with lazy.extra():
         import safetensors
 
@@ -75,13 +93,13 @@ def shapes(path: pathlib.Path) -> list[tuple[int, ...]] | None:
         with safetensors.safe_open(str(path / PARAMS), "numpy") as file:
             names = file.keys()
             return [tuple(file.get_slice(name).get_shape()) for name in names]
-    except Exception:  # safetensors has errors of its own, and those of the system
+    except Exception:  # errors of safetensors, or OSError
         return None
 
 
 @contextlib.contextmanager
 def _reading(file):
-    """UserError where a file cannot be read."""
+    """Raises UserError where a file cannot be read."""
     try:
         yield
     except OSError as error:
@@ -91,11 +109,14 @@ def _reading(file):
 
 
 def read_params(path: pathlib.Path, like: Any) -> tuple[int, Any]:
-    """Reads (step, parameters on the host) of an exported run.
+    """Reads the parameters of an exported run.
 
     Args:
-      path: the folder.
-      like: a pytree of shapes, those of the model.
+      path: the folder of the exported run.
+      like: the shapes of the model's parameters, a pytree.
+
+    Returns:
+      (step, parameters on the host).
 
     Raises:
       UserError: the file is damaged, or of another model.

@@ -1,8 +1,8 @@
-"""Which runs this user made here: a note of each recipe, in the user's own folder of states.
+"""The runs that this user made on this machine: a note of each recipe, in the user's state folder.
 
-A note is a small file called after the SHA-256 of what the run's experiment.json says. Another
-recipe has another hash, and nobody else can write notes there; a copy of a run is the user's as the
-run is. So what a noted recipe names may be used as if the user named it again.
+The name of a note is the SHA-256 of the recipe in the run's experiment.json. Another recipe has
+another hash, and other users cannot write notes there; a copy of a run counts as the user's own
+too. So the paths and modules that a noted recipe names are permitted without being named again.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def folder() -> pathlib.Path:
-    """zoo/runs in $XDG_STATE_HOME, or in ~/.local/state if that is not set to a whole path."""
+    """Returns zoo/runs in $XDG_STATE_HOME, or in ~/.local/state unless that is an absolute path."""
     given = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
     state = given if given.is_absolute() else pathlib.Path.home() / ".local" / "state"
     return state / "zoo" / "runs"
@@ -32,7 +32,12 @@ def _note(recipe: dict) -> pathlib.Path:
 
 
 def keep(recipe: dict, workdir: Any):
-    """Notes the recipe of a run, as JSON; a warning, and no more, where that cannot be."""
+    """Notes the recipe of a run; logs a warning if the note cannot be written.
+
+    Args:
+      recipe: the recipe, as JSON.
+      workdir: the run's folder.
+    """
     note = {"workdir": str(location.absolute(workdir)), "modules": user_modules.folders()}
     try:
         path = _note(recipe)
@@ -49,7 +54,14 @@ def keep(recipe: dict, workdir: Any):
 
 
 def modules(recipe: dict) -> list[str] | None:
-    """Where the modules of a noted recipe were when its run was made; None if it is not noted."""
+    """Returns the folders of modules that were permitted when a run was made.
+
+    Args:
+      recipe: the recipe of the run, as JSON.
+
+    Returns:
+      The folders; None if the recipe is not noted.
+    """
     try:
         text = _note(recipe).read_bytes()
     except (OSError, RuntimeError):
@@ -58,5 +70,5 @@ def modules(recipe: dict) -> list[str] | None:
     try:
         strict_json.check(note, {"modules": [str]})
     except ValueError:
-        return []  # the note is there, whatever has become of it
+        return []  # the note exists, although it is damaged
     return note["modules"]

@@ -1,7 +1,7 @@
-"""The place of a run's folder: on a disk of this machine, on a network's, or in a bucket.
+"""The location of a run's folder: on a local disk, a network file system, or in a bucket.
 
 A bucket's address, gs://BUCKET/RUN, becomes a path of `etils.epath`, which has pathlib's methods
-over gcsfs. Orbax writes checkpoints there itself. An object of a bucket is whole or absent, and
+over gcsfs. Orbax writes checkpoints there itself. An object of a bucket is complete or absent, and
 cannot be appended to.
 """
 
@@ -22,7 +22,7 @@ _BUCKET = "gs://"
 
 
 def is_address(path: str) -> bool:
-    """Whether a text is an address, of whatever kind, rather than a path."""
+    """Whether a text is an address with any scheme, such as gs://, rather than a path."""
     return _SCHEME.match(path) is not None
 
 
@@ -41,7 +41,7 @@ def path_of(folder: Any) -> Any:
       A pathlib.Path, or an epath.Path for a bucket.
 
     Raises:
-      UserError: the address is not one of a bucket, or could be written in other ways.
+      UserError: the address is not a bucket's, or has empty names, . or .. in it.
       MissingExtra: etils or gcsfs is not installed.
     """
     text = str(folder)
@@ -64,13 +64,13 @@ def path_of(folder: Any) -> Any:
     with lazy.extra():
         import gcsfs  # noqa: F401  # epath imports it when the first object is read
         from etils import epath
-    # It logs a traceback for each try; what fails in the end is raised.
+    # It logs a traceback for each retry; the last error is raised.
     logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
     return epath.Path(name)
 
 
 def absolute(path: Any) -> Any:
-    """Returns a path as it reads from any working folder; epath's own would take gs: for a name."""
+    """Returns an absolute path; an address is unchanged, where epath would take gs: for a name."""
     return path if is_bucket(path) else path.absolute()
 
 
@@ -81,11 +81,14 @@ def identity(folder: Any) -> str:
 
 @contextlib.contextmanager
 def reaching(path: Any) -> Iterator[None]:
-    """Around what is read or written at a path: errors of a bucket become one sentence.
+    """Raises UserError where a bucket cannot be read or written in its context.
+
+    Args:
+      path: the path that is read or written. Errors of a path on disk pass, and so does
+        FileNotFoundError.
 
     Raises:
-      UserError: the path is in a bucket, and cannot be reached; names it. Errors of a folder, and
-        FileNotFoundError, pass.
+      UserError: the path is in a bucket and cannot be reached; names it.
     """
     try:
         yield
@@ -102,21 +105,24 @@ def reaching(path: Any) -> Iterator[None]:
 
 
 def fetch(address: str, out: str | pathlib.Path) -> pathlib.Path:
-    """Copies the run in a bucket into a new folder, which is there whole or not at all.
+    """Copies the run in a bucket into a new folder, which is complete or absent.
 
     Args:
       address: gs://BUCKET/RUN.
-      out: the folder to make; nothing may be there but an empty folder.
+      out: the folder to make; it must not exist, or be empty.
+
+    Returns:
+      The path of the folder.
 
     Raises:
-      UserError: something is at `out`, or the bucket cannot be read, holds no run, or has an object
-        whose name leads out of the folder.
+      UserError: `out` exists and is not empty; or the bucket cannot be read, does not hold a run,
+        or has an object whose name leads out of the folder.
     """
     source = path_of(address)
     with temporary_files.folder(out) as folder, reaching(source):
         names = _names(source)
         if "experiment.json" not in names:
-            raise UserError(f"{source} holds no run: give the address of one.")
+            raise UserError(f"{source} does not hold a run: give the address of a run.")
         for name in names:
             content = (source / name).read_bytes()
             try:

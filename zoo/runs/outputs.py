@@ -1,7 +1,6 @@
-"""Lines of reports, and files that the user names, looked at before any work begins and written
-whole.
+"""Reports to the terminal, and output files: checked before any work begins, and written whole.
 
-A folder that is not there is refused rather than made: its name is more often a slip than a wish.
+An output file's folder must exist; it is not made, for its name may be mistyped.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ from zoo.errors import UserError, printable
 from zoo.runs import atomic_files
 from zoo.sources import files
 
-# What the folder of a run is read from; others of its files, such as results, may be written anew.
+# Files from which a run is read, which must not be overwritten; its results may be.
 _RUN = (
     "experiment.json",
     "lexicon.npz",
@@ -32,18 +31,29 @@ _RUN = (
 
 
 def show(*texts: object):
-    """Prints texts of a report, each on a line of its own, made `printable`: the passports, recipes
-    and lexicons of others may hold what a terminal would obey."""
+    """Prints texts of a report, one a line.
+
+    Control characters are escaped, for other people's passports, recipes and lexicons may contain
+    sequences that change a terminal.
+    """
     print(*(printable(str(text)) for text in texts), sep="\n", flush=True)
 
 
 def check(file: str | pathlib.Path, what: str = "the table"):
-    """UserError if the file, called `what`, could not be written; makes and changes nothing."""
+    """Checks that a file can be written, without writing or making anything.
+
+    Args:
+      file: the file.
+      what: its name in messages.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
     path = pathlib.Path(file)
     with _writing(path, what):
         if path.is_dir():
             raise _error(errno.EISDIR)
-        path.parent.stat()  # says what is wrong with the folder, if it is not there
+        path.parent.stat()  # raises an OSError that names the cause, if the folder is missing
         if not path.parent.is_dir():
             raise _error(errno.ENOTDIR)
         if not os.access(path if _is_stream(path) else path.parent, os.W_OK):
@@ -51,14 +61,16 @@ def check(file: str | pathlib.Path, what: str = "the table"):
 
 
 def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[str] = ()):
-    """Checks several (file or None, what it is called), each as `check`.
+    """Checks that several output files can be written, and that no input is overwritten.
 
     Args:
-      read: what is read before, as the user gives it: files, perhaps with a range, several with
-        commas, or as NAME=FILE; and folders.
+      *written: (file or None, its name in messages), each.
+      read: the inputs, as the user names them: files, perhaps with a range, several with commas,
+        or as NAME=FILE; and folders.
 
     Raises:
-      UserError: as `check`, or two are one file, or one is read as well.
+      UserError: a file cannot be written, two outputs are the same file, or an output is also an
+        input.
     """
     seen: set[str] = set()
     sources: set[str] | None = None
@@ -69,37 +81,40 @@ def check_each(*written: tuple[str | pathlib.Path | None, str], read: Iterable[s
         place = os.path.realpath(file)
         if place in seen and not _is_stream(pathlib.Path(file)):
             raise UserError(
-                f"{file} is named for two outputs, and the second would take the place of the "
-                "first: give each a file of its own."
+                f"{file} is named for two outputs, and the second would overwrite the first: give "
+                "each a file of its own."
             )
         if os.path.isfile(place):
             if sources is None:
                 sources = {source for text in read for source in _places(text)}
             if any(place == one or place.startswith(one + os.sep) for one in sources):
                 raise UserError(
-                    f"{file} is read, and {what} would take its place: give {what} another name."
+                    f"{file} is read, and {what} would overwrite it: give {what} another name."
                 )
         seen.add(place)
 
 
 def _places(text):
-    """Where all lies that a text names: files, folders, and for the folder of a run its parts and
-    the files that its recipe names."""
-    from zoo.runs import workdir  # which needs JAX, as not all commands do
+    """Returns the real paths of the files and folders that an argument names.
+
+    A run's folder is replaced by the files in it from which the run is read, and by the files that
+    its recipe names.
+    """
+    from zoo.runs import workdir  # imports JAX, which not all commands need
 
     found = _found(text)
     for folder in [*found]:
         if (recipe := pathlib.Path(folder, _RUN[0])).is_file():
             found.remove(folder)
             found |= {os.path.join(folder, part) for part in _RUN}
-            with contextlib.suppress(UserError):  # whoever reads the run tells of it
+            with contextlib.suppress(UserError):  # the reader of the run raises it again
                 for name in workdir.names(strict_json.read(recipe)):
                     found |= {*filter(os.path.isfile, _found(name))}
     return found
 
 
 def _found(text):
-    """The places of what is there of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
+    """Returns the real paths that exist of "PATH", "PATH[1:5]", "PATH,PATH" or "NAME=PATH"."""
     names = {part for name in files.names_in(text) for part in (name, *name.split(","))}
     names |= {name.partition("=")[2] for name in names}
     paths = [path for name in names - {""} for path in files.candidates(name)]
@@ -107,7 +122,16 @@ def _found(text):
 
 
 def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what: str = "the table"):
-    """write(path), so that the file is there whole or not at all; UserError as `check`."""
+    """Writes a file atomically: it is complete or absent.
+
+    Args:
+      file: the file.
+      write: called with the path to write to.
+      what: the file's name in messages.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
     path = pathlib.Path(file)
     check(path, what)
     with _writing(path, what):
@@ -119,12 +143,30 @@ def write(file: str | pathlib.Path, write: Callable[[pathlib.Path], None], what:
 
 
 def write_table(file: str | pathlib.Path, columns: Iterable[str], rows: Iterable[tuple]):
-    """Rows of as many values as there are columns, under a header; see `line`."""
+    """Writes a table with a header, in the format of `line`.
+
+    Args:
+      file: the file.
+      columns: names of the columns.
+      rows: a tuple of one value a column, each.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
     write_lines(file, map(line, (columns, *rows)), "the table")
 
 
 def write_lines(file: str | pathlib.Path, lines: Iterable[str], what: str):
-    """Lines with their ends, as a file called `what`; UserError as `check`."""
+    """Writes lines to a file in UTF-8.
+
+    Args:
+      file: the file.
+      lines: the lines with their line ends.
+      what: the file's name in messages.
+
+    Raises:
+      UserError: the file cannot be written.
+    """
 
     def write_all(path):
         with open(path, "w", encoding="utf-8", newline="\n") as text:
@@ -134,19 +176,29 @@ def write_lines(file: str | pathlib.Path, lines: Iterable[str], what: str):
 
 
 def line(values: Iterable) -> str:
-    """A line of a table, with its end: what pandas.read_csv(sep="\\t") and R's read.delim read.
+    """Formats a row of a table for pandas.read_csv(sep="\\t") and R's read.delim.
 
-    Tabs part the values. Text stands in quotation marks, those within it doubled, so that neither
-    these, nor an apostrophe, nor # means anything; line breaks, tabs and zero characters in it are
-    written \\n, \\r, \\t and \\0, so that a row is a line. Integers have their digits, other
-    numbers all that it takes to read back the same one; infinite ones are Inf and -Inf. NaN and
-    None, which are missing numbers, are empty.
+    Values are separated by tabs. Text is quoted, with quotation marks in it doubled; its line
+    breaks, tabs and zero characters are written \\n, \\r, \\t and \\0, so that a row is a line.
+    Numbers have all digits that are needed to read back the same number; infinite numbers are Inf
+    and -Inf. Missing numbers, NaN and None, are empty.
+
+    Args:
+      values: text, numbers and None.
+
+    Returns:
+      The line with its line end.
     """
     return "\t".join(map(_cell, values)) + "\n"
 
 
 def beside(own: tuple[str, ...], given: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of a user's columns in a table of ours: "given_" before those that are ours."""
+    """Renames a user's columns, by "given_" in front, where a table has columns of these names.
+
+    Args:
+      own: names of the table's own columns.
+      given: names of the user's columns.
+    """
     names: list = []
     for name in given:
         while name in (*own, *names):
@@ -169,7 +221,7 @@ def _cell(value):
 
 
 def _is_stream(path):
-    """Whether it is there and no file, as /dev/stdout: nothing can take its place."""
+    """Whether a path exists and is not a regular file, such as /dev/stdout: it is not replaced."""
     return path.exists() and not path.is_file()
 
 
@@ -179,7 +231,7 @@ def _error(number):
 
 @contextlib.contextmanager
 def _writing(path, what):
-    """UserError for what keeps a file from being written; a full disk says so by itself."""
+    """Raises UserError where a file cannot be written; errors of a full disk pass."""
     try:
         yield
     except BrokenPipeError:  # the reader of /dev/stdout has seen enough
@@ -189,5 +241,5 @@ def _writing(path, what):
             raise
         raise UserError(
             f"{what} {path} cannot be written ({error.strerror or error}): give a name in a "
-            "folder that is there and can be written to."
+            "folder that exists and can be written to."
         ) from error

@@ -1,8 +1,8 @@
 """The lock of a run's folder: one training at a time.
 
-In a folder it is a lock of the system's (`filelock`), which ends with the process that holds it,
-however that ends. A bucket has no locks: there the training that began last goes on, and an earlier
-one, which finds that the owner's file has changed, saves nothing more.
+In a folder it is an operating system's lock (`filelock`), which ends with its process, even if that
+is killed. Buckets do not have locks: there the training that began last continues, and an earlier
+training stops when it finds another owner's file, before it saves again.
 """
 
 import contextlib
@@ -18,15 +18,20 @@ from zoo.errors import UserError
 from zoo.runs import location
 
 FILE, BUCKET_FILE = "training.lock", "training.owner"
-# Seconds in which the server of a network's folder takes a lock from a machine that is lost.
+# Seconds after which a network file system's server releases the lock of a lost machine.
 SILENCE = 120.0
 
 
 class Ownership:
-    """A process's right to train in a folder, from `with` to its end."""
+    """A process's lock of a run's folder, held within a `with` statement."""
 
     def __init__(self, folder: Any, log=print):
-        """Names the folder, which is there; `log` is told of a wait."""
+        """Names the folder.
+
+        Args:
+          folder: an existing folder, a pathlib.Path or an epath.Path.
+          log: called with a sentence before a wait.
+        """
         self._folder, self._log = folder, log
         self._bucket = location.is_bucket(folder)
         self._path = folder / (BUCKET_FILE if self._bucket else FILE)
@@ -62,18 +67,22 @@ class Ownership:
         if self._lock is not None:
             self._lock.release()
         else:
-            with contextlib.suppress(Exception):  # what ended the training is the thing to tell
+            with contextlib.suppress(Exception):  # an error that ended the training matters more
                 if _owner(self._path).get("token") == self._record["token"]:
                     self._path.unlink()
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Around whatever is saved: UserError if the folder is not, or is no longer, this one's."""
+        """Checks, before and after a checkpoint is saved in its context, that the lock is held.
+
+        Raises:
+          UserError: the folder was deleted or moved, or another process has taken it over.
+        """
         self._check()
         try:
             with location.reaching(self._folder):
                 yield
-        except Exception as error:  # of whatever kind, if the folder was deleted meanwhile
+        except Exception as error:  # a deleted folder may raise any
             self._check(error)
             raise
         self._check()
@@ -95,18 +104,26 @@ class Ownership:
 
 
 def check_free(folder: Any):
-    """UserError if a process of this machine trains in a folder; waits for none."""
+    """Checks, without waiting, that no process of this machine trains in a folder.
+
+    Args:
+      folder: the run's folder.
+
+    Raises:
+      UserError: a process trains there.
+    """
     path = folder / FILE
     if not location.is_bucket(folder) and path.exists():
-        with contextlib.suppress(OSError):  # whoever takes the folder tells why it cannot
+        with contextlib.suppress(OSError):  # `Ownership` raises it again, with a reason
             _acquired(path, None).release()
 
 
 def _acquired(path, log):
-    """The lock of a file, held.
+    """Acquires the lock of a file.
 
     Args:
-      log: told of a wait for another machine's; without, there is none.
+      path: the file.
+      log: called before a wait for another machine's lock; None: does not wait.
 
     Raises:
       UserError: another process holds it.
@@ -144,7 +161,7 @@ def _named(owner):
 
 
 def _owner(path) -> dict:
-    """What the file of an owner says; {} if it is not there, or says nothing."""
+    """Reads the owner's record from its file; {} if the file is missing or malformed."""
     try:
         return strict_json.object_or_none(path.read_bytes()) or {}
     except (FileNotFoundError, NotADirectoryError):

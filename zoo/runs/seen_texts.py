@@ -1,9 +1,9 @@
-"""Which texts a model has seen: hashes of their sentences, so that a text is found by content.
+"""Texts that a model has seen, as hashes of their sentences, so that a text is found by content.
 
-A sentence is known by its letters: its words joined, without blanks, in lower case. So it is found
-whatever the file is called, in whichever order and range, among the texts of a mixture, and whether
-words or characters were the model's words. Where one text has other sentence ends than the other,
-its sentences are others.
+A hash is made of a sentence's letters: its words joined, without blanks, in lower case. So a
+sentence is found under any file name, in any order and range, in a mixture of texts, and whether
+the model's tokens are words or characters. It is not found where the two texts split sentences at
+different points.
 """
 
 import dataclasses
@@ -30,13 +30,22 @@ _ABOUT = {
 
 
 def letters(sentence: list[str]) -> str:
-    """The letters by which a sentence is known: its letters, digits and marks, without blanks or
-    capitals, and composed letters for those that are written as a letter and an accent."""
+    """Returns the letters of a sentence, from which its hash is made.
+
+    Words are joined, blanks removed, case folded and accents composed (NFC).
+
+    Args:
+      sentence: its words.
+    """
     return unicodedata.normalize("NFC", "".join("".join(sentence).split()).casefold())
 
 
 def hashes_of(spelled: Iterable[str]) -> np.ndarray:
-    """64 bits of the letters of each sentence, uint64 [n]."""
+    """Hashes the letters of each sentence, uint64 [n].
+
+    Args:
+      spelled: `letters` of each sentence.
+    """
     texts = (text.encode("utf-8", "surrogatepass") for text in spelled)
     hashed = bytearray()  # not a list of them, which takes six times as much
     for text in texts:
@@ -45,8 +54,11 @@ def hashes_of(spelled: Iterable[str]) -> np.ndarray:
 
 
 def digest_of(sentences: Iterable[list[str]]) -> str:
-    """sha256 of a whole text as it was read, its words, their order and the ends of sentences: that
-    of the JSON list of its sentences."""
+    """Computes the SHA-256 of a whole text, as the JSON list of its sentences.
+
+    Args:
+      sentences: the words of each sentence, as read.
+    """
     hasher = hashlib.sha256(b"[")
     for number, sentence in enumerate(sentences):
         words = json.dumps(sentence, ensure_ascii=False)
@@ -57,12 +69,12 @@ def digest_of(sentences: Iterable[list[str]]) -> str:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts known by hashes of their sentences.
+    """Hashes of the sentences of some texts.
 
     Attributes:
-      hashes: uint64, sorted, each once: of the sentences that have letters.
-      about: for each text {"text": where it came from, "by": "this run", or through what it came
-        into the model, "digest": see `digest_of`, "sentences", "tokens": how many}.
+      hashes: uint64, sorted and distinct: hashes of the sentences that have letters.
+      about: for each text {"text": its name, "by": "this run", or the part of the model or the run
+        that had seen it, "digest": see `digest_of`, "sentences", "tokens": their numbers}.
     """
 
     hashes: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, np.uint64))
@@ -70,8 +82,13 @@ class Texts:
 
     @classmethod
     def of(cls, name: str, sentences: list[list[str]], by: str = "this run") -> "Texts":
-        """Makes the hashes of a single text, its sentences as lists of words as read (before
-        <unk>)."""
+        """Hashes the sentences of a single text.
+
+        Args:
+          name: the text's name.
+          sentences: lists of words as read, before out-of-vocabulary words are replaced.
+          by: see `about`.
+        """
         about = {
             "text": name,
             "by": by,
@@ -83,7 +100,7 @@ class Texts:
         return cls(np.unique(hashes_of(spelled)), (about,))
 
     def through(self, by: str) -> "Texts":
-        """The texts as they came into another model through something, such as init_from."""
+        """Returns the texts with `by` put before their origin, such as "init_from runs/a"."""
         named = ({**text, "by": _chained(by, text["by"])} for text in self.about)
         return dataclasses.replace(self, about=tuple(named))
 
@@ -91,7 +108,11 @@ class Texts:
         return Texts(np.union1d(self.hashes, other.hashes), (*self.about, *other.about))
 
     def has(self, hashes: np.ndarray) -> np.ndarray:
-        """Which sentences, by the `hashes_of` their letters, are among them, bool [n]."""
+        """Whether each of some sentences is in the texts, bool [n].
+
+        Args:
+          hashes: `hashes_of` the sentences.
+        """
         return np.isin(hashes, self.hashes)
 
 
@@ -101,14 +122,14 @@ def _chained(outer, inner):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SeenTexts:
-    """The texts that the parameters of a run, and what it is built upon, have seen.
+    """The texts that a run has seen, itself or through the runs and backgrounds it is built on.
 
     Attributes:
-      trained_on: texts that gave values to parameters or counts.
-      selected_on: texts that a checkpoint was chosen on.
-      not_known: parts of the model of which it cannot be known what they have seen, in words.
+      trained_on: texts from which parameters or counts were estimated.
+      selected_on: texts on which a checkpoint was chosen.
+      not_known: names of the parts of the model whose texts are not known.
       data: the digest of the training and validation text as the run encodes them.
-      made_with: {"revision": of the zoo that began the training, ...}.
+      made_with: {"revision": revision of Zoo that began the training, ...}.
     """
 
     trained_on: Texts
@@ -118,7 +139,12 @@ class SeenTexts:
     made_with: dict = dataclasses.field(default_factory=dict)
 
     def joined(self, other: "SeenTexts", by: str) -> "SeenTexts":
-        """The texts with those of another run, which came in through `by`."""
+        """Adds the texts of another run.
+
+        Args:
+          other: the texts of the other run.
+          by: the origin of these texts, such as "init_from runs/a".
+        """
         return dataclasses.replace(
             self,
             trained_on=self.trained_on + other.trained_on.through(by),
@@ -127,11 +153,11 @@ class SeenTexts:
         )
 
     def without_record(self, parts: Iterable[str]) -> "SeenTexts":
-        """The texts with further parts of which nothing is known."""
+        """Adds names of parts of the model whose texts are not known."""
         return dataclasses.replace(self, not_known=(*self.not_known, *parts))
 
     def save(self, path: str | pathlib.Path):
-        """Writes all of it as one .npz file."""
+        """Writes the record to an .npz file."""
         about = {role: getattr(self, role).about for role in ROLES}
         rest = {"not_known": self.not_known, "data": self.data, "made_with": self.made_with}
         arrays = {role: getattr(self, role).hashes for role in ROLES}
@@ -141,7 +167,7 @@ class SeenTexts:
 
     @classmethod
     def load(cls, path: str | pathlib.Path) -> "SeenTexts":
-        """Reads what `save` wrote; UserError if it is not that."""
+        """Reads a file that `save` wrote; UserError if it is not one."""
         try:
             arrays = array_files.unpacked(path, (*ROLES, "about").__contains__)
             about = strict_json.of_bytes(arrays.pop("about"))
@@ -155,6 +181,6 @@ class SeenTexts:
             )
         except (OSError, ValueError, KeyError) as error:
             raise UserError(
-                f"{path} is no record of texts of this zoo ({error}): put back a copy, or delete "
-                "it, so that it is made again from the data."
+                f"{path} is not a record of seen texts ({error}): put back a copy, or delete it, "
+                "so that it is made again from the data."
             ) from error

@@ -1,7 +1,7 @@
-"""What a recipe says of sizes, held against what is there, before a model of it is built.
+"""Checks of a recipe's sizes against stored parameters and memory, before its model is built.
 
-A recipe may be a stranger's: a zero too many, or a billion layers, would take hours or all memory
-before the parameters are found to be others. All of it are lower bounds.
+A recipe may come from somebody else: a zero too many, or a billion layers, would take hours or all
+memory before its parameters are found not to fit. All sizes here are lower bounds.
 """
 
 import math
@@ -13,30 +13,34 @@ from zoo.configuration import component_walk
 from zoo.errors import UserError
 from zoo.models import LanguageModel
 
-# Fields that say how often something is built: each of it has parameters of its own, and is traced
-# and compiled, which takes more than this of the host's memory (measured: 2.6 MB for each layer of
-# an LSTM of 8 cells).
+# Fields that count layers. Each layer has parameters of its own.
 REPEATS = ("layers", "highway")
+# Bytes of the host's memory that tracing and compiling a layer takes at least (measured: 2.6 MB for
+# each layer of an LSTM of 8 cells).
 _PROGRAM = 10**6
-# Fields that are the length of an axis of parameters, or of a sum of such.
+# Fields that are the length of an axis of parameters, or of a sum of several axes.
 _OF_PARAMETERS = (
     *("size", "units", "projection", "letter_size", "correction", "components", "filters"),
     *("widths", "order", "words"),
 )
-# Fields that are the length of some array of float32 or int32, at least.
+# Fields that are at most the length of some array of float32 or int32.
 _LENGTHS = (*_OF_PARAMETERS, "samples", "classes", "most", "stacks", "depth", "longest")
 _NUMBER = 4  # bytes of a float32 or an int32
 
 
 def whole_numbers(component: Any) -> Iterator[tuple[str, str, int]]:
-    """(dotted path, name, value) of each whole number in a component and those within it."""
+    """Yields (dotted path, name, value) of each whole number in a component, nested ones included.
+
+    Args:
+      component: a component of a recipe.
+    """
     for path, name, value in component_walk.values(component):
         if isinstance(value, int) and not isinstance(value, bool):
             yield path, name, value
 
 
 def of_model(model: Any) -> Iterator[tuple[str, int]]:
-    """(field, bytes that it needs at least) of the sizes of a model."""
+    """Yields (field, least bytes that its value needs) for the sizes of a model."""
     for path, name, value in whole_numbers(model):
         if name in _LENGTHS:
             yield f"model.{path}={value}", value * _NUMBER
@@ -45,13 +49,13 @@ def of_model(model: Any) -> Iterator[tuple[str, int]]:
 
 
 def of_batches(model: Any, recipe: Any, where: str, lanes: str) -> tuple[str, int]:
-    """(fields, bytes that they need at least) of the batches of training or evaluation.
+    """Returns (fields, least bytes) of one batch of training or evaluation.
 
     Args:
-      model: of the recipe.
-      recipe: of training or evaluation.
-      where: what it is called in messages.
-      lanes: its field of how many rows there are.
+      model: the model of the recipe.
+      recipe: the recipe's `training` or `evaluation`.
+      where: the name of `recipe` in messages.
+      lanes: the name of its field with the number of rows.
     """
     count, length, vector = getattr(recipe, lanes), 1, _NUMBER  # pairs have a word at least
     of_length = ""
@@ -64,15 +68,16 @@ def of_batches(model: Any, recipe: Any, where: str, lanes: str) -> tuple[str, in
 
 
 def check(experiment: Any, shapes: Sequence[tuple[int, ...]] | None, where: str):
-    """Compares the sizes of a recipe with the parameters that are stored, and with the memory.
+    """Checks the sizes of a recipe against the stored parameters and the memory.
 
     Args:
       experiment: the recipe.
-      shapes: of the stored arrays; None if they cannot be told.
-      where: what they are stored in, for messages.
+      shapes: shapes of the stored arrays; None if they are not known.
+      where: the name of the store in messages.
 
     Raises:
-      UserError: they cannot be of this recipe, or there is too little memory; names the field.
+      UserError: the stored arrays cannot be of this recipe, or there is too little memory; names
+        the field.
     """
     model = experiment.model
     if shapes is not None:

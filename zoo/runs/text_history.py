@@ -1,7 +1,7 @@
-"""The texts that the model of a run has seen, through all the runs that it is built upon.
+"""The texts that a run's model has seen, itself or through the runs that it is built on.
 
-Beside its own training and validation text a model may have seen texts through the run that it
-started from (`init_from`) or through its background: another run, n-grams of further splits.
+Besides its own training and validation text a model may have seen texts through the run that it
+started from (`init_from`) or through its background: another run, or n-grams of further splits.
 """
 
 import dataclasses
@@ -20,12 +20,13 @@ def of_experiment(
     data: str = "",
     made_with: dict | None = None,
 ) -> SeenTexts:
-    """The texts that a run of this experiment sees, and those that its parts had seen before.
+    """Returns the texts that a run of an experiment sees, and texts that its parts saw before.
 
     Args:
+      experiment: the experiment.
       corpora: {split: text as the vocabulary reads it}.
-      data: the digest of training and validation text as the trainer has it.
-      made_with: revision and versions of the zoo that trains.
+      data: the digest of training and validation text that checkpoints keep.
+      made_with: revision of Zoo and versions of the packages that train.
     """
     train, validation = (_texts(corpora[split]) for split in ("train", "validation"))
     seen = SeenTexts(
@@ -40,14 +41,14 @@ def of_experiment(
 
 
 def _texts(corpus):
-    """A text and, of pairs, its sources."""
+    """Hashes a text, and its sources if it is the targets of pairs."""
     read = Texts.of(corpus.name, corpus.sentences)
     source = corpus.source_text
     return read if source is None else read + Texts.of(source.name, source.sentences)
 
 
 def _with_background(seen, background, corpora):
-    """With what the background was estimated on; an expert or a grammar is no text's estimate."""
+    """Adds the texts of a background; experts and grammars are not estimated from texts."""
     if background is None or isinstance(background, Grammar):
         return seen
     name = f"the background {type(background).__name__}"
@@ -56,7 +57,7 @@ def _with_background(seen, background, corpora):
     if isinstance(background, Arpa):
         return seen.without_record([f"{name} {background.path}"])
     if not type(background).__module__.startswith("zoo."):
-        return seen.without_record([f"{name}, which is no part of this zoo"])
+        return seen.without_record([f"{name}, which is not a part of Zoo"])
     for split in background.splits:
         if split != "train":
             text = Texts.of(corpora[split].name, corpora[split].sentences, name)
@@ -70,14 +71,17 @@ def _with_run(seen, workdir, by):
 
 
 def of_run(path: str | pathlib.Path) -> SeenTexts | None:
-    """The texts that the run of a work directory has seen, as they were recorded when it began.
+    """Reads the texts that a run has seen, as they were recorded when it began.
+
+    Args:
+      path: the run's work directory.
 
     Returns:
-      None where it is not known: there is no run any more, no record, or one of other texts than
-      those of the run's checkpoints.
+      The texts; None if the run has been deleted, does not have a record, or has checkpoints of
+      other texts.
 
     Raises:
-      UserError: its record is damaged.
+      UserError: the record is damaged.
     """
     workdir = Workdir(path)
     if not workdir.exists():

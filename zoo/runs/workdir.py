@@ -2,12 +2,12 @@
 
 experiment.json   the resolved experiment        checkpoints/   last (two) and best (two)
 lexicon.npz       the words                      results/       figures with their passports
-metrics.jsonl, tensorboard/                      training as it went
-start.json        where start values came from, if from another run
-training.lock     the process that trains in it
-texts.npz         which texts it is trained and selected on: hashes of their sentences
+metrics.jsonl, tensorboard/                      metrics of training
+start.json        origin of start values, after a warm start
+training.lock     the process that trains in the folder
+texts.npz         hashes of the sentences that the run is trained and selected on
 
-An exported run has params.safetensors in the place of checkpoints (`zoo.runs.exported`).
+An exported run has params.safetensors in place of checkpoints (`zoo.runs.exported`).
 """
 
 import dataclasses
@@ -35,8 +35,14 @@ _START = {"workdir": str, "parts": [str]}
 
 
 def check_folders(paths: Iterable[str | pathlib.Path]):
-    """UserError if two of the folders of runs, however their paths are written, are the same: it
-    would count as two runs."""
+    """Checks that no two paths are the same folder, which would count as two runs.
+
+    Args:
+      paths: folders of runs.
+
+    Raises:
+      UserError: two paths lead to one folder.
+    """
     first: dict[str, str | pathlib.Path] = {}
     for path in paths:
         whole = location.identity(path)
@@ -53,7 +59,14 @@ class Workdir:
     """
 
     def __init__(self, path: Any):
-        """Names the folder, which need not be there yet; UserError if it cannot be one."""
+        """Names a folder, which need not exist yet.
+
+        Args:
+          path: a path, or an address gs://BUCKET/RUN.
+
+        Raises:
+          UserError: see `location.path_of`.
+        """
         self.path: Any = location.path_of(path)
 
     @property
@@ -61,19 +74,22 @@ class Workdir:
         return self.path / "experiment.json"
 
     def name(self, experiment: Experiment):
-        """Opens what an experiment of the user's own config names (`zoo.trust.permissions`)."""
+        """Permits the paths and modules that a user's own experiment names.
+
+        See `zoo.trust.permissions`.
+        """
         permissions.name(names(configuration.to_json(experiment)))
 
     def check(self, experiment: Experiment):
         """Checks that the folder can hold a run of this experiment, and writes nothing.
 
         Raises:
-          UserError: if it holds another experiment, naming the first field that differs, or files
-            that are no run's, or is trained by another process, or cannot be written to.
+          UserError: the folder holds another experiment (names the first field that differs) or
+            other files, another process trains in it, or it cannot be written to.
         """
         whole = location.absolute(self.path)
         if set("[]") & set(str(whole)):
-            # orbax takes them for patterns and leaves checkpoints that nobody can read.
+            # orbax takes them for glob patterns and leaves checkpoints that cannot be read.
             raise UserError(f"{whole}: checkpoints need a folder without [ or ] in its path.")
         if exported.is_exported(self.path):
             raise UserError(
@@ -99,14 +115,12 @@ class Workdir:
         with location.reaching(self.path):
             there = self.path.exists()
             if there and not self._is_empty():
-                raise UserError(
-                    f"{self.path} is there and is not a run of this zoo: give another folder."
-                )
+                raise UserError(f"{self.path} exists and is not a run of Zoo: give another folder.")
         if there:
             atomic_files.check_writable(self.path)
         elif not location.is_bucket(self.path):
             temporary_files.check_place(self.path)
-        if experiment.init_from:  # which a run that was begun no longer needs
+        if experiment.init_from:  # a resumed run does not need it
             try:
                 Workdir(experiment.init_from)._read_experiment()
             except UserError as error:
@@ -114,18 +128,23 @@ class Workdir:
 
     @staticmethod
     def _as_parallel_as(other: Experiment, experiment: Experiment) -> Experiment:
-        """An experiment over as many devices as another: it is the same on any."""
+        """Copies `parallel` from another experiment: a run may change its devices."""
         return dataclasses.replace(experiment, parallel=other.parallel)
 
     def _is_empty(self):
-        """Whether it is a folder with nothing in it but what a kill within `claim` leaves."""
+        """Whether the folder is empty but for temporary files of a `claim` that was killed."""
         return self.path.is_dir() and all(
             temporary_files.is_of(path, self._experiment_file) for path in self.path.iterdir()
         )
 
     def claim(self, experiment: Experiment):
-        """Makes the folder and keeps the experiment there, and notes that the run is the user's
-        own (`zoo.runs.known_runs`); raises what `check` raises."""
+        """Makes the folder, writes the experiment there, and notes the run as the user's own.
+
+        See `zoo.runs.known_runs` for the note.
+
+        Raises:
+          UserError: see `check`.
+        """
         self.check(experiment)
         if not self.exists():
             with location.reaching(self.path):
@@ -145,7 +164,7 @@ class Workdir:
         if not atomic_files.write_new(
             self._experiment_file, lambda path: path.write_text(text, encoding="utf-8")
         ):
-            self.check(experiment)  # another process began a run here just now
+            self.check(experiment)  # another process has just begun a run here
 
     def _read_experiment(self):
         if location.is_bucket(self.path):
@@ -160,7 +179,7 @@ class Workdir:
             ) from error
 
     def _check_not_exported(self):
-        """UserError if a bucket holds an export, whose files are read where they lie."""
+        """Raises UserError if a bucket holds an export, which can be read from a disk only."""
         with location.reaching(self.path):
             is_export = (self.path / exported.RECORD).exists()
         if is_export:
@@ -170,7 +189,7 @@ class Workdir:
             )
 
     def exists(self) -> bool:
-        """Whether the folder holds an experiment; UserError if that cannot be known."""
+        """Whether the folder holds an experiment; UserError if the folder cannot be read."""
         try:
             with location.reaching(self.path):
                 return self._experiment_file.exists()
@@ -180,10 +199,14 @@ class Workdir:
             ) from error
 
     def experiment(self) -> Experiment:
-        """The experiment that the folder holds.
+        """Reads the experiment of the folder.
 
-        Reading it imports nothing but zoo, unless the user named it: what a recipe of the user's
-        own names may be used, and what another's names is closed (`zoo.trust.permissions`).
+        The paths and modules that the recipe names are permitted if the run is the user's own.
+        Otherwise nothing but Zoo is imported, unless the user permits it
+        (`zoo.trust.permissions`).
+
+        Raises:
+          UserError: the folder does not hold a run, or its recipe is malformed.
         """
         saved = self._read_experiment()
         modules = known_runs.modules(saved)
@@ -199,48 +222,62 @@ class Workdir:
             raise UserError(f"{self._experiment_file}: {error}") from error
         if not isinstance(experiment, Experiment):
             raise UserError(
-                f"{self._experiment_file} holds a {type(experiment).__name__} and no Experiment: "
+                f"{self._experiment_file} holds a {type(experiment).__name__}, not an Experiment: "
                 "put back a copy of it, or give the folder of a training run."
             )
         return experiment
 
     def keep_lexicons(self, lexicons: Mapping[str, Lexicon]):
-        """Writes the lexicons of a task, or checks that they are those that the run began with."""
+        """Writes the lexicons of a task, or checks that they equal the lexicons of the run.
+
+        Args:
+          lexicons: {name: Lexicon}.
+
+        Raises:
+          UserError: a lexicon differs.
+        """
         for name, lexicon in lexicons.items():
             self.keep_lexicon(lexicon, name)
 
     def keep_lexicon(self, lexicon: Lexicon, name: str = "lexicon"):
-        """Writes a lexicon, or checks that it is the one that the run began with."""
+        """Writes a lexicon, or checks that it equals the lexicon of the run.
+
+        Args:
+          lexicon: the lexicon.
+          name: the name of its file, without .npz.
+
+        Raises:
+          UserError: the lexicon differs.
+        """
         path = self.path / f"{name}.npz"
         if not path.exists():
             atomic_files.write_whole(path, lexicon.save)
         elif Lexicon.load(path).digest() != lexicon.digest():
             raise UserError(
-                f"the data have changed since {path} was written: words, counts or features are "
-                "others; put the data back or give another folder."
+                f"the data have changed since {path} was written: words, counts or features "
+                "differ; put the data back or give another folder."
             )
 
     def lexicon(self, name: str = "lexicon") -> Lexicon:
-        """Reads a lexicon of the run; that of a language model is its only one."""
+        """Reads a lexicon of the run; a language model has one only, "lexicon"."""
         if exported.is_exported(self.path):
             exported.check(self.path, f"{name}.npz")
         return Lexicon.load(self.path / f"{name}.npz")
 
     def keep_start(self, record: dict):
-        """Records what is to be known of the run that this one started from."""
+        """Writes the origin of the run's start values; see `zoo.training.task.Start.record`."""
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         atomic_files.write_whole(
             self.path / "start.json", lambda path: path.write_text(text, encoding="utf-8")
         )
 
     def start(self) -> dict | None:
-        """The start that `keep_start` recorded; None for a run that began with values of its
-        own."""
+        """Reads the record of `keep_start`; None for a run without a warm start."""
         path = self.path / "start.json"
         return strict_json.read(path, _START) if path.exists() else None
 
     def keep_texts(self, seen: SeenTexts):
-        """Records the texts that the run, as it begins, is going to see."""
+        """Writes the record of the texts that the run is trained and selected on."""
         atomic_files.write_whole(self.path / "texts.npz", seen.save)
 
     def texts(self) -> SeenTexts | None:
@@ -249,13 +286,16 @@ class Workdir:
         return SeenTexts.load(path) if path.exists() else None
 
     def recipe_digest(self) -> str:
-        """sha256 of experiment.json as it stands there, as `sha256sum` says it; "" without any."""
+        """Computes the SHA-256 of the file experiment.json; "" without one."""
         path = self._experiment_file
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
     def recipe_digest_but_seed(self) -> str:
-        """A hash of the recipe without its seed and its devices, which runs of several seeds have
-        in common; "" without a recipe."""
+        """Hashes the recipe without its seed and devices: runs of several seeds share it.
+
+        Returns:
+          The hash; "" without a recipe.
+        """
         if not self.exists():
             return ""
         recipe = self._read_experiment()
@@ -264,11 +304,14 @@ class Workdir:
         return digests.of_json({**recipe, "training": training})
 
     def data_digest(self) -> str:
-        """The digest of the training and validation text in the last checkpoint, or that an
-        exported run kept; "" if there is none."""
+        """Reads the digest of the training and validation text from a checkpoint or an export.
+
+        Returns:
+          The digest; "" if there is none.
+        """
         if exported.is_exported(self.path):
             return exported.record(self.path).get("data") or ""
-        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
         folder = self.path / "checkpoints"
         for kind in ("best", "last"):
@@ -282,16 +325,28 @@ class Workdir:
         return ""
 
     def params(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any]:
-        """(step, parameters) of the best checkpoint; UserError if nothing was validated yet."""
+        """Reads the best parameters of the run.
+
+        Args:
+          experiment: the run's experiment.
+          lexicon: the run's first lexicon.
+          log: called with a sentence for each damaged checkpoint.
+
+        Returns:
+          (step, parameters) of the best checkpoint.
+
+        Raises:
+          UserError: nothing has been validated yet, or no checkpoint can be read.
+        """
         step, params, _ = self.best(experiment, lexicon, log)
         return step, jax.tree.map(jnp.asarray, params)
 
     def other_lexicons(self, experiment: Experiment) -> tuple[Lexicon, ...]:
-        """The lexicons that the model's parameters are of beside the first; none, as a rule."""
+        """Reads the lexicons of the run beside the first; a language model has none."""
         return tuple(map(self.lexicon, experiment.model.lexicon_names[1:]))
 
     def best(self, experiment: Experiment, lexicon: Lexicon, log=print) -> tuple[int, Any, dict]:
-        """(step, parameters on the host, progress) of the best checkpoint; see `params`."""
+        """Reads (step, parameters on the host, progress) of the best checkpoint; see `params`."""
         folder = self.path / "checkpoints"
         lexicons = lexicon, *self.other_lexicons(experiment)
 
@@ -300,10 +355,10 @@ class Workdir:
             return jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
 
         if exported.is_exported(self.path):
-            exported.safetensors()  # if it is missing
+            exported.safetensors()  # raises MissingExtra before the sizes are read
             size_checks.check(experiment, exported.shapes(self.path), str(self.path))
             return *exported.read_params(self.path, like()), {}
-        from zoo.runs.checkpoints import Checkpoints, any_kept  # by orbax, which no export needs
+        from zoo.runs.checkpoints import Checkpoints, any_kept  # orbax, which exports do not need
 
         restored = None
         if any_kept(folder, "best"):
@@ -322,7 +377,11 @@ class Workdir:
 
 
 def names(recipe: Any) -> set[str]:
-    """All that the strings in a recipe as JSON may name."""
+    """Returns all paths and modules that the strings of a recipe may name.
+
+    Args:
+      recipe: a recipe as JSON.
+    """
     names, todo = set(), [recipe]
     while todo:
         value = todo.pop()

@@ -1,8 +1,8 @@
-"""A moving average of the parameters, judged in their place.
+"""A moving average of the parameters, evaluated in their place.
 
 average <- d average + (1 - d) params after every step, d = min(decay, (1 + t) / (10 + t)) after t
-steps, so that the values drawn at the start are soon forgotten. Polyak and Juditsky, "Acceleration
-of stochastic approximation by averaging" (1992), have the mean of all steps; this one forgets.
+steps, so that the random start values are soon forgotten. Polyak and Juditsky, "Acceleration of
+stochastic approximation by averaging" (1992), take the mean of all steps; this average decays.
 """
 
 from typing import Any, NamedTuple
@@ -25,10 +25,17 @@ class AverageState(NamedTuple):
 
 
 def keep_average(decay: float) -> optax.GradientTransformation:
-    """Keeps the average of what the updates lead to, and leaves them alone; the last in a chain."""
+    """Keeps a moving average of the updated parameters; the updates themselves do not change.
+
+    Args:
+      decay: the greatest d of the average, in (0, 1).
+
+    Returns:
+      A transformation, to be the last of an `optax.chain`.
+    """
 
     def init(params):
-        # Copies: a training step donates its state, in which no array may stand twice.
+        # Copies: a training step donates its state, which must not have an array twice.
         return AverageState(jnp.zeros((), jnp.int32), jax.tree.map(jnp.array, params))
 
     def update(updates, state, params):
@@ -46,6 +53,11 @@ def keep_average(decay: float) -> optax.GradientTransformation:
 
 
 def params_to_evaluate(params: dict, optimizer_state) -> dict:
-    """The parameters to evaluate: the average of those that are trained, if one is kept."""
+    """Returns the parameters to evaluate: trained parts are replaced by their average, if any.
+
+    Args:
+      params: {part: parameters}, all parts of the model.
+      optimizer_state: the state of the optimiser, perhaps with an `AverageState` in it.
+    """
     average = optax.tree_utils.tree_get(optimizer_state, "averaged_params")
     return params if average is None else {**params, **average}

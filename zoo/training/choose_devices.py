@@ -1,4 +1,4 @@
-"""The choice of devices: one, several by `jax.pmap`, or a mesh that shares out words."""
+"""The choice of devices: one, several by `jax.pmap`, or a mesh that shards the words."""
 
 from collections.abc import Callable
 
@@ -19,10 +19,13 @@ def choose_devices(
     Args:
       count: devices of each process; 0 for all.
       batch: rows of a batch.
-      parallel: a mesh shares out the words where its `model` is above 1.
-      task: names the axes of the parameters, and has the lexicons.
+      parallel: `parallel.model` above 1 asks for a mesh whose model axis shards the words.
+      task: the source of the lexicons and of the names of the parameters' axes.
       initial_state: makes the state before the first step; only its shapes are computed here, and
         only for a mesh.
+
+    Raises:
+      UserError: a process has fewer devices, or they do not divide the batch or the words.
     """
     if parallel.model == 1:
         return (Devices if len(chosen(count)) == 1 else PmapDevices)(count, batch)

@@ -1,4 +1,4 @@
-"""The updates that an experiment's training asks for."""
+"""The choice of updates: dense or row-sparse, with an average, as an experiment asks."""
 
 import optax
 
@@ -12,16 +12,16 @@ from zoo.training.updates import DenseUpdates, Updates
 def choose_updates(
     recipe: Training, paths: list[row_sparse.Path], epoch_steps: int, total_steps: int
 ) -> Updates:
-    """Chooses what becomes of gradients.
+    """Builds the updates that a training recipe asks for.
 
     Args:
       recipe: the optimiser, clipping, rates, and whether tables are updated by rows.
-      paths: of the tables of which a loss reads some rows alone; see Task.row_tables.
+      paths: paths of the tables of which one step reads only some rows; see Task.row_tables.
       epoch_steps: steps of an epoch, for schedules.
       total_steps: steps of all epochs, for schedules.
 
     Raises:
-      UserError: row_sparse together with an average or accumulated gradients, or where no table is
+      UserError: row_sparse is combined with an average or accumulated gradients, or no table is
         trained by rows.
     """
     steps = epoch_steps, total_steps

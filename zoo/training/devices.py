@@ -1,8 +1,9 @@
 """Devices that train together, behind one interface: one by `jax.jit`, several by `jax.pmap`.
 
-`zoo.training.mesh` has the third way, for models whose words are shared out over devices. Each way
-has the devices of all processes of a run. Between steps the state may have a form of its own;
-checkpoints and validation see arrays of the whole mesh, to which `everywhere` leads.
+`zoo.training.mesh` has a third implementation, for models whose words are sharded over devices.
+Each uses the devices of all processes of a run. Between steps an implementation may lay out the
+state in its own way; checkpoints and validation see arrays of the whole mesh, which `whole` and
+`everywhere` make.
 """
 
 import functools
@@ -27,16 +28,17 @@ class Devices:
       batch: rows of a batch, over all devices.
       rows: the slice of these rows that the devices of this process have.
       replicated: sharding of an array that every device holds whole.
-      by_rows: sharding of an array [B, ...] whose rows are shared out.
+      by_rows: sharding of an array [B, ...] by rows.
     """
 
     # The name of the devices' axis within a step; only pmap has one.
     axis: str | None = None
 
     def __init__(self, count: int, batch: int, model: int = 1):
-        """Takes the first `count` devices of each process, all if 0.
+        """Makes a mesh of the first `count` devices of each process.
 
         Args:
+          count: devices of each process; 0 for all.
           batch: rows of a batch, a multiple of the devices along the data axis.
           model: devices along the model axis.
 
@@ -79,23 +81,23 @@ class Devices:
         return f"{self.count} devices{_of_processes()}"
 
     def layouts(self, state) -> Any:
-        """The sharding of each leaf of a TrainState, as checkpoints take it."""
+        """Returns the sharding of each leaf of a TrainState, in the layout of checkpoints."""
         whole = jax.tree.map(lambda _: self.replicated, state)
         return whole._replace(carry=jax.tree.map(lambda _: self.by_rows, state.carry))
 
     def laid_out(self, shapes):
-        """Shapes of a TrainState with their shardings, for a checkpoint to be read into."""
+        """Returns the shapes of a TrainState with shardings, for a checkpoint to be read into."""
         return jax.tree.map(laid_out, shapes, self.layouts(shapes))
 
     def drawn(self, initial_state, key, taken: dict):
-        """initial_state(key, taken), each device drawing its part of every leaf.
+        """Computes the state before the first step; each device draws its shards of the leaves.
 
         Random numbers depend neither on the devices nor on the processes.
 
         Args:
-          initial_state: gives a TrainState.
-          key: of its random numbers.
-          taken: parts of its parameters that are on the host.
+          initial_state: (key, taken) -> TrainState.
+          key: the key of its random numbers.
+          taken: {part: parameters on the host}, which replace drawn parts.
         """
         shapes = jax.eval_shape(initial_state, key, taken)
         layouts = self.layouts(shapes)
@@ -105,8 +107,10 @@ class Devices:
         return self.for_steps(jax.jit(initial_state, out_shardings=layouts)(key, parts))
 
     def restored(self, state):
-        """A TrainState that was read from a checkpoint, each leaf in memory that a step may
-        donate; those given are deleted one by one."""
+        """Copies a TrainState read from a checkpoint into memory that a step may donate.
+
+        The given leaves are deleted one by one.
+        """
         leaves, structure = jax.tree.flatten(state)
         del state
         copies = []
@@ -117,47 +121,49 @@ class Devices:
         return self.for_steps(jax.tree.unflatten(structure, copies))
 
     def empty(self, carry):
-        """The function that gives the carry of an epoch's start as a step takes it.
+        """Returns a function that makes the carry of an epoch's start in the layout of a step.
 
         Args:
-          carry: gives it, leaves [B, ...].
+          carry: () -> the carry, leaves [B, ...].
         """
         layouts = jax.tree.map(lambda _: self.by_rows, jax.eval_shape(carry))
         return jax.jit(carry, out_shardings=layouts)
 
     def for_steps(self, state):
-        """A TrainState of the mesh as a step takes it."""
+        """Converts a TrainState of the mesh to the layout of a step."""
         return state
 
     def everywhere(self, tree):
-        """What a step gives, but carries, as arrays of the mesh; nothing is copied."""
+        """Converts outputs of a step, except carries, to arrays of the mesh; nothing is copied."""
         return tree
 
     def whole(self, state):
-        """The inverse of `for_steps`."""
+        """Converts a TrainState from the layout of a step to arrays of the mesh."""
         return state
 
     def compile(self, step, state_axes, **static):
-        """step(state, tables, batch, key, axis=..., **static), compiled for the devices.
+        """Compiles step(state, tables, batch, key, axis=..., **static) for the devices.
 
-        It gives (state, results). The state is donated; results are the same on every device.
+        The compiled step returns (state, results). Its state is donated; results are the same on
+        every device.
 
         Args:
-          state_axes: the state with None in the place of what is replicated, and 0 of what is
-            split by rows.
+          step: a pure function, such as `train_step`.
+          state_axes: a TrainState: None for replicated fields, 0 for fields split by rows.
+          **static: further keyword arguments of the step.
         """
         return jax.jit(functools.partial(step, axis=None, **static), donate_argnums=0)
 
     def place(self, tree):
-        """Host arrays on every device."""
+        """Puts host arrays on every device."""
         return jax.tree.map(lambda x: placed(x, self.replicated), tree)
 
     def place_tables(self, tree):
-        """Tables as a step takes them."""
+        """Puts tables on the devices in the layout of a step."""
         return self.place(tree)
 
     def split(self, tree):
-        """Leaves [rows of this process, ...] shared out over its devices, as a step takes them."""
+        """Splits leaves [rows of this process, ...] over its devices in the layout of a step."""
         return jax.tree.map(self._split, tree)
 
     def _split(self, leaf):
@@ -165,21 +171,26 @@ class Devices:
         return jax.make_array_from_process_local_data(self.by_rows, leaf, shape)
 
     def first(self, tree):
-        """One copy of arrays that are the same on every device, on the host."""
+        """Copies arrays that are the same on every device to the host."""
         return jax.tree.map(lambda leaf: np.asarray(leaf.addressable_data(0)), tree)
 
 
 class PmapDevices(Devices):
     """Several devices by `jax.pmap`: each has its share of the rows, and everything else whole.
 
-    A step takes arrays of this process's devices: what is replicated as it is, and what is split
-    with an axis of devices before that of rows.
+    A step takes arrays of this process's devices: replicated leaves unchanged, and split leaves
+    with an axis of devices before the axis of rows.
     """
 
     axis = DATA
 
     def __init__(self, count: int, batch: int):
-        """See Devices."""
+        """Takes the first `count` devices of each process; see Devices.
+
+        Args:
+          count: devices of each process; 0 for all.
+          batch: rows of a batch, a multiple of the devices.
+        """
         super().__init__(count, batch)
         here = own([*self.mesh.devices.flat])
         mesh = Mesh(np.array(here), (DATA,), axis_types=(AxisType.Auto,))
@@ -188,8 +199,8 @@ class PmapDevices(Devices):
         self._own = len(here)
 
     def compile(self, step, state_axes, **static):
-        """See Devices.compile."""
-        # What is replicated has no axis of devices: a device's copy of it can be read as it lies.
+        """Compiles a step by `jax.pmap`; see Devices.compile."""
+        # Replicated leaves have no axis of devices: the copy on a device is read where it lies.
         return jax.pmap(
             functools.partial(step, axis=DATA, **static),
             axis_name=DATA,
@@ -200,7 +211,7 @@ class PmapDevices(Devices):
         )
 
     def for_steps(self, state):
-        """See Devices.for_steps."""
+        """Converts a TrainState of the mesh to this process's arrays; see Devices.for_steps."""
         arrays = jax.tree.map(
             lambda leaf: _moved(leaf, leaf.shape, self._own_replicated), state._replace(carry=())
         )
@@ -211,11 +222,11 @@ class PmapDevices(Devices):
         return _moved(leaf, shape, self._own_by_devices, (1, *shape[1:]))
 
     def everywhere(self, tree):
-        """See Devices.everywhere."""
+        """Converts outputs of a step, except carries, to arrays of the mesh, without copying."""
         return jax.tree.map(lambda leaf: _moved(leaf, leaf.shape, self.replicated), tree)
 
     def whole(self, state):
-        """See Devices.whole."""
+        """Converts this process's arrays to a TrainState of the mesh; see Devices.whole."""
         arrays = self.everywhere(state._replace(carry=()))
         return arrays._replace(carry=jax.tree.map(self._by_lanes, state.carry))
 
@@ -224,12 +235,12 @@ class PmapDevices(Devices):
         return _moved(leaf, shape, self.by_rows, leaf.shape[1:])
 
     def empty(self, carry):
-        """See Devices.empty."""
+        """Returns a function that makes the carry of an epoch's start; see Devices.empty."""
         drawn = super().empty(carry)
         return lambda: jax.tree.map(self._by_devices, drawn())
 
     def place(self, tree):
-        """See Devices.place."""
+        """Puts host arrays on every device of this process."""
         return jax.tree.map(lambda x: placed(x, self._own_replicated), tree)
 
     def _split(self, leaf):
@@ -238,10 +249,13 @@ class PmapDevices(Devices):
 
 
 def chosen(count: int) -> list:
-    """The first `count` devices of each process, process by process; all if 0.
+    """Returns the first `count` devices of each process, process by process.
+
+    Args:
+      count: devices of each process; 0 for all.
 
     Raises:
-      UserError: there are not so many.
+      UserError: a process has fewer.
     """
     here = jax.local_device_count()  # as many as in any other process: see zoo.distributed
     if not 0 <= count <= here:
@@ -254,7 +268,7 @@ def chosen(count: int) -> list:
 
 
 def own(devices: list) -> list:
-    """The devices of this process among some."""
+    """Returns the devices that belong to this process."""
     return [device for device in devices if device.process_index == jax.process_index()]
 
 
@@ -264,17 +278,24 @@ def _of_processes() -> str:
 
 
 def placed(array, layout) -> jax.Array:
-    """A host array with a sharding: each device gets its part of it alone."""
+    """Puts a host array on devices: each device receives only its shard.
+
+    Args:
+      array: the host array.
+      layout: the sharding.
+    """
     array = np.asarray(array)
     return jax.make_array_from_callback(array.shape, layout, lambda index: array[index])
 
 
 def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
-    """The buffers of an array, on the devices where they lie, under another sharding.
+    """Wraps the buffers of an array, where they lie, as an array with another sharding.
 
     Args:
-      shape: of the array that is made.
-      of_device: the shape of each device's part, if it is another than now.
+      array: the array.
+      shape: the shape of the new array.
+      layout: the sharding of the new array.
+      of_device: the shape of each device's shard, if it changes.
     """
     parts = [shard.data for shard in array.addressable_shards]
     if of_device is not None:
@@ -283,5 +304,10 @@ def _moved(array: jax.Array, shape, layout, of_device=None) -> jax.Array:
 
 
 def laid_out(shape, layout) -> jax.ShapeDtypeStruct:
-    """A shape with a sharding."""
+    """Returns a ShapeDtypeStruct with a sharding.
+
+    Args:
+      shape: an array or a ShapeDtypeStruct.
+      layout: the sharding.
+    """
     return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=layout)

@@ -47,9 +47,12 @@ class Trainer:
           recipe: how it is trained.
           workdir: the path of the run's folder, as `Workdir.path` gives it.
           device_count: devices of each process to use, 0 for all.
-          log: told what goes on, a line at a time.
-          init_from: the work directory of another run, whose values this one starts with.
-          parallel: how many devices share out the words; None for one.
+          log: called with each line of the log.
+          init_from: the work directory of another run, whose parameters are the start values.
+          parallel: the number of devices that shard the words; None for one.
+
+        Raises:
+          UserError: the recipe does not fit the model, the devices or the other run.
         """
         self.task, self.recipe, self.workdir, self.log = task, recipe, workdir, log
         self.init_from = init_from
@@ -71,7 +74,7 @@ class Trainer:
             )
         self._stop: signal.Signals | None = None
         self._signals: jax.Array | None = None
-        # On the devices while `train` runs, and nowhere else: each step takes its memory.
+        # No other reference to the state may exist while `train` runs: each step donates it.
         self._state: Any = None
         # A resumed run has its values already, and the other run may be gone.
         self._start = None
@@ -79,23 +82,27 @@ class Trainer:
             self._start = self._read_start()
 
     def _read_start(self):
-        """What the other run gives; None if there is none."""
+        """Reads the start values from the run of `init_from`; None without one."""
         return self.task.start(self.init_from, self.recipe.frozen) if self.init_from else None
 
     def summary(self) -> str:
-        """One line: the data, parameters and devices."""
+        """Describes the data, the number of parameters and the devices, in one line."""
         frozen = self.recipe.frozen
         count, trained = map(_size, (self._shapes, parameter_groups.split(self._shapes, frozen)[0]))
         of_them = f" ({trained:,} of them trained)" if frozen else ""
         return f"{self.task.summary()}, {count:,} parameters{of_them}, {self.devices.summary}"
 
     def initial_state(self, taken: dict | None = None) -> TrainState:
-        """The state before the first step; `taken`, parts from elsewhere, instead of drawn ones."""
+        """Makes the state before the first step.
+
+        Args:
+          taken: {part: parameters} that replace drawn parts.
+        """
         return self._state_of(jax.random.key(self.recipe.seed), taken or {})
 
     def _state_of(self, key: jax.Array, taken: dict) -> TrainState:
-        """The state before the first step, its values drawn by a key."""
-        params = {**self.task.init(key), **taken}  # what was drawn in their place is gone
+        """Makes the state before the first step; random values are drawn with a key."""
+        params = {**self.task.init(key), **taken}
         optimizer_state = self.optimizer.init(parameter_groups.split(params, self.recipe.frozen)[0])
         return TrainState(params, optimizer_state, self.task.carry(), jnp.zeros((), jnp.int32))
 
@@ -106,9 +113,9 @@ class Trainer:
           The progress at the end.
 
         Raises:
-          UserError: the loss is not finite any more, the disk is full, or the work directory is
-            trained by another process, cannot be written to, or is deleted meanwhile.
-          Interrupted: SIGTERM, SIGHUP or Ctrl-C; the state is saved.
+          UserError: the loss is not finite, the disk is full, or the work directory is in use by
+            another process, is not writable, or was deleted during training.
+          Interrupted: a SIGTERM, SIGHUP or Ctrl-C came; the state is saved.
         """
         with contextlib.ExitStack() as stack:
             ownership = None
@@ -128,7 +135,7 @@ class Trainer:
 
     @contextlib.contextmanager
     def _reports(self) -> Iterator[tuple[Any, Any]]:
-        """Where a run is reported: the metrics and the bar of process 0."""
+        """Yields the metrics and the progress bar, which report in process 0 only."""
         if not distributed.first():
             yield Unwritten(), Unwritten()
             return
@@ -140,8 +147,10 @@ class Trainer:
             yield metrics, bar
 
     def _begin(self, checkpoints: Checkpoints) -> Progress:
-        """Puts the state of the last checkpoint, or of the start, on the devices; not that of a
-        finished run."""
+        """Puts the state of the last checkpoint, or the state before step 1, on the devices.
+
+        The state of a finished run stays on the disk.
+        """
         shapes = self.devices.laid_out(jax.eval_shape(self.initial_state))
         restored = checkpoints.restore("last", shapes, self.log)
         if not restored:
@@ -165,7 +174,7 @@ class Trainer:
         return progress
 
     def _started(self) -> dict:
-        """The parts of the parameters that the other run gives; says what they are."""
+        """Returns the parameters taken from the other run, logs them, and records their origin."""
         start, self._start = self._start or self._read_start(), None
         for line in start.lines:
             self.log(line)
@@ -177,11 +186,11 @@ class Trainer:
         self._stop = signal.Signals(number)
 
     def _steps_done(self) -> int:
-        """How many steps the state has seen."""
+        """Returns the number of steps that the state has been trained for."""
         return int(self.devices.first(self._state.step))
 
     def _run(self, progress, checkpoints, ownership, metrics, bar):
-        """The loop itself. The state is donated from step to step."""
+        """Runs all remaining steps; each step donates the state to the next."""
         devices, recipe = self.devices, self.recipe
         step_function = devices.compile(
             train_step,
@@ -195,16 +204,16 @@ class Trainer:
             compute=recipe.compute,
         )
         tables = devices.place_tables(self.task.tables)
-        self.task.tables = devices.everywhere(tables)  # for validation: once, not beside these
+        self.task.tables = devices.everywhere(tables)  # validation shares their memory
         key = devices.place(jax.random.key_data(jax.random.key(recipe.seed + 1)))
         empty_carry = devices.empty(self.task.carry)
         step = self._steps_done()
         started = time.perf_counter() - progress.seconds
         compiled = False
-        waiting = None  # a step that is on the devices, and its results to be
+        waiting = None  # `tell`'s arguments of a step that may still be running
 
         def save(kind="last", params=None):
-            """The state as the last, or parameters as the best, as checkpoints take them."""
+            """Saves a checkpoint: the state as "last", or parameters to evaluate as "best"."""
             progress.seconds = time.perf_counter() - started
             if kind == "last":
                 arrays: Any = devices.whole(self._state)
@@ -214,11 +223,11 @@ class Trainer:
             if not _all_finite(params):
                 self._give_up("the parameters are not finite after", step, checkpoints)
             with ownership.kept() if ownership else contextlib.nullcontext():
-                metrics.sync()  # a resumed run does not write lines before its checkpoint again
+                metrics.sync()  # a resumed run writes only the lines after its checkpoint
                 checkpoints.save(kind, step, arrays, dataclasses.asdict(progress))
 
         def tell(step, share, results):
-            """Waits for a step, after which `share` of the epoch is done, and reports it."""
+            """Waits for a step and reports it; `share` of the epoch is done after it."""
             results = devices.first(results)
             if not math.isfinite(float(results.loss)):
                 self._give_up("the training loss is not finite at", step, checkpoints)
@@ -242,7 +251,7 @@ class Trainer:
                     compiled = True
                     jax.block_until_ready(results)
                     bar.log(f"first step, with compilation: {time.perf_counter() - begun:.1f} s.")
-                # The step before is reported while this one runs, so that no device waits.
+                # The last step is reported while this step runs, so that no device waits.
                 if waiting:
                     tell(*waiting)
                 waiting = (step, progress.index / len(batches), results)
@@ -268,12 +277,12 @@ class Trainer:
                     break  # the next epoch has batches of its own and an empty carry
 
     def _validate(self, step, progress, metrics, bar, save):
-        """Validation, the best checkpoint, and early stopping."""
+        """Validates, saves the best checkpoint, and decides about early stopping."""
         params = average.params_to_evaluate(self._state.params, self._state.optimizer_state)
         params = self.devices.everywhere(params)
         mesh = self.devices.mesh if self.devices.count > 1 else None
         validation = self.task.validate(params, mesh)
-        # As long as the value is infinite the last parameters are as good as any, not none.
+        # As long as all values are infinite, the best checkpoint is the last.
         better = validation.value < progress.best or validation.value == progress.best == math.inf
         if better:
             progress.best, progress.best_step, progress.stale = validation.value, step, 0
@@ -293,16 +302,16 @@ class Trainer:
             bar.log(line)
 
     def _batch(self, batches, index: int) -> Batch:
-        """The lanes of a batch that this process has."""
+        """Returns this process's lanes of a batch."""
         if jax.process_count() == 1:
             return batches[index]
         return self.task.part(batches, index, self.devices.rows)
 
     def _agreed_stop(self) -> signal.Signals | None:
-        """The signal after which all processes stop at this step; None for none.
+        """Returns the signal after which all processes stop at this step, or None.
 
-        Of several processes each says at every step what it has got, and hears a step later of
-        all: so that they stop at one step.
+        At every step each of several processes sends the signal that it has received, and one step
+        later it reads the signals of all processes. So all stop at the same step.
         """
         if jax.process_count() == 1:
             return self._stop
@@ -312,7 +321,7 @@ class Trainer:
 
     def _give_up(self, what, step, checkpoints):
         steps = checkpoints.steps("last")
-        last = f"the last good checkpoint is that of step {steps[0]}" if steps else "none was saved"
+        last = f"the last good checkpoint is of step {steps[0]}" if steps else "none was saved"
         raise UserError(
             f"{what} step {step}; {last}, in {checkpoints.folder}: "
             "lower training.optimizer.learning_rate or set training.clip, and start a new workdir."
@@ -320,7 +329,7 @@ class Trainer:
 
 
 def _all_finite(tree) -> bool:
-    """Whether there is no NaN or infinity in the arrays of a pytree."""
+    """Whether all numbers in the arrays of a pytree are finite."""
     return all(bool(_finite(leaf)) for leaf in jax.tree.leaves(tree))
 
 
@@ -330,5 +339,5 @@ def _finite(leaf):
 
 
 def _size(tree) -> int:
-    """How many numbers there are in a pytree of arrays or shapes."""
+    """Counts the numbers in a pytree of arrays or shapes."""
     return sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(tree))

@@ -1,8 +1,8 @@
-"""What a run needs of memory at least, from shapes alone.
+"""Lower bounds of the memory of a training run, from shapes alone.
 
-These are lower bounds: the parameters, what the optimiser and the carry add to them, and the arrays
-of a batch. A run that is let through may still need more than there is; one that is refused cannot
-run, mostly because of a zero too many.
+They count the parameters, the optimiser's state, the carry, and the arrays of a batch. A run that
+passes may still need more memory than there is; a run that is refused cannot fit, mostly because
+of a zero too many in its recipe.
 """
 
 import collections
@@ -21,14 +21,16 @@ from zoo.training.choose_updates import choose_updates
 
 
 def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
-    """Compares what a run needs at least with what there is; nothing is allocated.
+    """Checks that the least memory of a run fits the machine; nothing is allocated.
 
     Args:
-      lexicons: the run's words, those that the model is made of.
-      devices: those that the state is on.
+      experiment: the recipe.
+      lexicons: the lexicons that the model is built for.
+      devices: the devices that hold the state.
 
     Raises:
-      UserError: it needs more; names the field, if it is one, and both numbers of bytes.
+      UserError: the run needs more; names the field, if a single one is the cause, and both
+        numbers of bytes.
     """
     # Devices of the host share its memory; accelerators have one each.
     shared = len(devices) if devices[0].platform == "cpu" else 1
@@ -39,11 +41,14 @@ def check(experiment: Experiment, lexicons: Sequence[Lexicon], devices: list):
 def needs(
     experiment: Experiment, lexicons: Sequence[Lexicon], devices: int = 1
 ) -> Iterator[tuple[str, int]]:
-    """(what, bytes that it needs at least), each cheap to find once those before it are granted.
+    """Yields (name, least bytes) of the needs of a run, the cheapest to compute first.
+
+    Each need is cheap to compute if the needs before it fit in memory.
 
     Args:
-      lexicons: the run's words.
-      devices: that share one memory and hold a copy of the state each.
+      experiment: the recipe.
+      lexicons: the lexicons that the model is built for.
+      devices: the number of devices that share one memory and hold a copy of the state each.
     """
     model = experiment.model
     yield from size_checks.of_model(model)
@@ -53,10 +58,11 @@ def needs(
 
 
 def _of_state(experiment, lexicons, devices):
-    """The state of the training, of which every device has a copy, by what is built repeatedly.
+    """Yields (name, least bytes) of the training state: of each repeated layer, then of the whole.
 
-    A model of a thousand layers takes long to build even as shapes alone. What each layer adds is
-    that which the second adds to the first; an encoder has as many as its decoder.
+    A model of a thousand layers takes long to build even as shapes alone. So models of one and two
+    layers are built, and each further layer is taken to add what the second adds to the first.
+    An encoder has as many layers as its decoder.
     """
     model = experiment.model
     repeated = collections.defaultdict(list)
@@ -70,14 +76,14 @@ def _of_state(experiment, lexicons, devices):
         added = (value - 1) * (second - first)
         yield " and ".join(f"model.{path}={value}" for path in paths), devices * added
         total += added
-    # Devices that share out words may have less than a copy each, but for the layers above.
+    # With words sharded, `parallel.model` devices together hold at least one copy.
     copies = max(1, devices // experiment.parallel.model)
     on = f" on {devices} devices" if devices > 1 else ""
     yield f"the state of this training (parameters, optimiser, carry){on}", copies * total
 
 
 def _state_bytes(experiment, model, lexicons) -> int:
-    """Bytes of the state of a model's training on one device."""
+    """Computes the bytes of a model's training state on one device."""
     training = experiment.training
     shapes = jax.eval_shape(lambda key: model.init(key, *lexicons), jax.random.key(0))
     trees = [shapes]

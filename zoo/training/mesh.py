@@ -1,7 +1,7 @@
-"""Words shared out over devices: a (data, model) mesh, for which the compiler finds what is sent.
+"""Words sharded over devices: a (data, model) mesh, whose communication the compiler inserts.
 
-Rows of words, of parameters, of what the optimiser keeps of them and of tables lie along the model
-axis, rows of a batch along the data axis.
+Rows of words, in parameters, in the optimiser's state and in tables, lie along the model axis; rows
+of a batch lie along the data axis.
 """
 
 import itertools
@@ -22,8 +22,8 @@ _WHOLE = PartitionSpec()
 class MeshDevices(Devices):
     """Devices along two axes: rows of a batch along one, words along the other.
 
-    A parameter of words whose rows do not divide by the model axis is cut by columns, and lies
-    whole on every device where these do not divide either.
+    A parameter of words whose rows do not divide by the model axis is sharded by columns; if its
+    columns do not divide either, it is replicated.
     """
 
     def __init__(
@@ -35,14 +35,15 @@ class MeshDevices(Devices):
         parameter_axes: Axes,
         words: Sequence[int],
     ):
-        """Lays out the first `count` devices of each process, all if 0.
+        """Makes a mesh of the first `count` devices of each process.
 
         Args:
+          count: devices of each process; 0 for all.
           batch: rows of a batch, a multiple of the devices along the data axis.
           model: devices along the model axis.
           state: shapes of a TrainState, with the parameters in `params`.
           parameter_axes: names of the axes of the parameters; see Task.parameter_axes.
-          words: sizes of the lexicons: tables with so many rows are cut by them.
+          words: sizes of the lexicons: a table with that many rows is sharded by rows.
 
         Raises:
           UserError: see Devices; or there are more shards than words, or no parameter of words
@@ -51,7 +52,7 @@ class MeshDevices(Devices):
         if model > min(words):
             raise UserError(
                 f"parallel.model={model} are more shards than there are words, {min(words)}: give "
-                "fewer."
+                "a smaller number."
             )
         super().__init__(count, batch, model)
         self.model, self._words = model, tuple(words)
@@ -70,8 +71,8 @@ class MeshDevices(Devices):
         if self._not_by_rows and not layouts:
             raise UserError(
                 f"parallel.model={model} divides neither the rows nor the columns of "
-                f"{'; '.join(self._not_by_rows)}, so that nothing would be shared out: give a "
-                "number that divides some, or parallel.model=1."
+                f"{'; '.join(self._not_by_rows)}, so that nothing would be sharded: give a number "
+                "that divides some, or parallel.model=1."
             )
         self._of_state = [self._of_leaf(path_name(path), x, layouts) for path, x in leaves]
 
@@ -84,8 +85,12 @@ class MeshDevices(Devices):
         return f"{mesh}, whose model axis does not divide the rows of {others}" if others else mesh
 
     def _of_leaf(self, name, leaf, layouts) -> PartitionSpec:
-        """How a leaf of the state lies: as the parameter whose path is within its own, if it has
-        its shape, so that the optimiser's sums and averages lie with what they are of."""
+        """Chooses the layout of a leaf of the state.
+
+        A leaf whose path contains the path of a sharded parameter of the same shape is sharded as
+        that parameter: so the optimiser's moments and averages lie with their parameters. Other
+        leaves are replicated.
+        """
         names = name.replace(".", "/").split("/")  # a dot in those of tables updated by rows
         for first, end in itertools.combinations(range(len(names) + 1), 2):
             shape, layout = layouts.get("/".join(names[first:end]), (None, None))
@@ -94,14 +99,14 @@ class MeshDevices(Devices):
         return _WHOLE
 
     def layouts(self, state):
-        """See Devices.layouts."""
+        """Returns the sharding of each leaf of a TrainState; see Devices.layouts."""
         structure = jax.tree.structure(state._replace(carry=()))
         layouts = [NamedSharding(self.mesh, layout) for layout in self._of_state]
         carry = jax.tree.map(lambda _: self.by_rows, state.carry)
         return jax.tree.unflatten(structure, layouts)._replace(carry=carry)
 
     def compile(self, step, state_axes, **static):
-        """See Devices.compile; the state comes back as it lay."""
+        """Compiles a step whose new state keeps the layout of the old; see Devices.compile."""
 
         def of_mesh(state, tables, batch, key):
             state, results = step(state, tables, batch, key, axis=None, **static)
@@ -111,16 +116,23 @@ class MeshDevices(Devices):
         return jax.jit(of_mesh, donate_argnums=0)
 
     def place_tables(self, tree):
-        """Tables on the devices: those with a row a word cut by rows, where these divide."""
+        """Puts tables on the devices; a table with one row a word is sharded if its rows divide."""
         return jax.tree.map(lambda x: placed(x, self._of_table(np.shape(x))), tree)
 
     def _of_table(self, shape) -> NamedSharding:
-        """How a table of this shape lies."""
+        """Returns the sharding of a table of this shape."""
         cut = shape and shape[0] in self._words and shape[0] % self.model == 0
         return NamedSharding(self.mesh, PartitionSpec(MODEL) if cut else _WHOLE)
 
     def step_shapes(self, state, tables, batch, key):
-        """Shapes of the arguments of a compiled step with their layouts, to lower it by."""
+        """Returns the shapes of a compiled step's arguments with shardings, to lower it.
+
+        Args:
+          state: shapes of a TrainState.
+          tables: shapes of the task's tables.
+          batch: shapes of a Batch.
+          key: shape of the key data.
+        """
         layouts = (
             self.layouts(state),
             jax.tree.map(lambda x: self._of_table(x.shape), tables),

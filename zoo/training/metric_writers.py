@@ -16,23 +16,31 @@ with lazy.extra():
     import tensorboardX
     import tqdm
 
-# A line of metrics every so many steps.
+# Steps from one line of metrics to the next.
 EVERY = 100
-# Without a terminal: a line of the log every so many seconds.
+# Seconds from one line of the log to the next, without a terminal.
 SECONDS = 60.0
 
 
 class Metrics:
     """`metrics.jsonl` and TensorBoard events in a work directory.
 
-    Training losses are never turned into perplexities, for a head's loss may be sampled; if it has
-    a name of its own, lines have it as "loss_name" and TensorBoard in the name of the curve. Lines
-    after the step that a run resumes from are dropped, for they will come again, and so is a last
-    line that a kill cut short. In a bucket the file is written anew at each checkpoint.
+    Training losses are never turned into perplexities, for a head's loss may be sampled. A loss
+    with another name than "loss" has its name as "loss_name" in each line, and in the names of
+    TensorBoard's curves. A resumed run drops the lines after its checkpoint's step, which will be
+    written again, and a last line that a kill cut short. In a bucket the whole file is rewritten
+    at each checkpoint.
     """
 
     def __init__(self, workdir: Any, step: int, loss_name: str = "loss", log=print):
-        """Opens both for a run that stands after `step`; `log` is told of lines that are none."""
+        """Opens the files of a run.
+
+        Args:
+          workdir: the run's folder, a path.
+          step: steps done; later lines are dropped.
+          loss_name: the name of the training loss.
+          log: called with a sentence for each malformed line of the file.
+        """
         self._loss_name = loss_name
         path = workdir / METRICS
         text = path.read_bytes() if path.exists() else b""
@@ -44,7 +52,7 @@ class Metrics:
         self._board = tensorboardX.SummaryWriter(str(workdir / "tensorboard"), purge_step=step + 1)
 
     def _opened(self, kept):
-        """The file, to add to; a bucket's is held in memory between two checkpoints."""
+        """Opens the file to append; a file of a bucket is kept in memory until a checkpoint."""
         if not location.is_bucket(self._path):
             return self._path.open("a", encoding="utf-8")
         file = io.StringIO()
@@ -62,7 +70,7 @@ class Metrics:
                 self._file.close()
                 self._board.close()
         except OSError:
-            if error[0] is None:  # else what ended the run is the thing to tell
+            if error[0] is None:  # an error that ended the run matters more
                 raise
 
     def _write(self, step, values):
@@ -78,7 +86,7 @@ class Metrics:
                 self._board.add_scalar(name.replace("loss", own_name), value, step)
 
     def sync(self):
-        """Has the disk, or the bucket, keep all lines, so that they outlast a loss of power."""
+        """Writes all lines to the disk or the bucket, so that they outlast a loss of power."""
         if location.is_bucket(self._path):
             with location.reaching(self._path):
                 self._path.write_text(self._file.getvalue())
@@ -87,8 +95,16 @@ class Metrics:
             os.fsync(self._file.fileno())
 
     def step(self, step, progress, results):
-        """A line every `EVERY` steps: mean loss of the step, nats per token; gradient norm; the
-        mean penalty, where there is one."""
+        """Writes a line every `EVERY` steps.
+
+        It has the step's mean loss, nats per token, its gradient norm, and its mean penalty if
+        that is not 0.
+
+        Args:
+          step: steps done.
+          progress: the Progress of the run.
+          results: the StepMetrics of the step.
+        """
         if step % EVERY == 0:
             values = {
                 "epoch": progress.epoch,
@@ -100,8 +116,16 @@ class Metrics:
             self._write(step, values)
 
     def validation(self, step, progress, figures):
-        """A line a validation: mean loss since the epoch's start, mean penalty, where there is one,
-        and the figures of the task, {name: number}."""
+        """Writes the line of a validation.
+
+        It has the mean loss since the epoch's start, the mean penalty if that is not 0, and the
+        figures.
+
+        Args:
+          step: steps done.
+          progress: the Progress of the run.
+          figures: figures of the task, {name: number}.
+        """
         tokens = max(progress.tokens, 1)
         values = {"epoch": progress.epoch, "epoch_training_loss": progress.loss / tokens}
         if progress.penalty:
@@ -111,40 +135,48 @@ class Metrics:
 
 
 class Unwritten:
-    """What further processes of a run have in the place of `Metrics` and `ProgressBar`: process 0
-    reports for all."""
+    """`Metrics` and `ProgressBar` of processes other than 0, which do not report."""
 
     def sync(self):
-        """Nothing."""
+        """Does nothing."""
 
     def step(self, *reported):
-        """Nothing."""
+        """Does nothing."""
 
     def validation(self, step, progress, figures):
-        """Nothing."""
+        """Does nothing."""
 
     def log(self, line):
-        """Nothing."""
+        """Does nothing."""
 
 
 def _until(step, text, path, log):
-    """The lines of a file up to a step, those that are none left out."""
+    """Yields the lines of a file up to a step, and logs and skips malformed lines."""
     lines = text.split(b"\n")
     for number, line in enumerate(lines, 1):
         at = (strict_json.object_or_none(line) or {}).get("step")
         if isinstance(at, int):
             if at <= step:
                 yield line
-        elif number < len(lines):  # the last one has no end: it was cut short
-            log(f"{path}, line {number} is no object with a step, and is left out: {line[:80]!r}.")
+        elif number < len(lines):  # a last line without a newline was cut short
+            log(
+                f"{path}, line {number} is not an object with a step, and is left out: "
+                f"{line[:80]!r}."
+            )
 
 
 class ProgressBar:
-    """Steps, tokens per second, loss and time left: a bar on a terminal, elsewhere a line a minute,
-    among the other lines of text."""
+    """Steps, tokens per second, loss and time left: a bar on a terminal, else a line a minute."""
 
     def __init__(self, total: int, step: int, loss_name: str = "loss", clock=time.perf_counter):
-        """Shows `total` steps, of which `step` are done; `clock` tells seconds."""
+        """Opens the bar.
+
+        Args:
+          total: steps of the whole run.
+          step: steps done.
+          loss_name: the name of the training loss.
+          clock: returns the time in seconds.
+        """
         self._loss_name, self._total, self._clock = loss_name, total, clock
         self._bar = tqdm.tqdm(
             total=total, initial=step, unit="step", disable=None, dynamic_ncols=True, leave=False
@@ -162,7 +194,14 @@ class ProgressBar:
             _check_unread(failed)
 
     def step(self, step, share, progress, results):
-        """One step further, after which `share` of the epoch is done."""
+        """Shows one more step.
+
+        Args:
+          step: steps done.
+          share: the share of the epoch that is done, 0 to 1.
+          progress: the Progress of the run.
+          results: the StepMetrics of the step.
+        """
         self._tokens += float(results.tokens)
         now = self._clock()
         if self._bar.disable:
@@ -182,8 +221,10 @@ class ProgressBar:
             self._bar.disable = True
 
     def _step_of_log(self, step, share, progress, now):
-        """Logs the tokens per second since the line before, and the time left at the speed of all
-        steps but the first, which is compiled."""
+        """Logs the tokens per second since the last line, and the time left.
+
+        The time left is computed from all steps but the first, which includes compilation.
+        """
         if self._first is None:
             self._first = step, now
             self._tokens, self._since = 0.0, now
@@ -199,11 +240,11 @@ class ProgressBar:
             self._tokens, self._since = 0.0, now
 
     def _loss(self, progress):
-        """The mean since the epoch's start, with its name."""
+        """Formats the mean loss since the epoch's start, with its name."""
         return f"training {self._loss_name} {progress.loss / max(progress.tokens, 1):.3f}"
 
     def log(self, line):
-        """A line above the bar."""
+        """Prints a line, above the bar if there is one."""
         try:
             if self._bar.disable:
                 print(line, flush=True)
@@ -215,7 +256,9 @@ class ProgressBar:
 
 
 def _check_unread(error):
-    """Nothing, if nobody reads any more, as behind "| head" or on a terminal that is closed: the
-    run goes on in silence. Any other error is raised."""
+    """Raises an error again unless it means that standard output has been closed.
+
+    A run behind "| head", or whose terminal is closed, continues without output.
+    """
     if error.errno not in (errno.EPIPE, errno.EIO):
         raise error

@@ -1,8 +1,8 @@
-"""The parts of a model's parameters: which of them are trained, and how fast.
+"""Parameter groups: frozen parts, and factors of the learning rate.
 
-The parameters are a dict of parts, such as {"embedding", "core", "head"}. A frozen part is read by
-the loss and no more: neither gradients nor optimiser state are formed for it. The updates of the
-others may be multiplied by a factor each, as the tied logits of a CNN softmax need it (Jozefowicz
+The parameters are a dict of parts, such as {"embedding", "core", "head"}. The loss reads frozen
+parts, but computes no gradients for them, and the optimiser has no state of them. The updates of
+other parameters may be multiplied by factors, as the tied logits of a CNN softmax need (Jozefowicz
 et al. 2016, section 3.2, "a much smaller learning rate had to be used").
 """
 
@@ -14,21 +14,30 @@ from zoo.errors import UserError
 
 
 def split(params: dict, frozen: tuple[str, ...]) -> tuple[dict, dict]:
-    """(the parts that are trained, those that are frozen)."""
+    """Splits parameters into (trained parts, frozen parts).
+
+    Args:
+      params: {part: pytree}.
+      frozen: names of the frozen parts.
+    """
     trained = {name: part for name, part in params.items() if name not in frozen}
     return trained, {name: params[name] for name in frozen}
 
 
 def check_frozen(params: dict, frozen: tuple[str, ...]):
-    """Checks training.frozen against the parameters, or their shapes.
+    """Checks training.frozen against the parameters.
+
+    Args:
+      params: {part: pytree}, parameters or their shapes.
+      frozen: names of the frozen parts.
 
     Raises:
-      UserError: there is no such part, or no parameter is left to train.
+      UserError: the model does not have such a part, or no parameter is left to train.
     """
     for name in frozen:
         if name not in params:
             raise UserError(
-                f"training.frozen names {name!r}, which is no part of the model: there are "
+                f"training.frozen names {name!r}, which is not a part of the model: its parts are "
                 f"{', '.join(params)}."
             )
     if not jax.tree.leaves(split(params, frozen)[0]):
@@ -38,7 +47,12 @@ def check_frozen(params: dict, frozen: tuple[str, ...]):
 
 
 def axes_of(model, names: tuple[str, ...]) -> Axes:
-    """Names of the axes of the parameters of some parts of a model, by their whole paths."""
+    """Returns the names of the parameters' axes in some parts of a model, by whole path.
+
+    Args:
+      model: the model.
+      names: names of the parts.
+    """
     return {
         f"{name}/{path}": of_parameter
         for name in names
@@ -47,13 +61,22 @@ def axes_of(model, names: tuple[str, ...]) -> Axes:
 
 
 def factor_of(rates: tuple[tuple[str, float], ...], of: str) -> float:
-    """The factor of the longest prefix, in whole names, that a path has; 1 without any."""
+    """Returns the learning-rate factor of a parameter: the longest matching prefix's; else 1.
+
+    Args:
+      rates: (prefix of a path in whole names, factor), each.
+      of: the path of the parameter, "head/bias".
+    """
     fitting = {prefix: rate for prefix, rate in rates if f"{of}/".startswith(f"{prefix}/")}
     return fitting[max(fitting, key=len)] if fitting else 1.0
 
 
 def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransformation:
-    """Multiplies each update by the factor of its parameter."""
+    """Multiplies each update by the factor of its parameter.
+
+    Args:
+      rates: see `factor_of`.
+    """
 
     def update(updates, state, params=None):
         def times_factor(path, leaf):
@@ -65,7 +88,16 @@ def scale_updates(rates: tuple[tuple[str, float], ...]) -> optax.GradientTransfo
 
 
 def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, float], ...]):
-    """UserError if a prefix of training.rates is that of no trained parameter."""
+    """Checks training.rates against the parameters.
+
+    Args:
+      params: {part: pytree}, parameters or their shapes.
+      frozen: names of the frozen parts.
+      rates: see `factor_of`.
+
+    Raises:
+      UserError: a prefix does not match any trained parameter.
+    """
     leaves = jax.tree_util.tree_leaves_with_path(split(params, frozen)[0])
     names = [path_name(path).split("/") for path, _ in leaves]
     prefixes = {"/".join(of[:depth]) for of in names for depth in range(1, len(of) + 1)}
@@ -73,6 +105,6 @@ def check_rates(params: dict, frozen: tuple[str, ...], rates: tuple[tuple[str, f
         if prefix not in prefixes:
             near = [other for other in sorted(prefixes) if other.count("/") <= prefix.count("/")]
             raise UserError(
-                f"training.rates names {prefix!r}, under which no parameter is trained: there are "
-                f"{', '.join(near)}."
+                f"training.rates names {prefix!r}, under which no parameter is trained: give one "
+                f"of {', '.join(near)}."
             )

@@ -1,9 +1,9 @@
-"""The type of the numbers that a training step computes with.
+"""The precision of a training step.
 
-Parameters, their gradients and the optimiser's state are float32 always. With "bfloat16" a step
-computes with parameters that are rounded to 8 bits of mantissa: factors of products and hidden
-states are bfloat16. Heads add up and keep logits, log Z and losses in float32 whatever the type of
-the hidden states is; their biases stay float32. Validation and evaluation know nothing of it.
+Parameters, their gradients and the optimiser's state are always float32. With "bfloat16" a step
+rounds the parameters to bfloat16 before the loss, so that matrix products have bfloat16 factors and
+hidden states are bfloat16. Heads accumulate and keep logits, log Z and losses in float32 for any
+precision of the hidden states; their biases stay float32. Validation and evaluation are float32.
 """
 
 from typing import Any
@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 
 TYPES = ("float32", "bfloat16")
-# The part whose vectors, such as biases, are added to what is float32.
+# The part whose vectors, such as biases, are added to float32 logits and stay float32.
 _HEAD = "head"
 
 
 def rounded(params: dict[str, Any], compute: str) -> dict[str, Any]:
-    """The parameters as a loss computes with them; gradients go through to float32.
+    """Rounds parameters to the precision of the loss; gradients pass through to float32.
 
     Args:
-      params: {part: parameters}; a table may be an `arrays.rows.Watched`.
-      compute: of TYPES.
+      params: {part: parameters}; a table may be an `arrays.row_lookup.Watched`.
+      compute: the precision, one of TYPES.
     """
     if compute == "float32":
         return params

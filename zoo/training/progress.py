@@ -10,12 +10,20 @@ from zoo.errors import UserError
 
 @dataclasses.dataclass
 class Progress:
-    """Where a run is, as kept in its checkpoints; all plain numbers.
+    """The position of a run in its training, as its checkpoints keep it.
 
-    epoch, index: the batch that comes next. loss, tokens, penalty: sums since the epoch's start.
-    best: lowest validation log-perplexity, nats; best_step: where; stale: validations since.
-    seconds: spent training, over all interruptions. finished: nothing is left to do.
-    data: a hash of the training and validation text.
+    Attributes:
+      epoch: the epoch of the next batch, from 0.
+      index: the number of the next batch in its epoch.
+      loss: the sum of the loss since the epoch's start, nats.
+      tokens: the sum of the weights since the epoch's start.
+      best: the lowest validation log-perplexity so far, nats.
+      best_step: the step of `best`.
+      stale: validations since `best_step`.
+      seconds: seconds of training, over all interruptions.
+      finished: whether training is complete.
+      data: a hash of the training and validation text.
+      penalty: the sum of the penalties since the epoch's start.
     """
 
     epoch: int = 0
@@ -32,11 +40,11 @@ class Progress:
 
     @classmethod
     def of(cls, kept: dict, where: pathlib.Path) -> "Progress":
-        """The progress that a checkpoint has.
+        """Converts the JSON of a checkpoint to a Progress.
 
         Args:
-          kept: its JSON.
-          where: the file that it was read from, for messages.
+          kept: the JSON.
+          where: the file of the JSON, for messages.
 
         Raises:
           UserError: a key is missing, is not known, or has a value of another type.
@@ -53,13 +61,13 @@ class Progress:
                 value, kind = kept[name], kinds_of[name]
                 kinds = (int, float) if kind is float else (kind,)
                 right = type(value) in kinds and (kind is not int or value >= 0)
-                wrong = None if right else f"{value!r} as {name!r}, which is no {_KINDS[kind]}"
+                wrong = None if right else f"{value!r} as {name!r}, which is not {_KINDS[kind]}"
             if wrong:
                 raise UserError(
-                    f"{where} has {wrong}: put back a copy of it, or go on with the version of the "
-                    "zoo that wrote it."
+                    f"{where} has {wrong}: put back a copy of it, or resume with the version of "
+                    "Zoo that wrote it."
                 )
         return cls(**kept)
 
 
-_KINDS = {int: "whole number from 0", float: "number", bool: "true or false", str: "text"}
+_KINDS = {int: "a whole number from 0", float: "a number", bool: "true or false", str: "text"}

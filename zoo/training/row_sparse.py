@@ -1,12 +1,12 @@
 """Training steps whose cost does not grow with the vocabulary.
 
 A sampled loss reads some thousand rows of the word tables, but its dense gradient, clipping and
-update would still walk over all V of them. Here the rows that a step looks up are differentiated
-in their tables' stead (`zoo.arrays.row_lookup.Watched`), rows that were looked up more than once
-are merged, and the update touches these rows alone, in the donated buffers of the tables and of the
-optimiser's state. For SGD without momentum and for Adagrad this is the dense update, to rounding:
-rows without gradient stay as they are in both. Adam becomes lazy: the moments of a row decay only
-when the row is touched.
+update would still walk over all V rows. Here gradients are taken with respect to the rows that a
+step looks up, not to their tables (`zoo.arrays.row_lookup.Watched`). Gradients of a row that was
+looked up more than once are summed, and the update touches these rows only, in the donated buffers
+of the tables and of the optimiser's state. For SGD without momentum and for Adagrad this equals the
+dense update up to rounding, for neither changes a row without gradient. Adam becomes lazy: the
+moments of a row decay only when the row is touched.
 """
 
 import dataclasses
@@ -28,11 +28,12 @@ Path = tuple[str, ...]
 
 
 class RowGradient(NamedTuple):
-    """The gradient of a table in its rows.
+    """The gradient of a table, as its nonzero rows.
 
     Attributes:
-      ids: int32 [n], each row once, in order; then V, V + 1, ..., which are no rows.
-      rows: [n, *row].
+      ids: int32 [n], numbers of rows, ascending and distinct, padded with V, V + 1, ..., which
+        scatters drop.
+      rows: [n, *row], the gradient of each row.
     """
 
     ids: jax.Array
@@ -40,14 +41,20 @@ class RowGradient(NamedTuple):
 
 
 def merged(ids, rows, size: int) -> RowGradient:
-    """Rows [n, *row] of a table of `size` rows with those of equal ids added up."""
+    """Sums the gradients of each row of a table.
+
+    Args:
+      ids: int32 [n], numbers of rows, perhaps repeated.
+      rows: [n, *row], a gradient for each id.
+      size: the number of rows of the table.
+    """
     count = ids.shape[0]
     order = jnp.argsort(ids)
     ids, rows = ids[order], rows[order]
     new = jnp.concatenate([jnp.ones(1, bool), ids[1:] != ids[:-1]])
     slot = jnp.cumsum(new) - 1
     sums = jax.ops.segment_sum(rows, slot, count, indices_are_sorted=True)
-    # Ids that are no rows differ too, so that scatters may rely on it.
+    # Padding ids differ too, for scatters rely on unique ids.
     kept = (size + jnp.arange(count, dtype=ids.dtype)).at[slot].set(ids)
     filled = jnp.arange(count) <= slot[-1]
     return RowGradient(jnp.where(filled, kept, size + jnp.arange(count, dtype=ids.dtype)), sums)
@@ -60,21 +67,35 @@ _AT = {"mode": "drop", "indices_are_sorted": True, "unique_indices": True}
 
 @dataclasses.dataclass(frozen=True)
 class RowSGD:
-    """row -= rate g."""
+    """SGD without momentum: row -= rate g."""
 
     def init(self, table):
+        """Returns the state of a table, which is empty."""
         return ()
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseUpdates.update."""
+        """Returns (table, state) after a step.
+
+        Args:
+          table: [V, *row].
+          state: the rule's state of the table.
+          gradient: a RowGradient.
+          rate: the learning rate.
+          count: steps done, this one included.
+        """
         return table.at[gradient.ids].add(-rate * gradient.rows, **_AT), state
 
 
 @dataclasses.dataclass(frozen=True)
 class RowAdagrad:
-    """s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad.
+    """Adagrad: s += g^2, row -= rate g / sqrt(s + epsilon), as optax.adagrad.
 
-    s of all rows is put back to its start before steps every, 2 every, ... resets * every; 0 never.
+    Attributes:
+      initial_accumulator: the first value of s.
+      every: s of all rows is reset to its first value before steps every, 2 every, ...,
+        resets * every; 0: never.
+      resets: the number of resets.
+      epsilon: see above.
     """
 
     initial_accumulator: float
@@ -83,11 +104,11 @@ class RowAdagrad:
     epsilon: float = 1e-7
 
     def init(self, table):
-        """s of every entry."""
+        """Returns the first s of every entry of a table."""
         return jnp.full_like(table, self.initial_accumulator)
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseUpdates.update."""
+        """Returns (table, state) after a step; see RowSGD.update."""
         ids, rows = gradient
         if self.every:
             anew = optimizers.history_ends(count - 1, self.every, self.resets)
@@ -100,19 +121,21 @@ class RowAdagrad:
 
 @dataclasses.dataclass(frozen=True)
 class RowAdam:
-    """Adam in which a row's moments decay when it is touched, with the bias correction of the
-    step, not of the row."""
+    """Lazy Adam: the moments of a row decay only at steps that touch it.
+
+    The bias correction counts all steps, not only steps that touch the row.
+    """
 
     beta1: float
     beta2: float
     epsilon: float
 
     def init(self, table):
-        """The two moments of every entry."""
+        """Returns the first two moments of every entry of a table, 0."""
         return jnp.zeros_like(table), jnp.zeros_like(table)
 
     def update(self, table, state, gradient, rate, count):
-        """(table, state) after the step; see RowSparseUpdates.update."""
+        """Returns (table, state) after a step; see RowSGD.update."""
         ids, rows = gradient
         mean, square = (moment.at[ids].get(mode="fill", fill_value=0) for moment in state)
         mean = self.beta1 * mean + (1 - self.beta1) * rows
@@ -127,7 +150,7 @@ class RowAdam:
 
 
 def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
-    """The update of rows that goes with an optimiser."""
+    """Returns the rule that updates rows as an optimiser does; UserError if it has none."""
     match recipe:
         case optimizers.SGD(momentum=0.0):
             return RowSGD()
@@ -143,12 +166,12 @@ def _row_rule(recipe: optimizers.Optimizer, epoch_steps: int):
 
 
 class SparseGradients(NamedTuple):
-    """Gradients of parameters, those of some tables in their rows.
+    """Gradients of parameters: dense, but for some tables whose gradients are row-sparse.
 
     Attributes:
-      dense: as `split` leaves the parameters.
-      rows: {path: (ids [n], rows [n, *row])}, and then {path: RowGradient}, when the rows of equal
-        ids are merged.
+      dense: gradients of the parameters without these tables, as `split` leaves them.
+      rows: gradients of the tables by path: (ids [n], rows [n, *row]) of each device, or a
+        RowGradient once gradients of equal ids are merged.
     """
 
     dense: Any
@@ -156,9 +179,10 @@ class SparseGradients(NamedTuple):
 
 
 class RowSparseUpdates(Updates):
-    """Updates tables by their touched rows, and everything else by optax.
+    """Updates of tables by their touched rows, and of all other parameters by optax.
 
-    Its state is {"dense": optax's, "rows": {path: the rule's state}}; paths are "embedding.table".
+    The state is {"dense": optax's state, "rows": {path such as "embedding.table": the rule's
+    state}}.
     """
 
     def __init__(
@@ -170,11 +194,18 @@ class RowSparseUpdates(Updates):
         total_steps: int,
         rates: tuple[tuple[str, float], ...] = (),
     ):
-        """For tables at `paths` of the parameters; UserError for an optimiser without a row rule.
+        """Builds the updates.
 
         Args:
-          clip: greatest norm of the gradient of everything together; 0 does not clip.
+          recipe: the optimiser.
+          clip: greatest norm of the gradient of all parameters together; 0 does not clip.
+          paths: paths of the tables that are updated by rows.
+          epoch_steps: steps of an epoch, for schedules.
+          total_steps: steps of all epochs, for schedules.
           rates: factors of the learning rate; see zoo.training.parameter_groups.
+
+        Raises:
+          UserError: the optimiser cannot update rows alone.
         """
         self.paths, self.clip, self.rule = paths, clip, _row_rule(recipe, epoch_steps)
         self.dense = recipe.build(epoch_steps, total_steps)
@@ -184,23 +215,23 @@ class RowSparseUpdates(Updates):
         self.rate = recipe.rate(epoch_steps, total_steps)
 
     def init(self, params):
-        """The state before the first step."""
+        """Returns the optimiser's state before the first step."""
         dense, tables = split(params, self.paths)
         rows = {_name(path): self.rule.init(table) for path, table in tables.items()}
         return {"dense": self.dense.init(dense), "rows": rows}
 
     def value_and_gradients(self, objective, params, lanes):
-        """((value, auxiliary), SparseGradients with the rows as they were looked up)."""
+        """Returns ((value, auxiliary), SparseGradients), whose rows are not merged yet."""
         value, dense, touched = value_and_gradients(
             lambda params: objective(params, lanes), params, self.paths
         )
         return value, SparseGradients(dense, touched)
 
     def sum_over_devices(self, gradients, params, axis):
-        """The gradients with the rows of all devices, those of equal ids merged."""
+        """Sums gradients over the devices of a named axis, and merges rows of equal ids."""
         dense, touched = gradients
         dense = sum_over_devices(dense, axis)
-        if axis is not None:  # rows differ from device to device: each gets those of all
+        if axis is not None:  # rows differ between devices: every device gets the rows of all
             touched = jax.tree.map(lambda x: jax.lax.all_gather(x, axis, tiled=True), touched)
         rows = {
             path: merged(touched[path][0], touched[path][1], table.shape[0])
@@ -209,7 +240,7 @@ class RowSparseUpdates(Updates):
         return SparseGradients(dense, rows)
 
     def update(self, params, state, step, gradients):
-        """(params, state, norm of the gradients before clipping) after a step."""
+        """Returns (params, state, norm of the gradients before clipping) after a step."""
         dense_gradients, row_gradients = gradients
         dense, tables = split(params, self.paths)
         norm = optax.tree.norm((dense_gradients, [g.rows for g in row_gradients.values()]))
@@ -235,7 +266,15 @@ def _name(path: Path) -> str:
 
 
 def split(params: dict, paths: list[Path]) -> tuple[dict, dict[Path, jax.Array]]:
-    """(the parameters without the tables at `paths`, {path: table})."""
+    """Splits tables off parameters.
+
+    Args:
+      params: the parameters, nested dicts.
+      paths: paths of the tables.
+
+    Returns:
+      (the parameters without the tables at `paths`, {path: table}).
+    """
     tables: dict = {path: functools.reduce(operator.getitem, path, params) for path in paths}
     return _without(params, paths), tables
 
@@ -251,7 +290,12 @@ def _without(params, paths):
 
 
 def join(dense: dict, tables: dict[Path, Any]) -> dict:
-    """The inverse of `split`."""
+    """Puts tables back into parameters: the inverse of `split`.
+
+    Args:
+      dense: the parameters without the tables.
+      tables: {path: table}.
+    """
     for path, table in tables.items():
         dense = _with(dense, path, table)
     return dense
@@ -263,10 +307,16 @@ def _with(params, path, table):
 
 
 def value_and_gradients(objective, params, paths: list[Path]):
-    """((value, auxiliary), dense gradients, {path: (ids [n], rows [n, *row])}).
+    """Computes an objective, and its gradients with respect to the rows that it looks up.
 
     Args:
-      objective: params -> (value, auxiliary); it reads the tables at `paths` by `rows.take` alone.
+      objective: params -> (value, auxiliary); it must read the tables at `paths` by `rows.take`
+        only.
+      params: a dict of parts.
+      paths: paths of the tables.
+
+    Returns:
+      ((value, auxiliary), gradients of the other parameters, {path: (ids [n], rows [n, *row])}).
     """
     dense, tables = split(params, paths)
 
@@ -275,8 +325,8 @@ def value_and_gradients(objective, params, paths: list[Path]):
         value, auxiliary = objective(join(dense, watchers))
         return value, (auxiliary, {path: watcher.ids for path, watcher in watchers.items()})
 
-    # Which rows will be looked up depends on words and keys alone: a first, abstract run tells how
-    # many, so that each lookup gets its zeros.
+    # A first, abstract run tells the number of rows of each lookup, to which zeros are then added
+    # whose gradients are the gradients of the rows.
     _, (_, ids) = jax.eval_shape(lambda dense: watched(dense, {}), dense)
     offsets = {
         path: [jnp.zeros((*i.shape, *tables[path].shape[1:]), tables[path].dtype) for i in of_path]

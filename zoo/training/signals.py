@@ -1,17 +1,23 @@
-"""SIGTERM, SIGHUP and Ctrl-C, so that a training run saves its state before it ends."""
+"""Handlers of SIGTERM, SIGHUP and Ctrl-C, by which a run saves its state before it ends."""
 
 import contextlib
 import signal
 from collections.abc import Callable, Iterator
 
-# SIGHUP, of a terminal that is closed, is not on every system.
+# Not every system has SIGHUP, which is sent when a terminal is closed.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @contextlib.contextmanager
 def handled(handler: Callable[[int, object], None]) -> Iterator[None]:
-    """Within it, SIGTERM, SIGHUP and the first Ctrl-C call `handler`; a second Ctrl-C stops at
-    once. A signal that is ignored, as SIGHUP is under nohup, stays so."""
+    """Handles SIGTERM, SIGHUP and the first Ctrl-C within a context.
+
+    A second Ctrl-C raises KeyboardInterrupt at once. A signal that is ignored, as SIGHUP is under
+    nohup, stays ignored.
+
+    Args:
+      handler: called with the number of the signal and the stack frame.
+    """
 
     def once(number, frame):
         handler(number, frame)

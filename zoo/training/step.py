@@ -3,8 +3,9 @@
 It runs on one device or, under `jax.pmap` with the named axis, on several: every device has its
 share of the lanes, losses and gradients are summed over devices, and the only division is by the
 number of tokens of the whole batch, so that the number of devices changes nothing but rounding.
-A batch with few tokens, as an epoch of whole sentences may end with, is divided by more than it
-has: two tokens must not move the parameters as far as a full batch does.
+The loss of a batch with few tokens, such as the last of an epoch of whole sentences, is divided by
+the number of tokens of a usual batch: two tokens must not move the parameters as far as a full
+batch does.
 """
 
 import functools
@@ -25,9 +26,9 @@ class TrainState(NamedTuple):
     """The state of training: all that a step changes.
 
     Attributes:
-      params: a dict of parts, each a pytree.
-      optimizer_state: of the parts that are trained.
-      carry: the model's, leaves [B, ...].
+      params: {part: pytree}, all parameters.
+      optimizer_state: the optimiser's state, for the parts that are trained.
+      carry: the model's carry, leaves [B, ...].
       step: int32, steps done.
     """
 
@@ -37,7 +38,7 @@ class TrainState(NamedTuple):
     step: jax.Array
 
 
-# Which axis of each part of the state is of devices, where there are several: that of the lanes.
+# The axis of each field that pmap splits over devices; None: replicated on every device.
 STATE_AXES = TrainState(params=None, optimizer_state=None, carry=0, step=None)  # type: ignore[arg-type]
 
 
@@ -45,11 +46,11 @@ class StepMetrics(NamedTuple):
     """The figures of a training step.
 
     Attributes:
-      loss: summed, nats.
-      tokens: the sum of the weights, which is the number of tokens that were trained on.
-      gradient_norm: of what is trained, the mean loss and penalty, in the parts that are not
-        frozen.
-      penalty: summed, not in the loss.
+      loss: the sum over tokens, without penalties, nats.
+      tokens: the sum of the weights: the number of tokens that the step trains on.
+      gradient_norm: the norm of the gradient of the mean loss with penalties, over the parts that
+        are trained.
+      penalty: the sum over tokens of the penalties.
     """
 
     loss: jax.Array
@@ -61,14 +62,27 @@ class StepMetrics(NamedTuple):
 def mean_loss(
     state, fixed, tables, batch: Batch, key, *, loss, usual_weight, mean_over, compute, axis
 ):
-    """((trained, lanes) -> (mean loss with the penalty, (penalty, carry)), the lanes of the whole
-    batch, the sum of the weights, and what the mean is over: that sum, or the rows that have
-    weights, or `usual_weight` if that is more).
+    """Makes the objective of a step, and its arguments.
 
-    Arguments are train_step's; fixed: the parts of the parameters that are not trained.
+    On several devices each computes its share of the mean, over its lanes: the shares add up.
 
-    On several devices each has its part of the mean, and so has a part of the lanes: the parts add
-    up.
+    Args:
+      state: see `train_step`.
+      fixed: the parts of the parameters that are not trained.
+      tables: see `train_step`.
+      batch: see `train_step`.
+      key: see `train_step`.
+      loss: see `train_step`.
+      usual_weight: see `train_step`.
+      mean_over: see `train_step`.
+      compute: see `train_step`.
+      axis: see `train_step`.
+
+    Returns:
+      (objective, lanes, weight, divisor): objective(trained, lanes) gives (mean loss with the
+      penalty, (penalty, carry)); lanes are its second argument for this batch; weight is the sum
+      of the weights over all devices; divisor, by which the mean divides, is that sum (or the
+      number of rows with weights, if mean_over is "pairs"), at least `usual_weight`.
     """
     weight = sum_over_devices(batch.weights.sum(), axis)
     over = weight
@@ -106,19 +120,25 @@ def train_step(
     compute: str = "float32",
     axis: str | None = None,
 ) -> tuple[TrainState, StepMetrics]:
-    """One update of the parameters on the mean loss of a batch.
+    """Updates the parameters once, by the gradient of the mean loss of a batch.
 
     Args:
-      key: the run's key data; dropout's keys come from it, the step and the lane, so that they
-        depend neither on devices nor on interruptions.
-      loss: see Task.loss; static, as all that follows.
-      optimizer: what becomes of the gradients.
+      state: the state before the step.
+      tables: the task's tables.
+      batch: the batch, or under pmap this device's share of it.
+      key: the run's key data; dropout's keys are derived from it, the step and the lane, so that
+        they depend neither on devices nor on interruptions.
+      loss: see Task.loss; static, like all arguments after it.
+      optimizer: the updates that are made of the gradients.
       frozen: parts that are not trained.
-      usual_weight: a sum over less is divided by so much.
+      usual_weight: the least number that the summed loss is divided by.
       mean_over: see Training.
       accumulate: see Training.
       compute: see Training.
       axis: the devices' axis under pmap, None on one device.
+
+    Returns:
+      (state, metrics) after the step.
     """
     options = {"usual_weight": usual_weight, "mean_over": mean_over, "axis": axis}
     options |= {"compute": compute}
@@ -138,16 +158,17 @@ def train_step(
 
 
 def accumulated(value_and_gradients: Callable, batch: Any, count: int) -> Any:
-    """The sums of value_and_gradients over the pieces of a batch.
+    """Sums values and gradients over the pieces of a batch, one piece after the other.
 
     Args:
-      value_and_gradients: of a piece, ((total, (penalty, carry)), gradients), sums over its lanes.
+      value_and_gradients: maps a piece to ((total, (penalty, carry)), gradients), sums over the
+        lanes of the piece.
       batch: a pytree of leaves [B, ...]. Piece i has the lanes i, i + count, ...: where lanes are
-        shared out over devices in their order, each device has its share of every piece.
-      count: how many pieces, which must divide B.
+        sharded over devices in their order, each device has its share of every piece.
+      count: the number of pieces, which must divide B.
 
     Returns:
-      What value_and_gradients gives of the whole batch, but for rounding.
+      The same as value_and_gradients(batch), up to rounding.
     """
     if count == 1:
         return value_and_gradients(batch)

@@ -1,7 +1,7 @@
-"""A training step and the shapes of what it takes: to be lowered, counted, and never run.
+"""A training step and the shapes of its arguments, to be lowered and analysed without being run.
 
-Of shapes alone a step of billions of parameters is traced on any machine, and lowered for devices
-that it does not have.
+From shapes alone any machine can trace a step of billions of parameters, and lower it for devices
+that the machine does not have.
 """
 
 import functools
@@ -21,12 +21,17 @@ from zoo.training.step import TrainState, train_step
 from zoo.training.task import Batch, Task
 from zoo.training.tasks.language_modelling import Words, words_loss
 
-# Steps of an epoch, where no text says how many: schedules need a number.
+# Steps of an epoch for schedules, where there is no text to count them from.
 EPOCH_STEPS = 1_000_000
 
 
 class StepShapes(NamedTuple):
-    """function: of (state, tables, batch, key). arguments: their ShapeDtypeStructs."""
+    """A training step and the shapes of its arguments.
+
+    Attributes:
+      function: maps (state, tables, batch, key) to (state, metrics).
+      arguments: ShapeDtypeStructs of these four.
+    """
 
     function: Callable
     arguments: tuple[Any, Any, Batch, Any]
@@ -38,12 +43,12 @@ class StepShapes(NamedTuple):
 
 
 def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> StepShapes:
-    """The step of a task on one device, on its first batch.
+    """Returns the step of a task on one device, with the shapes of its first batch.
 
     Args:
       task: the model and its data.
-      experiment: how it is trained.
-      initial_state: gives the state before the first step, as that of the trainer does.
+      experiment: the recipe.
+      initial_state: makes the state before the first step, as `Trainer.initial_state` does.
     """
     shapes = jax.eval_shape(initial_state)
     optimizer = choose_updates(
@@ -63,12 +68,12 @@ def of_task(task: Task, experiment: Experiment, initial_state: Callable) -> Step
 
 
 def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1) -> StepShapes:
-    """The step of a language model over these words on one device, without any text.
+    """Returns the step of a language model on one device, without reading any text.
 
     Args:
       experiment: the recipe; its data are not read.
       lexicon: the words.
-      devices: that share the lanes of a batch: the shapes are those of one of them.
+      devices: the number of devices that share the lanes of a batch; the shapes are one device's.
     """
     model, recipe = experiment.language_model, experiment.training
     lanes = recipe.batch // devices
@@ -98,7 +103,13 @@ def of_language_model(experiment: Experiment, lexicon: Lexicon, devices: int = 1
 
 
 def ranked_lexicon(size: int, boundary: str = "</s>", unknown: str = "<unk>") -> Lexicon:
-    """A lexicon of numbers for words, which fall off as 1/rank: a stand-in for one of this size."""
+    """Makes a stand-in for a lexicon of a size: its words are numbers, with counts as 1/rank.
+
+    Args:
+      size: the number of words, the two below included.
+      boundary: the word at ends of sentences.
+      unknown: the word for words outside the lexicon.
+    """
     words = (boundary, unknown, *map(str, range(size - 2)))
     counts = np.ceil(1e8 / np.arange(1, size + 1)).astype(np.int64)
     return Lexicon(words=words, counts=counts, boundary=boundary, unknown=unknown)

@@ -26,8 +26,9 @@ class Batch(NamedTuple):
     """A batch as a training step sees it: all that the step knows of the data.
 
     Attributes:
-      inputs: a pytree of arrays [B, ...], what the task's loss reads.
-      weights: float32 [B, ...], of the terms of the loss; their sum divides it.
+      inputs: a pytree of arrays [B, ...], the arguments of the task's loss.
+      weights: float32 [B, ...], weights of the terms of the loss; the loss is divided by their
+        sum.
       lanes: int32 [B], the number of each row, from which its random keys are made.
     """
 
@@ -37,10 +38,10 @@ class Batch(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """The result of a validation: how good parameters are.
+    """The result of a validation.
 
     Attributes:
-      value: the least is the best.
+      value: the figure by which checkpoints are compared; lower is better.
       figures: {name: number} for metrics.jsonl.
       summary: the figures in words, for the log.
       lines: further lines of the log.
@@ -57,8 +58,8 @@ class Start(NamedTuple):
 
     Attributes:
       params: the parts taken, {part: parameters on the host}.
-      record: what is to be known of them later, as JSON.
-      lines: what was taken and what was not, for the log.
+      record: the origin of these parts, as JSON: it is kept with the run.
+      lines: for the log: one sentence a part, whether and from where it was taken.
     """
 
     params: dict[str, Any]
@@ -67,14 +68,14 @@ class Start(NamedTuple):
 
 
 def check_steps(epoch_steps: int, epochs: int):
-    """Refuses more steps than a run can number, in int32.
+    """Checks that an int32 can number all steps of a run.
 
     Args:
       epoch_steps: steps of an epoch.
       epochs: `training.epochs`.
 
     Raises:
-      UserError: there are 2**31 or more; names the epochs.
+      UserError: the run has 2**31 steps or more; names the epochs.
     """
     if epoch_steps * epochs > MOST_STEPS:
         raise UserError(
@@ -87,14 +88,15 @@ class Task(abc.ABC):
     """A model and its data, ready to be trained.
 
     Attributes:
-      data: a digest of the texts; a run is not resumed on others.
-      loss_name: what the loss is called where it is shown.
+      data: a digest of the texts; a run is not resumed on other texts.
+      loss_name: the name of the loss in logs and metrics.
       lexicons: {name: Lexicon} that the run keeps.
       tables: a pytree of arrays, an argument of the loss, the same for all steps.
       epoch_steps: steps of the first epoch.
-      total_steps: of all epochs.
-      usual_weight: the sum of a usual batch's weights. The loss of a batch with less is divided by
-        this, so that two tokens do not move the parameters as far as a full batch does.
+      total_steps: steps of all epochs.
+      usual_weight: the sum of a usual batch's weights. The loss of a batch whose weights sum to
+        less is divided by `usual_weight`, so that two tokens do not move the parameters as far as
+        a full batch does.
     """
 
     data: str
@@ -107,33 +109,48 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> dict[str, Any]:
-        """Parameters before the first step, {part: pytree}."""
+        """Returns the parameters before the first step, {part: pytree}.
+
+        Args:
+          key: the key of their random values.
+        """
 
     @abc.abstractmethod
     def epoch(self, number: int) -> Sequence[Batch]:
-        """The batches of an epoch, from 0, in their order: the same whenever they are asked for."""
+        """Returns the batches of an epoch, in order; the same batches at each call.
+
+        Args:
+          number: the epoch, from 0.
+        """
 
     def part(self, batches: Sequence[Batch], index: int, rows: slice) -> Batch:
-        """Some rows of a batch of an epoch, for a process that has no others.
+        """Returns some rows of a batch: one process's share of it.
 
-        By default they are cut out of the whole batch; a task whose batches can be read in parts
-        reads no more than that.
+        By default the rows are cut out of the whole batch. A task that can read parts of its
+        batches overrides this and reads no other rows.
+
+        Args:
+          batches: the batches of an epoch, as `epoch` returns them.
+          index: the batch.
+          rows: a slice of the rows of the batch.
         """
         return jax.tree.map(lambda leaf: leaf[rows], batches[index])
 
     @abc.abstractmethod
     def loss(self, params, tables, inputs, weights, carry, key) -> tuple[jax.Array, jax.Array, Any]:
-        """(sum of weights * loss, the part of it that is penalty, the carry after the batch).
-
-        A pure function. The sums are scalars; the first is what is trained, penalties and all.
+        """Computes the loss of a batch, as a pure function.
 
         Args:
-          params: of `init`.
-          tables: the task's.
-          inputs: of a batch.
-          weights: of a batch.
-          carry: of `carry`.
+          params: parameters, as `init` returns them.
+          tables: the task's `tables`.
+          inputs: `Batch.inputs`.
+          weights: `Batch.weights`.
+          carry: the carry before the batch; see `carry`.
           key: an `arrays.keys.Keys`, one key for the batch and one for each row.
+
+        Returns:
+          (total, penalty, carry): the scalar sum of weights * loss, penalties included, whose
+          gradient is taken; the penalties' share of that sum; the carry after the batch.
         """
 
     @abc.abstractmethod
@@ -141,24 +158,30 @@ class Task(abc.ABC):
         """Validates parameters on the validation data.
 
         Args:
-          params: on the device, or arrays of the mesh.
+          params: parameters, on the device or as arrays of the mesh.
           mesh: devices with a data axis, perhaps of several processes, all of which validate
             together; None for one device.
         """
 
     def carry(self) -> Any:
-        """The carry before the first batch of an epoch, which each batch hands to the next; leaves
-        [B, ...]."""
+        """Returns the carry before the first batch of an epoch, leaves [B, ...].
+
+        `loss` maps the carry before a batch to the carry before the next batch.
+        """
         return ()
 
     @property
     def parameter_axes(self) -> Axes:
-        """Names of the axes of the parameters, by their paths with the part, "head/bias"; what is
-        of words or features may be shared out over devices. None has a name by default."""
+        """Names of the parameters' axes, {path such as "head/bias": names}.
+
+        Axes of words and features may be sharded over devices. No axis has a name by default.
+        """
         return {}
 
     def row_tables(self, shapes) -> list[tuple[str, ...]]:
-        """Paths of the parameters of which a loss reads some rows alone; see training.row_sparse.
+        """Returns the paths of the tables of which one step reads only some rows.
+
+        `training.row_sparse` updates only these rows.
 
         Args:
           shapes: the parameters, or their shapes.
@@ -166,25 +189,28 @@ class Task(abc.ABC):
         return []
 
     def summary(self) -> str:
-        """The data in words, for the log."""
+        """Describes the data, for the log."""
         return f"{self.epoch_steps:,} steps an epoch"
 
     def seen_texts(self, made_with: dict) -> SeenTexts | None:
-        """The texts that a run of this task sees, for its passports; None where no record is kept.
+        """Returns the record of the texts that this task trains on; None if none is kept.
 
         Args:
-          made_with: revision and versions of the zoo that trains.
+          made_with: revision of Zoo and versions of the packages that train.
         """
         return None
 
     def start(self, path: str | pathlib.Path, frozen: tuple[str, ...]) -> Start:
-        """The parts of another run's parameters that fit this task's.
+        """Reads start values from another run: the parts whose parameters fit this task's.
 
         Args:
-          path: the run's work directory.
-          frozen: parts that have to be taken.
+          path: the other run's work directory.
+          frozen: parts that must be taken.
 
         Raises:
-          UserError: nothing can be taken from there.
+          UserError: the task does not support `init_from`, or no part of that run fits.
         """
-        raise UserError(f"init_from={path}: a {type(self).__name__} starts with values of its own.")
+        raise UserError(
+            f"init_from={path}: a {type(self).__name__} cannot start from another run: leave it "
+            "out."
+        )

@@ -1,5 +1,4 @@
-"""Updates of parameters by gradients: the interface that a training step knows, and the dense
-one."""
+"""Updates of parameters by gradients: the interface of a training step, and dense updates."""
 
 import abc
 from typing import Any
@@ -9,52 +8,86 @@ import optax
 
 
 def sum_over_devices(tree, axis: str | None):
-    """The sum of each leaf over the devices of a named axis; the tree itself where it is None."""
+    """Sums each leaf of a pytree over the devices of a named axis.
+
+    Args:
+      tree: the pytree.
+      axis: the name of the axis under pmap; None on one device, where the tree is returned.
+    """
     return tree if axis is None else jax.lax.psum(tree, axis)
 
 
 class Updates(abc.ABC):
-    """How parameters are changed by the gradients of an objective."""
+    """The interface by which a training step computes gradients and updates parameters."""
 
     @abc.abstractmethod
     def init(self, params) -> Any:
-        """The optimiser's state before the first step."""
+        """Returns the optimiser's state before the first step.
+
+        Args:
+          params: the trained parameters, or their shapes.
+        """
 
     @abc.abstractmethod
     def value_and_gradients(self, objective, params, lanes) -> tuple[Any, Any]:
-        """((value, auxiliary), gradients) of an objective of (params, lanes)."""
+        """Computes an objective and its gradients.
+
+        Args:
+          objective: (params, lanes) -> (value, auxiliary).
+          params: the trained parameters.
+          lanes: the data of the batch.
+
+        Returns:
+          ((value, auxiliary), gradients).
+        """
 
     @abc.abstractmethod
     def sum_over_devices(self, gradients, params, axis: str | None) -> Any:
-        """The gradients of all devices of a named axis together."""
+        """Sums gradients over devices.
+
+        Args:
+          gradients: as `value_and_gradients` returns them.
+          params: the trained parameters.
+          axis: the devices' axis under pmap; None on one device.
+        """
 
     @abc.abstractmethod
     def update(self, params, state, step, gradients) -> tuple[Any, Any, jax.Array]:
-        """(params, state, norm of the gradients before clipping) after a step.
+        """Updates parameters by gradients.
 
         Args:
-          step: steps done before, int32.
+          params: the trained parameters.
+          state: the optimiser's state.
+          step: steps done before this one, int32.
+          gradients: as `sum_over_devices` returns them.
+
+        Returns:
+          (params, state, norm of the gradients before clipping) after the step.
         """
 
 
 class DenseUpdates(Updates):
-    """Gradients of all parameters, by an optax transformation."""
+    """Updates of all parameters by an optax transformation."""
 
     def __init__(self, transformation: optax.GradientTransformation):
-        """transformation: all that becomes of the gradients, clipping and the like too."""
+        """Wraps a transformation.
+
+        Args:
+          transformation: maps gradients to updates, clipping included.
+        """
         self.transformation = transformation
 
     def init(self, params):
         return self.transformation.init(params)
 
     def value_and_gradients(self, objective, params, lanes):
-        """((value, auxiliary), gradients as params are)."""
+        """Returns ((value, auxiliary), gradients); see Updates.value_and_gradients."""
         return jax.value_and_grad(objective, has_aux=True)(params, lanes)
 
     def sum_over_devices(self, gradients, params, axis):
         return sum_over_devices(gradients, axis)
 
     def update(self, params, state, step, gradients):
-        """(params, state, norm of the gradients) after a step."""
+        """Returns (params, state, norm of the gradients) after a step; see Updates.update."""
         updates, state = self.transformation.update(gradients, state, params)
         return optax.apply_updates(params, updates), state, optax.tree.norm(gradients)

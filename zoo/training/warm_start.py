@@ -1,8 +1,8 @@
-"""Start values from another run, for training in stages.
+"""Warm starts: start values from another run, for training in stages.
 
 Jozefowicz et al., "Exploring the limits of language modeling" (2016), section 3.3, train a word
-model until it converges, freeze it, and put a head that spells in the place of its softmax. Here
-the second stage is an experiment of its own, with `init_from` and `training.frozen`.
+model until it converges, freeze it, and replace its softmax by a head that predicts characters.
+Here the second stage is an experiment of its own, with `init_from` and `training.frozen`.
 """
 
 import jax
@@ -17,27 +17,25 @@ from zoo.lexicon import Lexicon
 from zoo.runs.workdir import Workdir
 from zoo.training.task import Start
 
-# Parts whose words are those of a model's second lexicon.
+# Parts that are built for a model's second lexicon, of sources.
 _OF_SOURCES = ("source_embedding", "encoder")
 
 
 def read(
     path: str, model, lexicon: Lexicon, frozen: tuple[str, ...] = (), *others: Lexicon
 ) -> Start:
-    """Reads the parts of a run's best parameters that fit a model: the same names and shapes.
-
-    A part with parameters of words is taken only if the words are the same.
+    """Reads those parts of a run's best parameters whose names and shapes fit a model.
 
     Args:
       path: the work directory of the run.
-      model: of the run that is to start.
-      lexicon: of the run that is to start.
-      frozen: parts that have to be taken, for nothing else gives them values.
-      *others: the model's further lexicons.
+      model: the model of the run that is to start.
+      lexicon: the lexicon of the run that is to start.
+      frozen: parts that must be taken, for they are not trained.
+      *others: further lexicons of the run that is to start.
 
     Raises:
-      UserError: there is no run or no checkpoint at `path`; a part fits, but was trained on other
-        words or letters; no part fits, or one of `frozen` does not.
+      UserError: `path` does not have a run or a checkpoint; a part fits, but was trained on other
+        words or letters; no part fits, or a part in `frozen` does not.
     """
     taken, lines = {}, []
     try:
@@ -69,13 +67,13 @@ def read(
         if name in frozen:
             raise UserError(
                 f"training.frozen names {name!r}, which cannot be taken from {path} ({difference}) "
-                "and would stay as it was drawn: make it equal to that run's, or train it."
+                "and would keep its random values: make it equal to that run's, or train it."
             )
         lines.append(f"{name}: initialised anew ({difference}).")
     if not taken:
         raise UserError(
-            f"init_from={path}: no part of that model fits this one ({' '.join(lines)[:-1]}): give "
-            "this model the embedding, the core or the head of that one."
+            f"init_from={path}: no part of that model fits this model ({' '.join(lines)[:-1]}): "
+            "give this model the embedding, the core or the head of that model."
         )
     record = {
         "workdir": path,
@@ -89,7 +87,7 @@ def read(
 
 
 def _difference(theirs, ours) -> str | None:
-    """The first parameter in which two parts differ, in words; None if they have the same."""
+    """Describes the first parameter whose shape or dtype differs between two parts, or None."""
     here, there = _shapes(ours), _shapes(theirs)
     for name in [*here, *there]:
         if here.get(name) != there.get(name):
@@ -98,7 +96,7 @@ def _difference(theirs, ours) -> str | None:
 
 
 def _other_rows(theirs, ours) -> str | None:
-    """In which way rows of equal shapes are of other things: of words, or of some features."""
+    """Describes how the rows of two components differ, words or kinds of features, or None."""
     there, here = (", ".join(_rows(component)) for component in (theirs, ours))
     if there == here:
         return None
@@ -106,7 +104,10 @@ def _other_rows(theirs, ours) -> str | None:
 
 
 def _rows(component) -> list[str]:
-    """What a component, or those in it, have rows of, if it is not of words."""
+    """Lists the kinds of features that a component, or components in it, have rows for.
+
+    The list is empty if all rows are words.
+    """
     inner = (value for _, _, value in component_walk.values(component))
     return [
         " ".join(("features", *part.kinds))
@@ -121,31 +122,39 @@ def _shapes(part):
 
 
 def _check_words(path, name, component, params, theirs, ours):
-    """UserError if parameters of one lexicon mean something else with another."""
+    """Checks that parameters trained with the other run's lexicon suit this run's lexicon.
+
+    Raises:
+      UserError: they have rows for words or letters, which differ between the lexicons.
+    """
     if theirs.words == ours.words and theirs.feature_names == ours.feature_names:
         if component.ordered_by_frequency:
             _check_counts(path, name, component, theirs, ours)
         return
     try:
         moved = component.for_lexicon(params, theirs, ours)
-        # What is the same for all words comes back as it is.
+        # `for_lexicon` returns a parameter unchanged unless it depends on the words.
         leaves = zip(jax.tree.leaves(params), jax.tree.leaves(moved), strict=True)
         of_words = any(old is not new for old, new in leaves)
     except UserError:
         of_words = True
     if of_words:
         raise UserError(
-            f"init_from={path}: its {name} has parameters of its words, and the words, features or "
-            f"letters of this run are others ({len(theirs):,} words there, {len(ours):,} here): "
-            f"give this run the data and the vocabulary of that one, or another model.{name}."
+            f"init_from={path}: its {name} has parameters of its words, but the words, features or "
+            f"letters of this run differ ({len(theirs):,} words there, {len(ours):,} here): give "
+            f"this run the data and the vocabulary of that run, or another model.{name}."
         )
 
 
 def _check_counts(path, name, component, theirs, ours):
-    """UserError if words that are ordered by their frequencies have another order."""
+    """Checks that words ordered by their frequencies have the same order in both lexicons.
+
+    Raises:
+      UserError: the orders differ.
+    """
     old, new = component.tables(theirs), component.tables(ours)
     if not all(map(np.array_equal, jax.tree.leaves(old), jax.tree.leaves(new))):
         raise UserError(
-            f"init_from={path}: its {name} orders words by their frequencies, which are others in "
-            f"this run: give this run the data of that one, or another model.{name}."
+            f"init_from={path}: its {name} orders words by their frequencies, which differ in this "
+            f"run: give this run the data of that run, or another model.{name}."
         )

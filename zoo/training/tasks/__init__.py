@@ -2,8 +2,7 @@
 
     task = tasks.prepare(experiment)
 
-makes the task of `experiment.model`. A model of a kind of its own is trained as soon as its task is
-registered:
+makes the task of `experiment.model`. To train a new kind of model, register its task:
 
     @tasks.task_of.register
     def _(model: MyModel, experiment, device_count=0):
@@ -22,23 +21,33 @@ from zoo.training.tasks.translation import Translation
 
 
 def prepare(experiment: Experiment, device_count: int = 0) -> Task:
-    """The task of an experiment, with its data read.
+    """Reads an experiment's data and makes its task.
 
     Args:
-      device_count: local devices that it is going to be trained on, 0 for all.
+      experiment: the recipe.
+      device_count: local devices that train the model, 0 for all.
 
     Raises:
-      UserError: the model has no task, or needs more memory than there is; there are not so many
-        devices.
+      UserError: the model does not have a task, or needs more memory than there is; there are
+        fewer devices.
     """
     return task_of(experiment.model, experiment, device_count)
 
 
 @functools.singledispatch
 def task_of(model, experiment: Experiment, device_count: int = 0) -> Task:
-    """The task of a model, by its class; UserError for a class without one."""
+    """Makes the task of a model, by the model's class.
+
+    Args:
+      model: the model.
+      experiment: its recipe.
+      device_count: local devices that train the model, 0 for all.
+
+    Raises:
+      UserError: no task is registered for the class.
+    """
     raise UserError(
-        f"model is {type(model).__name__}, for which there is no task: register one with "
+        f"model is {type(model).__name__}, a class without a task: register one with "
         "zoo.training.tasks.task_of."
     )
 

@@ -13,7 +13,7 @@ from zoo.runs import text_history
 from zoo.training import parameter_groups, warm_start
 from zoo.training.task import Batch, Task, Validation, check_steps
 
-# Epochs whose steps are counted one by one where they differ.
+# The most epochs whose steps are counted one by one, where epochs differ in steps.
 COUNTED_EPOCHS = 1000
 
 
@@ -32,10 +32,10 @@ class Words(NamedTuple):
 
 
 class LanguageModelling(Task):
-    """A language model on the texts of an experiment.
+    """The task of a language model, on the texts of an experiment.
 
-    The weights of a batch are 1 for targets that have a loss in training; lanes are rows of the
-    text, over which the carry goes on.
+    The weights of a batch are 1 for targets that have a loss in training. A lane's carry passes
+    from each batch to the next.
     """
 
     def __init__(self, experiment, lexicon, corpora: dict):
@@ -43,7 +43,7 @@ class LanguageModelling(Task):
 
         Args:
           experiment: the recipe.
-          lexicon: of its vocabulary.
+          lexicon: the lexicon of its vocabulary.
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:
@@ -52,8 +52,8 @@ class LanguageModelling(Task):
         """
         if experiment.training.mean_over != "tokens":
             raise UserError(
-                f"training.mean_over is {experiment.training.mean_over!r}, and a text has no "
-                "pairs: give 'tokens'."
+                f"training.mean_over is {experiment.training.mean_over!r}, but a text does not "
+                "have pairs: give 'tokens'."
             )
         self.experiment, self.corpora = experiment, corpora
         self.model, self.recipe = experiment.model, experiment.training
@@ -77,13 +77,13 @@ class LanguageModelling(Task):
         self.total_steps = self._count_steps()
 
     def _count_steps(self) -> int:
-        """Steps of all epochs; UserError if they are more than a run can count."""
+        """Counts the steps of all epochs; UserError if they are more than a run can number."""
         recipe, epochs = self.recipe, self.recipe.epochs
         check_steps(self.epoch_steps, epochs)
         if not (self.mixture or (recipe.shuffle and recipe.state == "sentences")):
             return self.epoch_steps * epochs
-        # Which sentences are drawn, or how well they fill the lanes in their order. Further epochs
-        # than anybody waits for are taken to be as long as those before them on average.
+        # Steps depend on the sentences that are drawn, or on how well they fill the lanes in their
+        # order. Epochs after COUNTED_EPOCHS are taken to have the mean number of steps.
         layout = recipe.batch, recipe.length, recipe.state, self.boundary
         counted = min(epochs, COUNTED_EPOCHS)
         orders = map(self._order, range(counted))
@@ -91,40 +91,40 @@ class LanguageModelling(Task):
         return steps * epochs // counted
 
     def init(self, key):
-        """{"embedding", "core", "head"}: the parameters of each component."""
+        """Returns the parameters of the components, {"embedding", "core", "head"}."""
         return self.model.init(key, self.lexicon)
 
     def loss(self, params, tables, inputs, weights, carry, key):
-        """The sums of the model's `weighted_loss` over `Words`."""
+        """Computes the model's `weighted_loss` of `Words`; see Task.loss."""
         return words_loss(self.model, params, tables, inputs, weights, carry, key)
 
     def carry(self):
-        """The core's and the background's state before any word."""
+        """Returns the core's and the background's state before the first word."""
         return self.model.initial_carry(self.recipe.batch)
 
     def epoch(self, number):
-        """The text in lanes, as batches."""
+        """Returns the batches of an epoch."""
         return WordBatches(self.lanes(number))
 
     def part(self, batches, index, rows):
-        """Some lanes of a batch, read alone."""
+        """Reads some lanes of a batch."""
         return batches.part(index, rows)
 
     def lanes(self, epoch: int) -> Batches:
-        """The text in lanes, the sentences of this epoch in their order."""
+        """Lays out an epoch's sentences, in their order, in lanes."""
         recipe, order = self.recipe, self._order(epoch)
         text = self.text if order is None else self.text.reordered(order)
         return Batches(text, recipe.batch, recipe.length, recipe.state, self.boundary)
 
     def _order(self, epoch: int) -> np.ndarray | None:
-        """The numbers of the epoch's sentences, in their order; None for the text's own."""
+        """Returns the numbers of an epoch's sentences in their order; None for the text's order."""
         generator = np.random.default_rng((self.recipe.seed, epoch))
         if self.mixture:
             return self.mixture.order(generator)
         return generator.permutation(len(self.text.starts)) if self.recipe.shuffle else None
 
     def validate(self, params, mesh=None):
-        """Log-perplexity of the validation text, nats per counted token, exact."""
+        """Computes the exact log-perplexity of the validation text, nats per counted token."""
         scores = perplexity.score(
             self.model, params, self.tables, self.validation, self.validation_lanes, mesh
         )
@@ -132,34 +132,34 @@ class LanguageModelling(Task):
 
     @property
     def parameter_axes(self):
-        """Of the embedding and the head."""
+        """Axis names of the embedding's and the head's parameters."""
         return parameter_groups.axes_of(self.model, ("embedding", "head"))
 
     def row_tables(self, shapes):
-        """Tables of words of which a step reads the rows of some words alone."""
+        """Returns the paths of the word tables of which one step reads only some rows."""
         return self.model.row_tables(shapes)
 
     def summary(self):
-        """Words, training tokens and steps."""
+        """Describes the data: words, training tokens and steps."""
         return (
             f"{len(self.lexicon):,} words, {len(self.text.words):,} training tokens, "
             f"{self.epoch_steps:,} steps an epoch"
         )
 
     def seen_texts(self, made_with):
-        """The training and validation text, and what the model's parts had seen before."""
+        """Returns a record of this run's texts and of texts that the model's parts saw before."""
         return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
-        """The embedding, core and head of another run that fit; see training.start_values."""
+        """Reads the parts of another run that fit, such as its core; see training.warm_start."""
         return warm_start.read(path, self.model, self.lexicon, frozen)
 
 
 class WordBatches:
-    """Batches of a text in lanes; `batches[i]` is the i-th, whichever was taken before."""
+    """Batches of a text in lanes; `batches[i]` is the i-th, in any order of access."""
 
     def __init__(self, lanes: Batches):
-        """Of the lanes of an epoch."""
+        """Wraps the lanes of an epoch."""
         self.lanes = lanes
         self.numbers = np.arange(lanes.batch, dtype=np.int32)
 
@@ -170,14 +170,25 @@ class WordBatches:
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Some lanes of the i-th batch."""
+        """Returns some lanes of a batch.
+
+        Args:
+          index: the batch.
+          rows: a slice of its lanes.
+        """
         batch = self.lanes.part(index, rows)
         inputs = Words(batch.words, batch.targets, batch.reset)
         return Batch(inputs, batch.trained, self.numbers[rows])
 
 
 def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon) -> Validation:
-    """The exact log-perplexity of a text as the figure of a validation."""
+    """Makes a Validation of the exact log-perplexity of a text.
+
+    Args:
+      scores: scores of its tokens.
+      text: the text.
+      lexicon: its words.
+    """
     impossible = perplexity.impossible_words(scores, text, lexicon)
     return Validation(
         scores.log_perplexity,
@@ -192,7 +203,7 @@ def validation_of(scores: perplexity.Scores, text: EncodedText, lexicon: Lexicon
 
 
 def words_loss(model, params, tables, inputs, weights, carry, key):
-    """`Task.loss` of a language model on `Words`."""
+    """Computes the `weighted_loss` of a language model on `Words`; see Task.loss."""
     return model.weighted_loss(
         params,
         tables,

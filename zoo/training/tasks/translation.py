@@ -1,4 +1,4 @@
-"""Translation: sentences given others, validated by their exact log-perplexity."""
+"""Translation: target sentences given sources, validated by their exact log-perplexity."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,10 +31,10 @@ class SourcesAndTargets(NamedTuple):
 
 
 class Translation(Task):
-    """A `SequenceToSequence` on the pairs of an experiment.
+    """The task of a `SequenceToSequence` model, on the pairs of an experiment.
 
-    The weights of a batch are 1 for targets that have a loss in training. No batch hands anything
-    to the next.
+    The weights of a batch are 1 for targets that have a loss in training. Batches do not have a
+    carry.
     """
 
     def __init__(self, experiment, lexicon, source_lexicon, corpora: dict):
@@ -42,8 +42,8 @@ class Translation(Task):
 
         Args:
           experiment: the recipe.
-          lexicon: of the translations.
-          source_lexicon: of the sources.
+          lexicon: the lexicon of the targets.
+          source_lexicon: the lexicon of the sources.
           corpora: {split: Corpus} with at least "train" and "validation".
 
         Raises:
@@ -71,39 +71,39 @@ class Translation(Task):
         self.usual_weight = max(1.0, counted / self.epoch_steps)
 
     def init(self, key):
-        """The parameters of each component; see `SequenceToSequence.init`."""
+        """Returns the parameters of each component; see `SequenceToSequence.init`."""
         return self.model.init(key, self.lexicon, self.source_lexicon)
 
     def epoch(self, number):
-        """The pairs in buckets, as batches, in an order of the epoch's own if they are shuffled."""
+        """Returns the batches of an epoch, with pairs bucketed by length."""
         generator = np.random.default_rng((self.recipe.seed, number))
         return Batches(self.pairs.epoch(generator if self.recipe.shuffle else None))
 
     def part(self, batches, index, rows):
-        """Some pairs of a batch, read alone."""
+        """Reads some pairs of a batch."""
         return batches.part(index, rows)
 
     def loss(self, params, tables, inputs, weights, carry, key):
-        """The sums of the model's `weighted_loss` over `SourcesAndTargets`."""
+        """Computes the model's `weighted_loss` of `SourcesAndTargets`; see Task.loss."""
         return *self.model.weighted_loss(params, tables, *inputs, weights, key=key), carry
 
     def validate(self, params, mesh=None):
-        """Log-perplexity of the validation translations, nats per counted token, exact."""
+        """Computes the exact log-perplexity of the validation targets, nats per counted token."""
         lanes = self.experiment.evaluation.lanes
         scores = pair_scores.score(self.model, params, self.tables, self.validation, lanes, mesh)
         return validation_of(scores, self.validation.target, self.lexicon)
 
     @property
     def parameter_axes(self):
-        """Of both embeddings and the head."""
+        """Axis names of the embeddings' and the head's parameters."""
         return parameter_groups.axes_of(self.model, ("source_embedding", "embedding", "head"))
 
     def row_tables(self, shapes):
-        """Tables of words of which a step reads the rows of some words alone."""
+        """Returns the paths of the word tables of which one step reads only some rows."""
         return self.model.row_tables(shapes)
 
     def summary(self):
-        """Words, pairs, shapes, padding and what is left out."""
+        """Describes the data: words, pairs, shapes, padding and pairs that are left out."""
         pairs, shapes = self.pairs, self.pairs.shapes
         longest = self.recipe.buckets.longest
         left_out = (
@@ -121,11 +121,11 @@ class Translation(Task):
         )
 
     def seen_texts(self, made_with):
-        """The training and validation text, and what the model's parts had seen before."""
+        """Returns a record of this run's texts and of texts that the model's parts saw before."""
         return text_history.of_experiment(self.experiment, self.corpora, self.data, made_with)
 
     def start(self, path, frozen):
-        """The parts of another run that fit; see training.start_values."""
+        """Reads the parts of another run that fit; see training.warm_start."""
         return warm_start.read(path, self.model, self.lexicon, frozen, self.source_lexicon)
 
 
@@ -133,7 +133,7 @@ class Batches(Sequence):
     """Batches of pairs for the trainer."""
 
     def __init__(self, pairs: PairBatches):
-        """Of the pairs of an epoch."""
+        """Wraps the pairs of an epoch."""
         self.pairs = pairs
 
     def __len__(self):
@@ -143,7 +143,12 @@ class Batches(Sequence):
         return self.part(index)
 
     def part(self, index: int, rows: slice = slice(None)) -> Batch:
-        """Some pairs of the i-th batch."""
+        """Returns some pairs of a batch.
+
+        Args:
+          index: the batch.
+          rows: a slice of its pairs.
+        """
         one = self.pairs.part(index, rows)
         inputs = SourcesAndTargets(one.source, one.lengths, one.words, one.targets)
         lanes = np.arange(len(self.pairs.rows[index][0]), dtype=np.int32)[rows]
