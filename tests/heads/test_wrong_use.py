@@ -72,7 +72,7 @@ CASES = {
         "loss",
         {"tables": heads.NCE(samples=4).tables(examples.plain_lexicon(7))},
         ValueError,
-        r"NCE.loss: params are of 13 words and tables of 7: give those of one lexicon",
+        r"NCE.loss: params are of 13 words and tables of 7: give params and tables of one lexicon",
     ),
     "no noise": (
         heads.NCE(samples=4),
