@@ -72,8 +72,7 @@ class AdaptiveSoftmax(Head):
         if self.cutoffs[-1] >= len(lexicon):
             raise UserError(
                 f"cutoffs of AdaptiveSoftmax are {self.cutoffs} and leave no words for the last "
-                f"cluster: the "
-                f"lexicon has {len(lexicon):,}."
+                f"cluster: give cutoffs below the lexicon's {len(lexicon):,} words."
             )
         scale, frequent = self.initial_scale, self.cutoffs[0]
         of_head, *of_tails = jax.random.split(key, 1 + 2 * len(self.cutoffs))

@@ -49,7 +49,10 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
         has another type.
       ValueError: the shapes do not agree.
     """
-    sources = {"params": "what `init` of this head gave", "tables": "what `tables` of it gave"}
+    sources = {
+        "params": "the result of this head's `init`",
+        "tables": "the result of this head's `tables`",
+    }
     for argument, source in sources.items():
         value = given.get(argument, {})
         if not isinstance(value, Mapping):
@@ -60,8 +63,8 @@ def check_arrays(name: str, shapes: Shapes, given: Mapping[str, Any]):
     surplus = sorted({*params} - {name.partition("/")[0] for name in shapes.params})
     if surplus:
         raise TypeError(
-            f"{name}: params have {surplus[0]!r}, which this head does not have: give what `init` "
-            "of this head gave"
+            f"{name}: params have {surplus[0]!r}, which this head does not have: give the result "
+            "of this head's `init`"
         )
     _check_group(name, "params", params, shapes.params)
     _check_group(name, "tables", tables, {**shapes.tables, **shapes.loss_tables})
@@ -130,7 +133,7 @@ def check_prepared(name: str, prepared: Any, wanted: Any):
     if found != wanted:
         raise ValueError(
             f"{name}: prepared has the shapes {found}, and these states and tables need {wanted}: "
-            "give what `prepared` of this head gave for them"
+            "give the result of this head's `prepared` for them"
         )
 
 
@@ -173,13 +176,14 @@ def check_key(name: str, key: Any, *, of_batch: bool = False):
         return
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", ())
     if dtype is None:
-        raise TypeError(f"{name}: key is {key!r}: give a key, as jax.random.key(0) is")
+        raise TypeError(f"{name}: key is {key!r}: give a key, such as jax.random.key(0)")
     if not jnp.issubdtype(dtype, jax.dtypes.prng_key):
         try:
             shape = jax.random.wrap_key_data(key).shape
         except TypeError:
             raise TypeError(
-                f"{name}: key is {dtype} of the shape {shape}: give a key, as jax.random.key(0) is"
+                f"{name}: key is {dtype} of the shape {shape}: give a key, such as "
+                "jax.random.key(0)"
             ) from None
     if shape:
         raise TypeError(f"{name}: key has {shape} keys: give one, or map over them by jax.vmap")
@@ -196,8 +200,8 @@ def check_context(name: str, context: Any, shape: tuple[int, ...]):
     for leaf in jax.tree.leaves(context):
         if np.shape(leaf)[: len(shape)] != shape:
             raise ValueError(
-                f"{name}: context has the shape {np.shape(leaf)}: give what the background's "
-                f"`apply` gives for tokens of the shape {shape}"
+                f"{name}: context has the shape {np.shape(leaf)}: give the output of the "
+                f"background's `apply` for tokens of the shape {shape}"
             )
 
 

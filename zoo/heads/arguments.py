@@ -63,7 +63,7 @@ def checked(head: "Head", method: str, function: Callable, arrays: tuple, **othe
     arguments = {**dict(zip(ARRAYS, arrays, strict=False)), **others}
     name = f"{type(head).__name__}.{method}"
     if not head.prepares and jax.tree.leaves(arguments.get("prepared")):
-        raise TypeError(f"{name} is handed prepared arrays and does not take any")
+        raise TypeError(f"{name} does not take prepared arrays: leave prepared= out")
     _check_given(name, head, arguments)
     for argument in STATES:
         if argument in arguments:
@@ -114,8 +114,8 @@ def _on_explicit_axes(head, method, function, mesh, arguments):
 
 # The arguments that may not be None, and what errors tell to give instead.
 GIVEN = {
-    "params": "what `init` of this head gave",
-    "tables": "what `tables` of this head gave for the lexicon, {} if that is all",
+    "params": "the result of this head's `init`",
+    "tables": "the result of this head's `tables` for the lexicon, which may be {}",
     "hidden": "floating-point numbers of the shape [..., D]",
     "targets": "word ids, whole numbers",
     "token_weights": "numbers that broadcast to the targets",
@@ -159,11 +159,11 @@ def _check_there(name, head, shapes, arguments):
             if argument_checks.has(arguments[group], path):
                 continue
             wanted = (
-                "give what `init` and `tables` of this head gave for the lexicon, and to a "
-                "sampled loss `tables`, not `evaluation_tables`"
+                "give the results of this head's `init` and `tables` for the lexicon; a sampled "
+                "loss needs `tables`, not `evaluation_tables`"
             )
             if (group, path) == ("params", "weights") and head.tied:
-                wanted = "a tied head is handed the embedding's table as these"
+                wanted = "give a tied head the embedding's table as these"
             raise TypeError(f"{name}: {group} have no {path!r}: {wanted}")
 
 
@@ -225,8 +225,8 @@ def _check_context(name, head, arguments):
     if context is None:
         if head.background is not None:
             raise TypeError(
-                f"{name}: the head's {type(head.background).__name__} needs to know what stands "
-                "before: give context=, which its `apply` makes of the words before each position"
+                f"{name}: the head's {type(head.background).__name__} needs the words before each "
+                "position: give context=, the output of its `apply` for them"
             )
     elif head.background is not None:
         argument_checks.check_context(name, context, arguments["hidden"].shape[:-1])
@@ -292,7 +292,7 @@ def _token_weights(name, weights, wanted, dtype):
         )
     if not jnp.issubdtype(weights.dtype, jnp.floating):
         if jnp.issubdtype(weights.dtype, jnp.complexfloating):
-            raise ValueError(f"{name}: token_weights are real numbers, and these {weights.dtype}")
+            raise ValueError(f"{name}: token_weights are {weights.dtype}: give real numbers")
         weights = weights.astype(jnp.promote_types(dtype, jnp.float32))
     return jnp.broadcast_to(weights, wanted)
 

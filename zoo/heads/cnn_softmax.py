@@ -129,8 +129,8 @@ class CNNSoftmax(Head):
         if self.sampled is not None and isinstance(self._sampled.noise, LetterNoise):
             if self.correction or self._sampled.distinct or not isinstance(self.sampled, NCE):
                 raise UserError(
-                    "the noise of CNNSoftmax's sampled is LetterNoise, whose spellings have "
-                    "vectors of letters alone and are all kept: give NCE with distinct=False, and "
+                    "noise of CNNSoftmax's sampled head is LetterNoise, whose draws are spellings "
+                    "without a correction, and are all kept: give NCE with distinct=False, and "
                     "correction=0."
                 )
             sampled = self._sampled.noise.tables(lexicon, self.network.spelling)

@@ -102,13 +102,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> jax.Array:
     if jnp.shape(p.hidden)[:-1] != jnp.shape(q.hidden)[:-1]:
         raise ValueError(
             f"p has hidden states of the shape {p.hidden.shape} and q of {q.hidden.shape}: give "
-            "one of each for every token"
+            "both for the same tokens"
         )
 
     def of_block(log_p, log_q):
         if log_p.shape != log_q.shape:
             words = f"{log_p.shape[-1]:,} words, and q over {log_q.shape[-1]:,}"
-            raise ValueError(f"p is over {words}: give heads over the same")
+            raise ValueError(f"p is over {words}: give heads over the same words")
         shares, log_p = _shares(log_p)
         return (shares * (log_p - jnp.where(shares > 0, log_q, 0))).sum(axis=-1)
 

@@ -76,10 +76,10 @@ class Evaluated:
           UserError: parameters belong to words.
         """
         raise UserError(
-            f"a {type(self).__name__} has parameters of the words that it was trained on and "
-            "cannot score with another lexicon: heads.CNNSoftmax and heads.CharLSTM can, which "
-            "know words by their letters, and heads.LogLinear, which knows them by their features. "
-            "--spread-unknown gives new words even parts of its unknown word's probability."
+            f"a {type(self).__name__} has parameters for the words of its training and cannot "
+            "score with another lexicon: train heads.CNNSoftmax or heads.CharLSTM, which read "
+            "letters, or heads.LogLinear, which reads features; or give --spread-unknown, with "
+            "which new words share the unknown word's probability evenly."
         )
 
     def form_taken(self, tables: Tables) -> str | None:

@@ -43,7 +43,10 @@ class HuffmanSoftmax(Head):
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:
         """Draws {"weights": [V - 1, D], "bias": [V - 1]}, with a row for each inner node."""
         if len(lexicon) < 2:
-            raise UserError("a tree over words needs two of them, and the lexicon has fewer.")
+            raise UserError(
+                f"HuffmanSoftmax needs at least two words, and the lexicon has {len(lexicon)}: "
+                "give a larger one."
+            )
         shape, scale = (len(lexicon) - 1, hidden_size), self.initial_scale
         weights = jax.random.uniform(key, shape, minval=-scale, maxval=scale)
         return {"weights": weights, "bias": jnp.zeros(len(lexicon) - 1)}

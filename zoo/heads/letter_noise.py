@@ -59,8 +59,8 @@ class LetterNoise(noises.Noise):
         noises.check_power(self)
         if not self.smoothing > 0:
             raise UserError(
-                f"smoothing of LetterNoise is {self.smoothing}: give it above 0, or most "
-                "spellings would have no mass."
+                f"smoothing of LetterNoise is {self.smoothing}: give a number above 0, without "
+                "which most spellings would have no mass."
             )
 
     def probabilities(self, counts):
@@ -70,8 +70,8 @@ class LetterNoise(noises.Noise):
           counts: of each word, [V].
         """
         raise UserError(
-            "the noise words of LetterNoise are spellings, for which only a head of letters has "
-            "vectors: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
+            "the noise words of LetterNoise are spellings, which only a head that reads letters "
+            "can score: give heads.CNNSoftmax(sampled=NCE(noise=LetterNoise())), or another noise."
         )
 
     def tables(self, lexicon, spelling: Spelling) -> dict[str, jax.Array]:
@@ -110,7 +110,7 @@ def _automaton(words, weights, letter_count, recipe):
     letters, longest = words["letters"].astype(np.int64), recipe.order - 1
     if letter_count**recipe.order > np.iinfo(np.int64).max:
         raise UserError(
-            f"order of LetterNoise is {recipe.order}, too much for {letter_count:,} "
+            f"order of LetterNoise is {recipe.order}, too high for {letter_count:,} "
             "letters: lower it."
         )
     paths = np.concatenate([np.full_like(letters[:, :1], BEGIN), letters], axis=1)

@@ -88,7 +88,7 @@ class LogLinear(Head):
         check_choices(self, form=("auto", *signature_forms.BY_NAME))
         if self.background is not None and self.form == "product":
             raise UserError(
-                "form of LogLinear is 'product', which knows the lexicon's background alone, and "
+                "form of LogLinear is 'product', which supports only the lexicon's background, and "
                 f"its background is a {type(self.background).__name__}: give one of auto, "
                 "dense_sums, sparse_sums."
             )
@@ -128,8 +128,8 @@ class LogLinear(Head):
         """
         if self.background is not None:
             raise UserError(
-                "the log-linear head has a background that runs along the text and knows the words "
-                "of training alone: it cannot score with another lexicon."
+                f"the log-linear head's background, a {type(self.background).__name__}, was made "
+                "for the words of training: the head cannot score with another lexicon."
             )
         lexicon.same_features(other)
         return params

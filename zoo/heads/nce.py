@@ -49,7 +49,7 @@ class NCE(SampledHead):
         if not self.bias:
             raise UserError(
                 "bias of NCE is False, and noise-contrastive estimation needs the bias, which "
-                "starts at log Z - log V."
+                "starts at log Z - log V: give bias=True."
             )
 
     def _init(self, key: jax.Array, hidden_size: int, lexicon: Lexicon) -> Params:

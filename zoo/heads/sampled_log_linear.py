@@ -77,8 +77,8 @@ class SampledLogLinear(LogLinear):
         check_choices(self, estimate=("importance", "contrastive"), noise_per=tuple(UNITS))
         if self.background is not None:
             raise UserError(
-                "SampledLogLinear draws words from the lexicon's background, and has a "
-                f"{type(self.background).__name__} of its own: take heads.LogLinear."
+                f"background of SampledLogLinear is a {type(self.background).__name__}, and it "
+                "draws from the lexicon's background: leave it out, or use heads.LogLinear."
             )
 
     @property

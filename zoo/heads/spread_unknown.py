@@ -95,8 +95,8 @@ class SpreadUnknown(HeadAround):
         if missing:
             word = self.lexicon.words[min(missing)]
             raise UserError(
-                f"--spread-unknown needs a file with all words of the run, or their probabilities "
-                f"would be lost: {len(missing):,} are missing, such as {word!r}."
+                "--spread-unknown needs a file with all words of the run, whose probabilities "
+                f"would otherwise be lost: {len(missing):,} are missing, such as {word!r}."
             )
         return {
             "head": self.head.evaluation_tables(self.lexicon),

@@ -62,8 +62,8 @@ class WithExpert(HeadAround):
     def __post_init__(self):
         if self.head.background is not None or self.head.tied:
             raise UserError(
-                f"heads.WithExpert takes a head of its own, and this {type(self.head).__name__} is "
-                "tied or has a background that runs along the text: leave that out."
+                f"head of WithExpert is a {type(self.head).__name__}, which is tied or has a "
+                "background: give a head without either."
             )
 
     @property
@@ -98,9 +98,9 @@ class WithExpert(HeadAround):
         return {"head": self.head.evaluation_tables(lexicon), "background": background}
 
     def for_lexicon(self, params: Params, lexicon: Lexicon, other: Lexicon) -> Params:
-        """Raises UserError: the expert knows the words of training alone."""
+        """Raises UserError: the expert was made for the words of training."""
         raise UserError(
-            "heads.WithExpert has an expert that knows the words of training alone: it cannot "
+            "the expert of heads.WithExpert was made for the words of training: the head cannot "
             "score with another lexicon."
         )
 
@@ -130,7 +130,7 @@ class WithExpert(HeadAround):
 
     def _check_context(self, hidden, context):
         """Raises TypeError or ValueError unless the context has one or several words a position."""
-        wanted = "give what the expert names at each position, word ids, -1 for no word"
+        wanted = "give the ids of the words that the expert names at each position, -1 for no word"
         dtype, shape = getattr(context, "dtype", None), hidden.shape[:-1]
         if dtype is None or not jnp.issubdtype(dtype, jnp.integer):
             found = type(context).__name__ if dtype is None else dtype

@@ -49,7 +49,7 @@ def huffman_paths(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     value_checks.check_least(0, "occurrences, at least 0", counts=counts)
     vocabulary = len(counts)
     if not vocabulary:
-        raise ValueError("counts are of no words: give one at least")
+        raise ValueError("counts are empty: give the count of at least one word")
     heap = [(max(float(count), 0.5), word) for word, count in enumerate(counts)]
     heapq.heapify(heap)
     # Tree nodes: words are 0 .. V - 1, inner nodes V .. 2 V - 2 in the order of their making.

@@ -89,6 +89,7 @@ def log_sum_exp(true_logits, noise_logits):
 
 
 def check_slots(true_logits, noise_logits, log_expected_true, log_expected_noise, left_out):
+    """Checks the shapes of the arguments of `importance_loss`; see there for each argument."""
     check_shapes(
         true_logits=(true_logits, "..."),
         log_expected_true=(log_expected_true, "..."),

@@ -215,6 +215,7 @@ class Exponentials(NamedTuple):
         return Exponentials(largest, total + jnp.exp(logits - largest[:, None]).sum(axis=-1))
 
     def log(self):
+        """Returns the logarithm of the sum, [N]."""
         return self.largest + jnp.log(self.total)
 
 

@@ -83,7 +83,7 @@ def check_k(k, vocabulary: int):
       vocabulary: V.
     """
     if hasattr(k, "dtype") and not isinstance(k, np.integer):
-        raise TypeError(f"k is an array, {k}: give a whole number, which is known when traced")
+        raise TypeError(f"k is an array, {k}: give a Python integer, which sets a shape")
     whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
     if not whole or not 1 <= k <= vocabulary:
         some = f"1 to {vocabulary:,}"
